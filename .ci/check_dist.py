@@ -1,0 +1,33 @@
+"""What `python -m build` made holds what it should: every module, the types marker, the licence; and nothing else."""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+PACKAGES = ("native_reader", "rmqstore_spark")
+
+
+def main(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    (sdist,) = dist.glob("*.tar.gz")
+    assert wheel.name.endswith("-py3-none-any.whl"), f"not a pure Python wheel: {wheel.name}"
+
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    info = {name for name in inside if ".dist-info/" in name}
+    modules = {path.as_posix() for package in PACKAGES for path in Path(package).rglob("*.py")}
+    expected = modules | {f"{package}/py.typed" for package in PACKAGES}
+    assert inside - info == expected, f"in the wheel or in the tree, not in both: {sorted((inside - info) ^ expected)}"
+    assert any(name.endswith("/LICENSE") for name in info), "the wheel has no LICENSE"
+
+    with tarfile.open(sdist) as archive:
+        source = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = expected | {"LICENSE", "README.md", "setup.cfg", "pyproject.toml", "Makefile", ".ci/run", "tests/test_house.py"}
+    assert wanted <= source, f"missing in the source distribution: {sorted(wanted - source)}"
+    print(f"{wheel.name}: {len(modules)} modules, types marker, licence; {sdist.name}: {len(source)} entries")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,61 @@
+# `make help` lists the targets. Everything runs in .venv, which is made when first needed.
+
+VENV   ?= .venv
+PYTHON := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+
+# What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
+PYTEST_ARGS ?= -n auto --dist worksteal
+
+# Pythons to try for the environment, in this order; BASE_PYTHON=/path/to/python goes first.
+PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint ruff types format bench sweep env
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo:  ## a Spark job on a demo store (not built yet)
+	@echo "make demo comes with the Spark reader, which is not built yet. The engine can be tried now: README.md"; exit 1
+
+test: $(STAMP)  ## make the environment, run the whole suite
+	$(PYTHON) -m pytest $(PYTEST_ARGS)
+
+lint: ruff types  ## ruff and mypy, changing nothing
+
+ruff: $(STAMP)
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types: $(STAMP)
+	$(PYTHON) -m mypy --strict native_reader rmqstore_spark
+
+format: $(STAMP)  ## let ruff mend and format the code
+	$(PYTHON) -m ruff check --fix --exit-zero .
+	$(PYTHON) -m ruff format .
+
+bench: $(STAMP)  ## measure the speed
+	$(PYTHON) benchmarks/run.py
+
+sweep: $(STAMP)  ## the tests that sample, on everything (long)
+	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 $(PYTEST_ARGS)
+
+env: $(STAMP)
+	@:
+
+$(STAMP): setup.cfg pyproject.toml
+	@test -x $(PYTHON) || { \
+	  for python in $(PYTHONS); do \
+	    if "$$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	      echo "environment $(VENV): made with $$("$$python" --version), once"; \
+	      exec "$$python" -m venv $(VENV); \
+	    fi; \
+	  done; \
+	  echo "No Python 3.11 or newer that can make a virtual environment. Install one:" >&2; \
+	  echo "  Debian, Ubuntu: apt install python3 python3-venv    Fedora: dnf install python3    macOS: brew install python" >&2; \
+	  echo "or name it: make test BASE_PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; }
+	@echo "environment $(VENV): installing what setup.cfg names"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[test]'
+	@touch $@

@@ -1,0 +1,20 @@
+"""Reads the files of an Apache RocketMQ store as Arrow tables, without the broker that wrote them."""
+
+from native_reader.api import Explanation, Run, Scan, Store, open
+from native_reader.errors import DataLoss, OptionError, PathError, SchemaError, SplitError, StoreDamaged, StoreError, UnreadableError
+
+__all__ = [
+    "DataLoss",
+    "Explanation",
+    "OptionError",
+    "PathError",
+    "Run",
+    "Scan",
+    "SchemaError",
+    "SplitError",
+    "Store",
+    "StoreDamaged",
+    "StoreError",
+    "UnreadableError",
+    "open",
+]

@@ -1,0 +1,1 @@
+"""Which bytes to read: predicates, plans, splits, where they begin and where the log ends."""

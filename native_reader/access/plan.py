@@ -1,0 +1,90 @@
+"""Plans: which bytes a read will look at, cut into splits, decided before any of them is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from native_reader.access.predicate import Predicate
+from native_reader.errors import DataLoss
+from native_reader.storage.store import Segment, StoreFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bytes `[start, stop)` of a segment; it owns the records that start there.
+
+    Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file.
+    """
+
+    store: str
+    segment: Segment
+    start: int
+    stop: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a read will do: its splits in order of offset, store by store, and what it leaves out and why."""
+
+    splits: tuple[Split, ...]
+    ends: tuple[tuple[str, int], ...]
+    predicate: Predicate
+    skipped: tuple[tuple[Segment, str], ...] = ()
+    unwritten: tuple[Segment, ...] = ()
+
+    @property
+    def bytes_to_scan(self) -> int:
+        """The bytes that its splits cover."""
+        return sum(min(split.stop, split.end) - split.start for split in self.splits)
+
+
+def plan(
+    stores: Sequence[StoreFiles],
+    ends: Mapping[str, int],
+    predicate: Predicate,
+    *,
+    max_partition_bytes: int,
+    offsets: tuple[int, int] | None = None,
+    fail_on_data_loss: bool = True,
+) -> Plan:
+    """Cut the logs of those stores, which end at `ends`, into splits. `offsets`: only segments that touch the range count.
+
+    A pure function of what it is handed: it reads nothing.
+    """
+    splits: list[Split] = []
+    skipped: list[tuple[Segment, str]] = []
+    unwritten: list[Segment] = []
+    first, behind = offsets or (0, 2**63)
+    for store in stores:
+        end = ends[store.uri]
+        if fail_on_data_loss:
+            _refuse_gaps(store, first, min(behind, end))
+        for segment in store.segments:
+            if segment.end <= first or segment.base >= behind:
+                skipped.append((segment, "physical offset"))
+            elif segment.base >= end:
+                unwritten.append(segment)
+            else:
+                splits += _cut(store.uri, segment, min(end - segment.base, segment.size), max_partition_bytes)
+    return Plan(tuple(splits), tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten))
+
+
+def _cut(store: str, segment: Segment, end: int, most: int) -> list[Split]:
+    """Even pieces of at most `most` bytes of what is written; the last one reaches to the end of the file."""
+    pieces = max(1, -(-end // most))
+    cuts = [end * piece // pieces for piece in range(pieces)]
+    return [Split(store, segment, start, stop, end) for start, stop in zip(cuts, [*cuts[1:], segment.size], strict=True)]
+
+
+def _refuse_gaps(store: StoreFiles, first: int, behind: int) -> None:
+    for start, stop in store.gaps():
+        if stop > first and start < behind:
+            raise DataLoss(
+                f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: a segment is missing, or was cut short. "
+                "fail_on_data_loss=False reads what is there"
+            )

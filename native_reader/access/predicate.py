@@ -1,0 +1,174 @@
+"""The condition that rows must meet, in one form for every face.
+
+A tree of small immutable nodes over columns. Truth is SQL's, of three values: a comparison with null is neither true nor
+false, and only rows for which the whole is true come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+Value = str | int | bytes
+"""Timestamps are compared as microseconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table, or one property of the record where `key` is given."""
+
+    name: str
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.key is None else f"{self.name}[{self.key!r}]"
+
+
+class Predicate:
+    """A node of the tree."""
+
+    __slots__ = ()
+
+    def columns(self) -> Iterator[Column]:
+        """Every column it looks at."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Predicate):
+    """`column operator value`, of `=  !=  <  <=  >  >=`."""
+
+    column: Column
+    operator: str
+    value: Value
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.operator} {self.value!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class In(Predicate):
+    """`column IN (values)`."""
+
+    column: Column
+    values: tuple[Value, ...]
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"{self.column} IN ({', '.join(map(repr, self.values))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Predicate):
+    """`column LIKE pattern`: `%` any text, `_` one character, a backslash before either means itself."""
+
+    column: Column
+    pattern: str
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"{self.column} LIKE {self.pattern!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class RLike(Predicate):
+    """`column RLIKE pattern`: the regular expression is found somewhere in the text."""
+
+    column: Column
+    pattern: str
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"{self.column} RLIKE {self.pattern!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayContains(Predicate):
+    """`array_contains(column, value)`."""
+
+    column: Column
+    value: str
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"array_contains({self.column}, {self.value!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Predicate):
+    """`column IS NULL`."""
+
+    column: Column
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def __str__(self) -> str:
+        return f"{self.column} IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class And(Predicate):
+    """All of them."""
+
+    parts: tuple[Predicate, ...]
+
+    def columns(self) -> Iterator[Column]:
+        for part in self.parts:
+            yield from part.columns()
+
+    def __str__(self) -> str:
+        return " AND ".join(_inside(part) for part in self.parts) or "TRUE"
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Predicate):
+    """Any of them."""
+
+    parts: tuple[Predicate, ...]
+
+    def columns(self) -> Iterator[Column]:
+        for part in self.parts:
+            yield from part.columns()
+
+    def __str__(self) -> str:
+        return " OR ".join(_inside(part) for part in self.parts) or "FALSE"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Predicate):
+    """The opposite; of neither true nor false, neither."""
+
+    part: Predicate
+
+    def columns(self) -> Iterator[Column]:
+        yield from self.part.columns()
+
+    def __str__(self) -> str:
+        return f"NOT {_inside(self.part)}"
+
+
+def all_of(parts: Iterable[Predicate]) -> Predicate:
+    """One predicate for all of them; a single one stays itself, none is always true."""
+    flat: list[Predicate] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, And) else (part,))
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+EVERYTHING: Predicate = And(())
+
+
+def _inside(part: Predicate) -> str:
+    return f"({part})" if isinstance(part, And | Or) else str(part)

@@ -1,0 +1,175 @@
+"""The Python face: stores, and scans over them that are lazy until used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pyarrow as pa
+
+from native_reader.access.plan import Plan, plan
+from native_reader.errors import OptionError, nearest
+from native_reader.options import MessageOptions
+from native_reader.scan.run import Run
+from native_reader.scan.tail import end_of_log
+from native_reader.schema import schema_of
+from native_reader.storage.discovery import Parts, find_stores, parse_broker_conf, uri_of
+from native_reader.storage.store import StoreFiles
+
+_WALKED_WHOLE = 8 << 20
+
+
+class Store:
+    """One store or several, as they lay there when they were opened."""
+
+    def __init__(self, paths: Sequence[str], parts: Parts) -> None:
+        self._paths, self._parts = tuple(paths), parts
+        self._stores = tuple(find_stores(self._paths, parts))
+
+    @property
+    def stores(self) -> tuple[StoreFiles, ...]:
+        """Where the files of each store lie."""
+        return self._stores
+
+    def refresh(self) -> Store:
+        """The same paths, looked at again."""
+        return Store(self._paths, self._parts)
+
+    def messages(self, **options: Any) -> Scan:
+        """All messages of the log, one row each. The options are the fields of `MessageOptions`."""
+        known = [field.name for field in fields(MessageOptions)]
+        for name in options:
+            if name not in known:
+                raise OptionError(f"unknown option '{name}'.{nearest(name, known)} All options: {', '.join(known)}")
+        return Scan(self._stores, MessageOptions(**options))
+
+    def __repr__(self) -> str:
+        segments = [segment for store in self._stores for segment in store.segments]
+        where = ", ".join(store.uri for store in self._stores) or "no store"
+        return f"<Store {where}: {len(segments)} segments, {sum(segment.size for segment in segments):,} bytes>"
+
+
+def open(  # noqa: A001
+    path: str | Sequence[str] | None = None,
+    *,
+    store_path_commit_log: str | None = None,
+    store_path_consume_queue: str | None = None,
+    store_path_index: str | None = None,
+    broker_conf: str | None = None,
+) -> Store:
+    """Open a store: a directory, its commitlog, one segment, a parent of stores, a glob, or a list of such.
+
+    The other arguments say where parts lie that are not below the path; `store_path_commit_log` can name several, with commas.
+    """
+    paths = [path] if isinstance(path, str) else [*path] if path is not None else []
+    parts = parse_broker_conf(uri_of(broker_conf)) if broker_conf else Parts()
+    if store_path_commit_log or store_path_consume_queue or store_path_index:
+        logs = tuple(each.strip() for each in (store_path_commit_log or "").split(",") if each.strip())
+        parts = Parts(
+            parts.root, logs or parts.commit_log, parts.dledger, store_path_consume_queue or parts.consume_queue, store_path_index or parts.index
+        )
+    if not paths and parts == Parts():
+        raise OptionError("nothing to open: give a path, store_path_commit_log or broker_conf")
+    return Store(paths, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a scan will read and what not, for people (`str`) and machines (`to_dict`)."""
+
+    stores: tuple[StoreFiles, ...]
+    plan: Plan
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in numbers."""
+        return {
+            "stores": [store.uri for store in self.stores],
+            "predicate": str(self.plan.predicate),
+            "segments": sum(len(store.segments) for store in self.stores),
+            "splits": len(self.plan.splits),
+            "bytes_to_scan": self.plan.bytes_to_scan,
+            "bytes_skipped": sum(segment.size for segment, _ in self.plan.skipped),
+            "ends": dict(self.plan.ends),
+        }
+
+    def __str__(self) -> str:
+        told = self.to_dict()
+        lines = [
+            f"messages where {told['predicate']}      {', '.join(told['stores'])}, {told['segments']} segments",
+            f" by scan    {told['bytes_to_scan']:,} bytes in {told['splits']} splits",
+        ]
+        if self.plan.skipped:
+            lines.append(f" not read   {told['bytes_skipped']:,} bytes in {len(self.plan.skipped)} segments, by {self.plan.skipped[0][1]}")
+        return "\n".join(lines)
+
+
+class Scan:
+    """A table that has not been read yet. Its plan is made at its first use, so using it twice gives the same rows."""
+
+    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
+        self._stores, self._options = stores, options
+        self._projection, self._predicate = options.projection(), options.predicate()
+        self._partition_bytes, self._offsets = options.partition_bytes(), options.offsets()
+        self._plan: Plan | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return schema_of(self._projection.columns)
+
+    def plan(self) -> Plan:
+        """The splits, and where each log was found to end."""
+        if self._plan is None:
+            # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
+            walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
+            ends = {store.uri: end_of_log(store.segments, self._projection.max_record_bytes, walked_whole) for store in self._stores}
+            self._plan = plan(
+                self._stores,
+                ends,
+                self._predicate,
+                max_partition_bytes=self._partition_bytes,
+                offsets=self._offsets,
+                fail_on_data_loss=self._options.fail_on_data_loss,
+            )
+        return self._plan
+
+    def explain(self) -> Explanation:
+        """What it will read, what not, and why."""
+        return Explanation(self._stores, self.plan())
+
+    def run(self, jobs: int = 1) -> Run:
+        """Start reading: iterate the result for its batches, then ask it for its `report`."""
+        return Run(self.plan(), self._projection, jobs)
+
+    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
+        """Its batches, in the order of the log."""
+        return iter(self.run(jobs))
+
+    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
+        """Its batches as Arrow's own reader."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
+
+    def to_table(self, jobs: int = 1) -> pa.Table:
+        """All of it in memory."""
+        return pa.Table.from_batches(self.to_batches(jobs), self.schema)
+
+    def head(self, count: int) -> pa.Table:
+        """Its first rows; reads no further than it must."""
+        kept, left = [], count
+        for batch in self.to_batches():
+            kept.append(batch.slice(0, left))
+            left -= len(kept[-1])
+            if left <= 0:
+                break
+        return pa.Table.from_batches(kept, self.schema)
+
+    def count_rows(self, jobs: int = 1) -> int:
+        """How many rows there are, without making a column."""
+        run = Run(self.plan(), replace(self._projection, columns=()), jobs)
+        for _ in run:
+            pass
+        return run.report.rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)

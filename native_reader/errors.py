@@ -1,0 +1,48 @@
+"""The errors of the engine: one small family, each also the built-in it is a kind of.
+
+A message says what, where, what was expected and found, and what to do next. It never holds a body or a property value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StoreError(Exception):
+    """Anything that went wrong with a store or a request to read it."""
+
+
+class PathError(StoreError, FileNotFoundError):
+    """The path is no store."""
+
+
+class OptionError(StoreError, ValueError):
+    """An option is unknown, or its value cannot be meant."""
+
+
+class SchemaError(StoreError, LookupError):
+    """A column does not exist, or cannot be had as asked."""
+
+
+class StoreDamaged(StoreError, ValueError):
+    """Bytes are not what they should be."""
+
+
+class DataLoss(StoreError, OSError):
+    """Bytes that were there, or must have been, are gone."""
+
+
+class SplitError(StoreError, RuntimeError):
+    """A cut fell on something that looks like a record and is none."""
+
+
+class UnreadableError(StoreError, OSError):
+    """A file of the store cannot be read."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the nearest known name, or nothing."""
+    by_folded = {each.lower().replace("_", ""): each for each in known}
+    found = difflib.get_close_matches(name.lower().replace("_", ""), by_folded, n=1, cutoff=0.5)
+    return f" Did you mean '{by_folded[found[0]]}'?" if found else ""

@@ -1,0 +1,28 @@
+"""Hosts and the message ids made from them, as RocketMQ's Java client shows them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.record import Bytes
+
+_HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
+
+
+def host_text(host: bytes) -> str:
+    """`address:port` of 4 or 16 address bytes and a 4-byte port; IPv6 groups unshortened, as Java prints them."""
+    address, port = host[:-4], int.from_bytes(host[-4:], "big", signed=True)
+    if len(address) == 4:
+        return f"{'.'.join(map(str, address))}:{port}"
+    groups = (f"{int.from_bytes(address[i : i + 2], 'big'):x}" for i in range(0, 16, 2))
+    return f"{':'.join(groups)}:{port}"
+
+
+def offset_message_ids(hosts: NDArray[np.void], physical_offsets: NDArray[np.signedinteger]) -> Bytes:
+    """Upper-case hex of store host and physical offset, a row of 32 (IPv4) or 56 (IPv6) bytes for each record."""
+    width = hosts.dtype.itemsize
+    raw = np.empty((len(hosts), width + 8), np.uint8)
+    raw[:, :width] = np.ascontiguousarray(hosts).view(np.uint8).reshape(len(hosts), width)
+    raw[:, width:] = np.ascontiguousarray(physical_offsets, ">i8").view(np.uint8).reshape(len(hosts), 8)
+    return _HEX[raw].view(np.uint8)

@@ -1,0 +1,76 @@
+"""What a record is: decided by its topic and sysFlag, never by its properties (delivered copies keep those)."""
+
+from __future__ import annotations
+
+from native_reader.layout.record import COMMITTED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION
+
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+DELAY_TOPIC = "SCHEDULE_TOPIC_XXXX"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+
+NORMAL = "normal"
+KINDS = (
+    "prepared",
+    "rollback",
+    "half",
+    "op",
+    "delay",
+    "timer",
+    "retry",
+    "dlq",
+    "trace",
+    "pop",
+    "system",
+    "committed",
+    "batch",
+    NORMAL,
+)
+"""In order of precedence. The first two are transactions of 4.0 to 4.2, which lie in the topic itself."""
+
+SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
+"""What a broker keeps for itself; retry and DLQ topics hold users' messages."""
+
+_OF_TOPIC = {
+    HALF_TOPIC: "half",
+    OP_TOPIC: "op",
+    DELAY_TOPIC: "delay",
+    TIMER_TOPIC: "timer",
+    TRACE_TOPIC: "trace",
+    "TBW102": "system",
+    "BenchmarkTest": "system",
+    "TRANS_CHECK_MAX_TIME_TOPIC": "system",
+    "SELF_TEST_TOPIC": "system",
+    "OFFSET_MOVED_EVENT": "system",
+    "CHECKPOINT_TOPIC": "system",
+}
+_OF_PREFIX = (("%RETRY%", "retry"), ("%DLQ%", "dlq"), ("rmq_sys_REVIVE_LOG_", "pop"), ("rmq_sys_", "system"))
+_REPLY_SUFFIX = "_REPLY_TOPIC"
+
+
+def kind_of_topic(topic: str | None) -> str | None:
+    """The kind that the topic alone decides, None for a user's topic."""
+    if topic is None:
+        return None
+    kind = _OF_TOPIC.get(topic)
+    if kind is None:
+        kind = next((kind for prefix, kind in _OF_PREFIX if topic.startswith(prefix)), None)
+    if kind is None and topic.endswith(_REPLY_SUFFIX):
+        kind = "system"
+    return kind
+
+
+def kind_of(topic: str | None, sys_flag: int) -> str:
+    """The kind of one record: the first that fits, in the order of KINDS."""
+    transaction = sys_flag & TRANSACTION
+    if transaction == PREPARED:
+        return "prepared"
+    if transaction == ROLLBACK:
+        return "rollback"
+    kind = kind_of_topic(topic)
+    if kind is not None:
+        return kind
+    if transaction == COMMITTED:
+        return "committed"
+    return "batch" if sys_flag & INNER_BATCH else NORMAL

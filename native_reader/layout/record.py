@@ -1,0 +1,200 @@
+"""One stored message, V1 and V2, measured and proven many at a time.
+
+Big-endian. A host is its raw address (4 bytes, or 16 where sysFlag says IPv6) and a 4-byte port, so everything behind
+the born host moves by 12 for each IPv6 host:
+
+    0 size i4      4 magic i4      8 body_crc i4      12 queue_id i4     16 flag i4        20 queue_offset i8
+    28 physical_offset i8          36 sys_flag i4     40 born_timestamp i8                 48 born_host 8 | 20
+    56 store_timestamp i8          64 store_host 8 | 20                  72 reconsume_times i4
+    76 prepared_transaction_offset i8                 84 body_size i4    88 body
+    topic_size (V1: i1, V2: i2), topic, properties_size i2, properties
+
+The size counts the whole record. A DLedger log puts an entry header of 48 bytes before each record (CommitLog of
+DLedger, 4.5.0+): magic i4 = 1, size i4, index i8, term i8, position i8, channel i4, crc i4, crc i4, body size i4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC_V1 = -626843481
+MAGIC_V2 = -626843477
+MAGIC_BLANK = -875286124
+MAGIC_ENTRY = 1
+MAGIC_ENTRY_BLANK = -1
+
+COMPRESSED = 0x1
+TRANSACTION = 0xC
+PREPARED, COMMITTED, ROLLBACK = 0x4, 0x8, 0xC
+BORN_IPV6 = 0x10
+STORE_IPV6 = 0x20
+INNER_BATCH = 0x80
+
+HEAD_SIZE = 88
+LONGEST_HEAD = 112
+SMALLEST_RECORD = HEAD_SIZE + 1 + 1 + 2
+BLANK_HEAD = 8
+ENTRY_HEAD = 48
+PADDING = 256
+"""Zero bytes that must follow the last byte of a buffer handed to `measure`, so that no gather leaves it."""
+
+Bytes = NDArray[np.uint8]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+def head_dtype(born: int = 8, store: int = 8) -> np.dtype[np.void]:
+    """The fixed fields, for hosts of 8 (IPv4) or 20 (IPv6) bytes."""
+    return np.dtype(
+        [
+            ("size", ">i4"),
+            ("magic", ">i4"),
+            ("body_crc", ">i4"),
+            ("queue_id", ">i4"),
+            ("flag", ">i4"),
+            ("queue_offset", ">i8"),
+            ("physical_offset", ">i8"),
+            ("sys_flag", ">i4"),
+            ("born_timestamp", ">i8"),
+            ("born_host", f"V{born}"),
+            ("store_timestamp", ">i8"),
+            ("store_host", f"V{store}"),
+            ("reconsume_times", ">i4"),
+            ("prepared_transaction_offset", ">i8"),
+            ("body_size", ">i4"),
+        ]
+    )
+
+
+HEAD = head_dtype()
+ENTRY = np.dtype(
+    [
+        ("magic", ">i4"),
+        ("size", ">i4"),
+        ("index", ">i8"),
+        ("term", ">i8"),
+        ("position", ">i8"),
+        ("channel", ">i4"),
+        ("chain_crc", ">i4"),
+        ("body_crc", ">i4"),
+        ("body_size", ">i4"),
+    ]
+)
+_IPV6_HEADS = ((BORN_IPV6, head_dtype(20, 8)), (STORE_IPV6, head_dtype(8, 20)), (BORN_IPV6 | STORE_IPV6, head_dtype(20, 20)))
+_BEHIND_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_size")
+
+
+def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
+    """Every position of the buffer as an unaligned element of that type: fancy-index the result to gather."""
+    kind = np.dtype(dtype)
+    return np.ndarray((len(u8) - kind.itemsize + 1,), dtype=kind, buffer=u8, strides=(1,))
+
+
+def unsigned_at(u8: Bytes, width: int) -> NDArray[np.unsignedinteger]:
+    """Every position as an unaligned little-endian unsigned integer, for comparing bytes, not for reading numbers."""
+    return at(u8, f"<u{width}")  # type: ignore[return-value]
+
+
+@dataclass(slots=True, frozen=True)
+class Records:
+    """The fixed fields of many records, and where their variable parts lie in the buffer."""
+
+    starts: Index
+    heads: NDArray[np.void]
+    sizes: Index
+    body_at: Index
+    body_size: Index
+    topic_at: Index
+    topic_size: Index
+    properties_at: Index
+    properties_size: Index
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, which: slice | Index | Mask) -> Records:
+        return Records(*(getattr(self, name)[which] for name in self.__slots__))
+
+
+def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:
+    """The heads at those starts, in one gather; of IPv6 records, the fields behind the born host are put right.
+
+    An IPv6 host itself does not fit: `born_host_at` and `store_host_at` say where it is.
+    """
+    heads: NDArray[np.void] = at(u8, f"V{HEAD_SIZE}")[starts].view(HEAD)
+    families = heads["sys_flag"] & (BORN_IPV6 | STORE_IPV6)
+    if families.any():
+        for family, dtype in _IPV6_HEADS:
+            rows = np.flatnonzero(families == family)
+            if len(rows):
+                longer = at(u8, f"V{dtype.itemsize}")[starts[rows]].view(dtype)
+                for name in _BEHIND_BORN_HOST:
+                    heads[name][rows] = longer[name]
+                if not family & STORE_IPV6:
+                    heads["store_host"][rows] = longer["store_host"]
+    return heads
+
+
+def born_host_at(starts: Index) -> Index:
+    """Where the born host of each record begins."""
+    return starts + 48
+
+
+def store_host_at(starts: Index, heads: NDArray[np.void]) -> Index:
+    """Where the store host of each record begins: behind a born host of either length."""
+    return starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
+
+
+def measure(u8: Bytes, filled: int, starts: Index, offset: int) -> tuple[Records, Mask]:
+    """Where the parts of the records at `starts` lie, and which of them are structurally valid and wholly in the buffer.
+
+    `u8` holds `filled` bytes and PADDING more; every start is below `filled`; `offset` is the log's offset of byte 0.
+    Valid: magic, bounds, the identity of size and lengths, and physical_offset = place. Only what is valid may be used.
+    """
+    heads = heads_of(u8, starts)
+    sizes = heads["size"].astype(np.intp)
+    body_size = heads["body_size"].astype(np.intp)
+    magic = heads["magic"]
+    wide = magic == MAGIC_V2
+    valid = magic == MAGIC_V1
+    some_wide = bool(wide.any())
+    if some_wide:
+        valid |= wide
+    families = heads["sys_flag"] & (BORN_IPV6 | STORE_IPV6)
+    body_at = starts + HEAD_SIZE
+    if families.any():
+        body_at += 12 * ((families & BORN_IPV6 != 0).astype(np.intp) + (families & STORE_IPV6 != 0))
+    valid &= (body_size >= 0) & (starts + sizes <= filled) & (heads["physical_offset"] == starts + offset)
+    topic_size_at = np.where(valid, np.minimum(body_at + body_size, filled), 0)
+    topic_size = u8[topic_size_at].view(np.int8).astype(np.intp)
+    topic_at = topic_size_at + 1
+    if some_wide:
+        two_bytes = at(u8, ">i2")[topic_size_at]
+        topic_size = np.where(wide, two_bytes, topic_size).astype(np.intp)
+        topic_at += wide
+    valid &= topic_size > 0
+    properties_size_at = np.where(valid, np.minimum(topic_at + topic_size, filled), 0)
+    properties_size = at(u8, ">i2")[properties_size_at].astype(np.intp)
+    properties_at = properties_size_at + 2
+    valid &= (properties_size >= 0) & (properties_at + properties_size == starts + sizes)
+    records = Records(starts, heads, sizes, body_at, body_size, topic_at, topic_size, properties_at, properties_size)
+    return records, valid
+
+
+def entries_valid(u8: Bytes, records: Records, offset: int) -> Mask:
+    """Which records stand behind a DLedger entry header that agrees with them; each start is at least ENTRY_HEAD."""
+    entries = at(u8, f"V{ENTRY.itemsize}")[records.starts - ENTRY_HEAD].view(ENTRY)
+    valid: Mask = (entries["magic"] == MAGIC_ENTRY) & (entries["size"] == records.sizes + ENTRY_HEAD)
+    return valid & (entries["body_size"] == records.sizes) & (entries["position"] == records.starts - ENTRY_HEAD + offset)
+
+
+def magics(u8: Bytes, filled: int) -> Index:
+    """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it."""
+    first = np.flatnonzero(u8[4 : max(4, filled - 3)] == 0xDA)
+    word = unsigned_at(u8, 4)[first + 4] & 0x00FFFFFF
+    first = first[word == 0x0020A3DA]
+    last = u8[first + 7]
+    return first[(last == 0xA7) | (last == 0xAB)]

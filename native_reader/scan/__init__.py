@@ -1,0 +1,1 @@
+"""Bytes to Arrow: find the records, filter them, gather their columns."""

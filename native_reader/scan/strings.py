@@ -1,0 +1,91 @@
+"""Byte ranges of a buffer as Arrow columns, without an object per value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from native_reader.layout.record import Bytes, Index, Mask, at, unsigned_at
+
+_INLINE = 12
+"""Arrow keeps the bytes of a view this short in the view itself."""
+_INLINE_MASKS = np.array([[0xFF] * size + [0] * (_INLINE - size) for size in range(_INLINE + 1)], np.uint8)
+
+
+class _EveryOther:
+    """0, 2, 4 ... as an Arrow array that grows when it must and is never copied."""
+
+    def __init__(self) -> None:
+        self._even = pa.array(np.arange(0, 1 << 16, 2))
+
+    def __call__(self, count: int) -> pa.Array:
+        if count > len(self._even):
+            self._even = pa.array(np.arange(0, 4 * count, 2))
+        return self._even.slice(0, count)
+
+
+_every_other = _EveryOther()
+
+
+def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> pa.Array:
+    """Copies of short slices that ascend and do not overlap.
+
+    One array of offsets tiles the buffer (gap, slice, gap, slice ...), and every other tile is taken: cheaper than a view each.
+    """
+    count = len(starts)
+    tiles = np.empty(2 * count + 1, np.int32)
+    tiles[0:-1:2] = starts
+    np.add(starts, sizes, out=tiles[1::2], casting="unsafe")
+    tiles[-1] = tiles[-2] if count else 0
+    return pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(tiles), buffer]).take(_every_other(count))
+
+
+def long(buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts: Index, sizes: Index, null: Mask | None = None) -> pa.Array:
+    """Copies of slices of any size and order, out of several buffers: `which` says of which, None means the first."""
+    views = np.zeros((len(starts), 4), np.int32)
+    views[:, 0] = sizes
+    inline = sizes <= _INLINE
+    for number, (u8, _) in enumerate(buffers):
+        mine = slice(None) if which is None else which == number
+        views[mine, 1] = unsigned_at(u8, 4)[starts[mine]].view(np.int32)
+        views[mine, 2] = number
+        views[mine, 3] = starts[mine]
+        rows = np.flatnonzero(inline if which is None else inline & mine)
+        if len(rows):
+            words = at(u8, f"V{_INLINE}")[starts[rows]].view(np.uint8).reshape(-1, _INLINE) & _INLINE_MASKS[sizes[rows]]
+            views[rows, 1:] = words.view(np.int32)
+    valid = None if null is None or not null.any() else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    parts = [valid, pa.py_buffer(views), *(arrow for _, arrow in buffers)]
+    return pa.Array.from_buffers(pa.binary_view(), len(starts), parts).cast(pa.binary())
+
+
+def text(column: pa.Array) -> pa.Array:
+    """A binary column as strings; bytes that are no UTF-8 become U+FFFD, and no row is lost for it."""
+    ends, content = offsets_of(column), content_of(column)
+    if not len(content) or int(content.max()) < 0x80 or _is_utf8(content, ends):
+        return column.view(pa.string())
+    return pa.array([None if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()], pa.string())
+
+
+def offsets_of(column: pa.Array) -> NDArray[np.int32]:
+    """The offsets of a binary or string column that is no slice."""
+    return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1) if len(column) else np.zeros(1, np.int32)
+
+
+def content_of(column: pa.Array) -> Bytes:
+    """All the bytes of a binary or string column that is no slice."""
+    content = column.buffers()[2]
+    return np.frombuffer(content, np.uint8, int(offsets_of(column)[-1])) if content is not None else np.empty(0, np.uint8)
+
+
+def _is_utf8(content: Bytes, ends: NDArray[np.int32]) -> bool:
+    """Whether every value is valid by itself: the whole is, and no value begins inside of a character."""
+    try:
+        content.tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    begins = content[ends[:-1][ends[:-1] < len(content)]]
+    return not bool(((begins & 0xC0) == 0x80).any())

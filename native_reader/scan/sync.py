@@ -1,0 +1,119 @@
+"""Finding records without walking to them: where a split begins, where the way goes on after damage.
+
+Records carry no marker, only a magic and their own offset, and a body may hold a whole record. So what is found here
+is *structurally valid*: magic, bounds, the identity of all lengths, physical_offset = place. A forged record in a body
+that passes all that is found out by the walk of the split before, which never arrives there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from native_reader.layout.record import (
+    BORN_IPV6,
+    ENTRY_HEAD,
+    HEAD_SIZE,
+    LONGEST_HEAD,
+    MAGIC_V1,
+    MAGIC_V2,
+    PADDING,
+    SMALLEST_RECORD,
+    STORE_IPV6,
+    Index,
+    Mask,
+    Records,
+    entries_valid,
+    heads_of,
+    magics,
+    measure,
+)
+from native_reader.storage.store import DLEDGER, Segment
+from native_reader.storage.window import Window
+
+_FIRST_LOOK = 64 << 10
+_LARGEST_LOOK = 4 << 20
+
+
+def frame_of(segment: Segment) -> int:
+    """The bytes that stand before each record; a record *starts* where they do."""
+    return ENTRY_HEAD if segment.framing == DLEDGER else 0
+
+
+def sync(window: Window, start: int, stop: int) -> int | None:
+    """The position of the first structurally valid record that starts in `[start, stop)`, None where none does.
+
+    The window's content is lost.
+    """
+    look, frame = _FIRST_LOOK, frame_of(window.segment)
+    while start < stop:
+        until = min(stop, start + look)
+        filled = window.load(start, until - start + frame + LONGEST_HEAD)
+        found = magics(window.u8, filled)
+        found = found[(found >= frame) & (found < until - start + frame)]
+        _, valid = valid_records(window, found)
+        whole = found[valid]
+        first = int(whole[0]) if len(whole) else None
+        # Those that reach out of the window are measured one by one; their heads rule nearly all of them out.
+        for candidate in _reaching_out(window, found if first is None else found[found < first]):
+            if record_size_at(window, start + int(candidate) - frame) is not None:
+                return start + int(candidate) - frame
+        if first is not None:
+            return start + first - frame
+        start, look = until, min(look * 4, _LARGEST_LOOK)
+    return None
+
+
+def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
+    """The records at those positions of the window, behind their frames, and which of them are valid."""
+    records, valid = measure(window.u8, window.filled, starts, window.offset)
+    if frame_of(window.segment) and len(starts):
+        valid &= entries_valid(window.u8, records, window.offset)
+    return records, valid
+
+
+def record_size_at(window: Window, position: int) -> int | None:
+    """The size, frame included, of the valid record that starts at that position of the file; None where none does.
+
+    Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
+    """
+    segment, frame = window.segment, frame_of(window.segment)
+    left = segment.size - position - frame
+    if left < SMALLEST_RECORD:
+        return None
+    u8 = np.zeros(frame + LONGEST_HEAD + PADDING, np.uint8)
+    begin = np.frombuffer(window.peek(position, frame + LONGEST_HEAD), np.uint8)
+    u8[: len(begin)] = begin
+    head = heads_of(u8, np.array([frame], np.intp))[0]
+    size, body_size, families = int(head["size"]), int(head["body_size"]), int(head["sys_flag"])
+    wide = int(head["magic"] == MAGIC_V2)
+    if not (wide or head["magic"] == MAGIC_V1) or not SMALLEST_RECORD <= size <= left or not 0 <= body_size <= size - SMALLEST_RECORD:
+        return None
+    if head["physical_offset"] != segment.base + position + frame:
+        return None
+    topic_size_at = HEAD_SIZE + 12 * (bool(families & BORN_IPV6) + bool(families & STORE_IPV6)) + body_size
+    topic_size = _number(window.peek(position + frame + topic_size_at, 1 + wide))
+    properties_size_at = topic_size_at + 1 + wide + topic_size
+    if topic_size <= 0 or properties_size_at + 2 > size:
+        return None
+    properties_size = _number(window.peek(position + frame + properties_size_at, 2))
+    if properties_size < 0 or properties_size_at + 2 + properties_size != size:
+        return None
+    if frame and not _entry_agrees(bytes(begin), size, segment.base + position):
+        return None
+    return frame + size
+
+
+def _reaching_out(window: Window, starts: Index) -> Index:
+    heads = heads_of(window.u8, starts)
+    ends = starts + heads["size"].astype(np.int64)
+    possible = (heads["physical_offset"] == starts + window.offset) & (ends > window.filled)
+    return starts[possible & (ends <= window.segment.size - window.position)]
+
+
+def _entry_agrees(entry: bytes, size: int, offset: int) -> bool:
+    said = _number(entry[0:4]), _number(entry[4:8]), _number(entry[24:32]), _number(entry[44:48])
+    return said == (1, size + ENTRY_HEAD, offset, size)
+
+
+def _number(field: bytes) -> int:
+    return int.from_bytes(field, "big", signed=True)

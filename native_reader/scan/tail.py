@@ -1,0 +1,111 @@
+"""Where the log ends: decided once, before a read is planned, and carried by every split.
+
+The end of the last valid record, or of the blank, in the highest segment that has one. Below it zeros are damage; at or
+above it everything is unwritten: files sized ahead, dirty tails of pooled buffers, half of a record that never came.
+A broker sizes one or two segments ahead, so the highest files are often all zeros.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
+from native_reader.scan.sync import frame_of, sync, valid_records
+from native_reader.scan.walk import Walk
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment
+from native_reader.storage.window import Window
+
+_LOOK = 4 << 20
+_ZEROS_IN_A_RECORD = 64 << 10
+"""More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
+
+
+def end_of_log(segments: Sequence[Segment], max_record_bytes: int, walked_whole: int) -> int:
+    """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
+    for segment in reversed(segments):
+        with Window(segment, _LOOK) as window:
+            end = _end_in(window, max_record_bytes, walked_whole)
+        if end is not None:
+            return segment.base + end
+    return segments[0].base if segments else 0
+
+
+def _end_in(window: Window, max_record_bytes: int, walked_whole: int) -> int | None:
+    """The position behind the last record that counts, the file's size behind a blank, None where there is neither."""
+    size = window.segment.size
+    written = _written_end(window)
+    if written == 0:
+        return None
+    bound = min(size, written + _ZEROS_IN_A_RECORD)
+    if size <= walked_whole:
+        return _walked(window, 0, bound, max_record_bytes)
+    look, stop = _LOOK, bound
+    while stop > 0:
+        start = max(0, bound - look)
+        if start == 0:
+            return _walked(window, 0, bound, max_record_bytes)
+        first = sync(window, start, stop)
+        if first is not None:
+            return _walked(window, first, bound, max_record_bytes)
+        look, stop = look * 4, start
+    return None
+
+
+def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> int | None:
+    walk = Walk(window, start, bound, bound, max_record_bytes=window.segment.size, skip_damage=True, synced=True)
+    for _ in walk:
+        pass
+    if walk.blank_bytes:
+        return window.segment.size
+    if walk.last_record is None:
+        return None
+    position, size = walk.last_record
+    # One that is too large is refused by whoever reads it; it is not worth its memory here.
+    counts = size > max_record_bytes or _has_successor(window, position + size) or _is_complete(window, position, size)
+    return position + size if counts else position
+
+
+def _written_end(window: Window) -> int:
+    """Where the last byte that is not zero ends."""
+    segment = window.segment
+    stop = storage_of(segment.uri).written_end(segment.uri, segment.size)
+    while stop > 0:
+        start = max(0, stop - _LOOK)
+        filled = window.load(start, stop - start)
+        written = np.flatnonzero(window.u8[:filled].view(np.bool_)) if window.u8[:filled].any() else ()
+        if len(written):
+            return start + int(written[-1]) + 1
+        stop = start
+    return 0
+
+
+def _has_successor(window: Window, position: int) -> bool:
+    """Whether something that was begun stands behind the last record: proof that the record itself was finished."""
+    head = window.peek(position, 8)
+    if len(head) < 8:
+        return False
+    first, second = struct.unpack(">ii", head)
+    if frame_of(window.segment):
+        return bool(first == MAGIC_ENTRY)
+    return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
+
+
+def _is_complete(window: Window, position: int, size: int) -> bool:
+    """Whether the newest record, without a witness, was written to its end.
+
+    A broker copies a record front to back; one that was cut short has zeros in its body, topic or properties.
+    """
+    frame = frame_of(window.segment)
+    window.load(position, size)
+    records, _ = valid_records(window, np.array([frame], np.intp))
+    body_at, topic_at = int(records.body_at[0]), int(records.topic_at[0])
+    body = window.u8[body_at : body_at + int(records.body_size[0])]
+    topic = window.u8[topic_at : topic_at + int(records.topic_size[0])]
+    properties = window.u8[int(records.properties_at[0]) : size]
+    crc = zlib.crc32(body) & 0x7FFFFFFF
+    return bool(crc == records.heads["body_crc"][0] and topic.all() and properties.all())

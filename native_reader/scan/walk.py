@@ -1,0 +1,199 @@
+"""From record to record through one split of a segment, chunk by chunk, every byte accounted for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator, Iterator
+
+import numpy as np
+
+from native_reader.errors import SplitError, StoreDamaged
+from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, SMALLEST_RECORD, Index, Records
+from native_reader.scan.report import Damage
+from native_reader.scan.sync import frame_of, record_size_at, sync, valid_records
+from native_reader.storage.store import DLEDGER
+from native_reader.storage.window import Window
+
+CHUNK = 4 << 20
+"""What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
+_FIRST_CHUNK = 64 << 10
+_BEYOND_CUT = 4 << 10
+_SMALLEST_REST = 8
+
+_read_size = struct.Struct(">i").unpack_from
+
+
+class Walk:
+    """Iterate the records that start in `[start, stop)`, as `Records` of one chunk after the other, and the damage between.
+
+    The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
+    `end` is where the log ends in this file; what is behind it is unwritten. `synced`: `start` is known to be a record's.
+    A walk that skips no damage raises at the first.
+    """
+
+    def __init__(
+        self, window: Window, start: int, stop: int, end: int, *, max_record_bytes: int, skip_damage: bool = False, synced: bool = False
+    ) -> None:
+        self._window, self._start, self._stop, self._end = window, start, stop, end
+        self._max_record_bytes, self._skip_damage, self._synced = max_record_bytes, skip_damage, synced
+        self._frame = frame_of(window.segment)
+        self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
+        self.last_record: tuple[int, int] | None = None
+        """Position and size of the last record, frame included."""
+
+    def __iter__(self) -> Iterator[Records | Damage]:
+        position = self._enter()
+        if position is None:
+            return
+        look = _FIRST_CHUNK
+        while position < min(self._stop, self._end):
+            records = self._chunk(position, look)
+            if records is None:
+                position = yield from self._pass(position)
+                continue
+            begin, position = position, self._count(records, position)
+            if position > self._end:
+                raise self._crosses_end(begin, position)
+            yield records
+            look = min(look * 4, CHUNK)
+        yield from self._leave(position)
+
+    def _enter(self) -> int | None:
+        if self._start == 0 or self._synced:
+            return self._start
+        return sync(self._window, self._start, min(self._stop, self._end))
+
+    def _chunk(self, position: int, look: int) -> Records | None:
+        """The valid records from that position on, as many as are at hand; None where none stands there."""
+        window, frame = self._window, self._frame
+        window.load(position, min(look, self._stop - position + _BEYOND_CUT))
+        records = self._proven(self._stop - position)
+        if records is None and (size := record_size_at(window, position)) is not None and size > window.filled:
+            if size > self._max_record_bytes + frame:
+                raise self._too_large(position, size)
+            window.load(position, size)
+            records = self._proven(1)
+        return records
+
+    def _proven(self, limit: int) -> Records | None:
+        starts = self._guess(limit)
+        if not len(starts):
+            return None
+        records, valid = valid_records(self._window, starts)
+        count = len(starts) if valid.all() else int(np.argmin(valid))
+        if count == 0:
+            return None
+        return records if count == len(starts) else records[:count]
+
+    def _guess(self, limit: int) -> Index:
+        """Where records start if every size is true: the one loop over records, because nothing else is as fast.
+
+        Proven afterwards: a start is right when all before it are valid records.
+        """
+        frame, content, starts = self._frame, self._window.u8.data, []
+        at, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)
+        add = starts.append
+        while at < last:
+            add(at)
+            size = _read_size(content, at)[0]
+            if size < SMALLEST_RECORD:
+                break
+            at += size + frame
+        return np.array(starts, np.intp)
+
+    def _count(self, records: Records, position: int) -> int:
+        last, size = int(records.starts[-1]), int(records.sizes[-1])
+        behind = position + last + size
+        self.records += len(records)
+        self.record_bytes += behind - position
+        self.last_record = position + last - self._frame, size + self._frame
+        return behind
+
+    def _pass(self, position: int) -> Generator[Damage, None, int]:
+        """Past whatever is no record at that position, to the next record or the end of the file."""
+        size = self._window.segment.size
+        if position >= self._end:
+            self.unwritten_bytes += size - position
+            return size
+        if self._is_blank(position):
+            self.blank_bytes += size - position
+            return size
+        if not self._skip_damage:
+            raise self._damaged(position)
+        behind = sync(self._window, position + 1, self._end)
+        if behind is None:
+            behind = self._end
+        self.damage_bytes += behind - position
+        base = self._window.segment.base
+        yield Damage(self._window.segment.uri, base + position, base + behind, self._found(position))
+        return behind
+
+    def _is_blank(self, position: int) -> bool:
+        left = self._window.segment.size - position
+        if left < _SMALLEST_REST:
+            return True
+        first, second = struct.unpack(">ii", self._window.peek(position, BLANK_HEAD))
+        if self._window.segment.framing == DLEDGER:
+            return bool(first == MAGIC_ENTRY_BLANK and second == left)
+        return bool(second == MAGIC_BLANK and first == left)
+
+    def _leave(self, position: int) -> Iterator[Records | Damage]:
+        """On to where the next split begins; it must be what `sync` says, or the cut fell on a forged record."""
+        size = self._window.segment.size
+        while position < size and (position >= self._end or record_size_at(self._window, position) is None):
+            position = yield from self._pass(position)
+        forged = sync(self._window, self._stop, min(position, self._end)) if self._stop < size else None
+        if forged is not None:
+            raise self._forged(forged)
+
+    def _where(self, position: int) -> str:
+        segment = self._window.segment
+        return f"{segment.uri} at offset {segment.base + position:,} (byte {position:,} of the file)"
+
+    def _forged(self, position: int) -> SplitError:
+        return SplitError(
+            f"{self._where(position)}: a cut fell on something that looks like a record but is inside one (a body that holds a stored "
+            f"record?). Read it with max_partition_bytes={self._window.segment.size}, which cuts at the borders of segments only"
+        )
+
+    def _crosses_end(self, begin: int, position: int) -> SplitError:
+        return SplitError(
+            f"{self._where(begin)}: the records from here reach to byte {position:,}, beyond the end of the log, which was found at byte "
+            f"{self._end:,}: something inside a record looks like one (a body that holds a stored record?). "
+            f"Read it with max_partition_bytes={self._window.segment.size}, which finds the end by walking the whole segment"
+        )
+
+    def _too_large(self, position: int, size: int) -> StoreDamaged:
+        return StoreDamaged(
+            f"{self._where(position)}: a record of {size:,} bytes is larger than max_record_bytes={self._max_record_bytes:,}. "
+            f"If it is meant to be that large, read with max_record_bytes={size}"
+        )
+
+    def _damaged(self, position: int) -> StoreDamaged:
+        segment = self._window.segment
+        return StoreDamaged(
+            f"{self._where(position)}: expected a record or the blank that closes a segment, found {self._found(position)}. "
+            f"To read what lies before it: ending_physical_offset={segment.base}; behind this segment: starting_physical_offset={segment.end}"
+        )
+
+    def _found(self, position: int) -> str:
+        """What stands there instead of a record, by the first of its fields that cannot be."""
+        frame, segment = self._frame, self._window.segment
+        head = self._window.peek(position, frame + 36)
+        if not any(head):
+            return "zeros"
+        if frame and head[:4] != b"\x00\x00\x00\x01":
+            return f"no entry header (magic 0x{head[:4].hex().upper()})"
+        if len(head) < frame + 36:
+            return f"{len(head)} bytes, too few for a record"
+        size, magic = struct.unpack_from(">iI", head, frame)
+        (offset,) = struct.unpack_from(">q", head, frame + 28)
+        if magic == MAGIC_BLANK & 0xFFFFFFFF:
+            return f"a blank of {size:,} bytes where {segment.size - position:,} are left"
+        if magic not in (0xDAA320A7, 0xDAA320AB):
+            return f"magic 0x{magic:08X}"
+        if not SMALLEST_RECORD <= size <= segment.size - position - frame:
+            return f"total size 0x{size & 0xFFFFFFFF:08X} where {segment.size - position - frame:,} bytes are left"
+        if offset != segment.base + position + frame:
+            return f"a record that says it lies at offset {offset:,} (stale bytes of a reused file?)"
+        return f"a record of {size:,} bytes whose lengths do not add up to its size"

@@ -1,0 +1,92 @@
+"""A storage around another one that counts calls, delays them and lets some fail. For tests and for measuring plans."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable
+
+from native_reader.errors import PathError
+from native_reader.storage.protocol import Buffer, Entry, Storage, StoredFile, register, storage_of
+
+_NUMBERS = itertools.count(1)
+_MOUNTED: weakref.WeakValueDictionary[str, FaultyStorage] = weakref.WeakValueDictionary()
+
+Fault = Callable[[str, str, int], None]
+"""Called with (call, uri, offset) before each call; whatever it raises, the call raises."""
+
+
+class FaultyFile(StoredFile):
+    """An open file whose reads are counted, delayed and failed."""
+
+    def __init__(self, storage: FaultyStorage, uri: str, inner: StoredFile) -> None:
+        self._storage, self._uri, self._inner = storage, uri, inner
+
+    def size(self) -> int:
+        return self._inner.size()
+
+    def identity(self) -> int:
+        return self._inner.identity()
+
+    def read_into(self, offset: int, buffer: Buffer) -> int:
+        self._storage.called("read", self._uri, offset)
+        got = self._inner.read_into(offset, buffer)
+        self._storage.counted_bytes(got)
+        return got
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class FaultyStorage(Storage):
+    """What lies under `root`, seen through `url`, with every call counted in `calls` and every byte in `bytes_read`."""
+
+    def __init__(self, root: str, delay: float = 0.0, fault: Fault | None = None) -> None:
+        self._root, self._inner, self._delay, self._fault = root.rstrip("/"), storage_of(root), delay, fault
+        self._lock = threading.Lock()
+        self.calls: Counter[str] = Counter()
+        self.bytes_read = 0
+        self.url = f"faulty://{next(_NUMBERS)}"
+        _MOUNTED[self.url] = self
+
+    def called(self, call: str, uri: str, offset: int = 0) -> None:
+        """Count a call, wait as long as one takes, then fail if it is to fail."""
+        with self._lock:
+            self.calls[call] += 1
+        if self._delay:
+            time.sleep(self._delay)
+        if self._fault is not None:
+            self._fault(call, uri, offset)
+
+    def counted_bytes(self, count: int) -> None:
+        """Count what a read brought."""
+        with self._lock:
+            self.bytes_read += count
+
+    def list(self, uri: str) -> list[Entry]:
+        self.called("list", uri)
+        return self._inner.list(self._inside(uri))
+
+    def entry(self, uri: str) -> Entry | None:
+        self.called("entry", uri)
+        return self._inner.entry(self._inside(uri))
+
+    def open(self, uri: str) -> StoredFile:
+        self.called("open", uri)
+        return FaultyFile(self, uri, self._inner.open(self._inside(uri)))
+
+    def _inside(self, uri: str) -> str:
+        return self._root + uri.removeprefix(self.url)
+
+
+def _mounted(uri: str) -> Storage:
+    found = _MOUNTED.get("/".join(uri.split("/", 3)[:3]))
+    if found is None:
+        raise PathError(f"{uri}: this test storage is gone, or belongs to another process")
+    return found
+
+
+register("faulty", _mounted)

@@ -1,0 +1,89 @@
+"""Files in memory, for tests that need many small stores."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+import zlib
+from collections.abc import Mapping
+
+from native_reader.errors import PathError
+from native_reader.storage.protocol import Buffer, Entry, Storage, StoredFile, register
+
+_NUMBERS = itertools.count(1)
+_MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
+
+
+class MemoryFile(StoredFile):
+    """Bytes that are there already."""
+
+    def __init__(self, content: bytes | bytearray) -> None:
+        self._content = memoryview(content)
+
+    def size(self) -> int:
+        return len(self._content)
+
+    def identity(self) -> int:
+        return _identity(self._content)
+
+    def read_into(self, offset: int, buffer: Buffer) -> int:
+        got = self._content[offset : offset + len(buffer)]
+        memoryview(buffer)[: len(got)] = got
+        return len(got)
+
+    def close(self) -> None:
+        self._content.release()
+
+
+class MemoryStorage(Storage):
+    """`{"store/commitlog/00000000000000000000": b"..."}`, found under its own `url` for as long as it lives.
+
+    A name that ends in `/` is an empty directory. The mapping is not copied, so a test can change what lies there.
+    """
+
+    def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
+        self.files = files
+        self.url = f"memory://{next(_NUMBERS)}"
+        _MOUNTED[self.url] = self
+
+    def list(self, uri: str) -> list[Entry]:
+        inside = self._name(uri)
+        prefix = f"{inside}/" if inside else ""
+        names = {name[len(prefix) :].partition("/")[0] for name in self.files if name.startswith(prefix)} - {""}
+        if not names and not (prefix in self.files or not prefix):
+            raise FileNotFoundError(f"{uri}: no such directory")
+        found = (self.entry(f"{uri}/{name}") for name in sorted(names))
+        return [entry for entry in found if entry is not None]
+
+    def entry(self, uri: str) -> Entry | None:
+        name = self._name(uri)
+        base = name.rpartition("/")[2]
+        if name in self.files:
+            content = self.files[name]
+            return Entry(base, len(content), _identity(content), True, False)
+        if not name or any(each.startswith(f"{name}/") for each in self.files):
+            return Entry(base, 0, 0, False, True)
+        return None
+
+    def open(self, uri: str) -> StoredFile:
+        name = self._name(uri)
+        if name not in self.files:
+            raise FileNotFoundError(f"{uri}: no such file")
+        return MemoryFile(self.files[name])
+
+    def _name(self, uri: str) -> str:
+        return uri.removeprefix(self.url).strip("/")
+
+
+def _identity(content: bytes | bytearray | memoryview) -> int:
+    return zlib.crc32(content[:64])
+
+
+def _mounted(uri: str) -> Storage:
+    found = _MOUNTED.get("/".join(uri.split("/", 3)[:3]))
+    if found is None:
+        raise PathError(f"{uri}: this storage in memory is gone, or belongs to another process")
+    return found
+
+
+register("memory", _mounted)

@@ -1,0 +1,105 @@
+"""A store: one broker's storage directory, as the files of its parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from native_reader.errors import StoreDamaged
+from native_reader.storage.protocol import storage_of
+
+PLAIN, DLEDGER = "plain", "dledger"
+_SEGMENT_NAME = re.compile(r"\d{20}")
+_COMPARED = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """One commitlog file: its first offset, and what it was when the plan was made."""
+
+    base: int
+    size: int
+    uri: str
+    identity: int
+    framing: str = PLAIN
+
+    @property
+    def end(self) -> int:
+        """The offset behind its last byte."""
+        return self.base + self.size
+
+    @property
+    def name(self) -> str:
+        """Its file name: 20 digits."""
+        return self.uri.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """Where the parts of one store lie. A store that was copied in part has only some of them."""
+
+    uri: str
+    segments: tuple[Segment, ...]
+    consume_queue: str | None = None
+    index: str | None = None
+    config: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def min_offset(self) -> int:
+        """The first offset that is there; 0 in an empty store."""
+        return self.segments[0].base if self.segments else 0
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """The ranges of offsets between segments that no file holds."""
+        pairs = zip(self.segments, self.segments[1:], strict=False)
+        return [(one.end, other.base) for one, other in pairs if one.end < other.base]
+
+
+def is_segment_name(name: str) -> bool:
+    """Whether a file of that name is a segment: its first offset in 20 digits."""
+    return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63
+
+
+def segments_in(directory: str, framing: str | None = None) -> list[Segment]:
+    """The segments in one directory; empty files, other names and sub-directories are no segments."""
+    entries = [entry for entry in storage_of(directory).list(directory) if entry.is_file and entry.size and is_segment_name(entry.name)]
+    if entries and framing is None:
+        framing = framing_of(f"{directory}/{entries[0].name}")
+    return [Segment(int(entry.name), entry.size, f"{directory}/{entry.name}", entry.identity, framing or PLAIN) for entry in entries]
+
+
+def framing_of(uri: str) -> str:
+    """PLAIN or DLEDGER, by the first bytes: an entry begins with its magic 1, a plain record with its size."""
+    with storage_of(uri).open(uri) as file:
+        (head,) = file.read_ranges([(0, 8)])
+    return DLEDGER if head[:4] == b"\x00\x00\x00\x01" and head[4:] > b"\x00\x00\x00\x30" else PLAIN
+
+
+def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Segments of several directories as one log: sorted by offset, identical copies counted once."""
+    log: list[Segment] = []
+    for segment in sorted(segments):
+        before = log[-1] if log else None
+        if before is None or before.end <= segment.base:
+            log.append(segment)
+        elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
+            raise StoreDamaged(
+                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,}, "
+                "and differ. One of them does not belong to this store: name the right directories with store_path_commit_log."
+            )
+    return tuple(log)
+
+
+def _same_bytes(one: Segment, other: Segment) -> bool:
+    if one.identity == other.identity and one.uri == other.uri:
+        return True
+    storage = storage_of(one.uri)
+    buffers = bytearray(_COMPARED), bytearray(_COMPARED)
+    with storage.open(one.uri) as left, storage_of(other.uri).open(other.uri) as right:
+        for offset in range(0, one.size, _COMPARED):
+            got = left.read_into(offset, buffers[0])
+            if got != right.read_into(offset, buffers[1]) or buffers[0] != buffers[1]:
+                return False
+    return True

@@ -1,0 +1,84 @@
+"""A window onto one segment: the bytes from some position on, in one buffer that is used again and again."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.errors import DataLoss
+from native_reader.layout.record import PADDING, Bytes
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.store import Segment
+
+
+class Window:
+    """`load` fills it; `u8` and `arrow` then show the same bytes, and `filled` says how many count.
+
+    PADDING zero bytes follow what was loaded, so that gathers at any record start stay inside.
+    """
+
+    def __init__(self, segment: Segment, size: int) -> None:
+        self.segment = segment
+        self.position = self.filled = 0
+        self._file = _opened(segment)
+        self._grow(min(size, segment.size))
+
+    def load(self, position: int, length: int) -> int:
+        """Load up to `length` bytes from that position of the file, growing when it must; returns how many there were."""
+        length = min(length, self.segment.size - position)
+        if length > self._room:
+            self._grow(length)
+        filled = self._file.read_into(position, self._view[:length])
+        if filled < length:
+            raise DataLoss(
+                f"{self.segment.uri} ends at byte {position + filled:,}; it had {self.segment.size:,} bytes when the read was planned. "
+                "Something truncated it since: load the store again to read what is left"
+            )
+        self.u8[filled : filled + PADDING] = 0
+        self.position, self.filled = position, filled
+        return filled
+
+    def peek(self, position: int, length: int) -> bytes:
+        """A few bytes from anywhere in the file; the window stays as it is."""
+        (found,) = self._file.read_ranges([(position, min(length, self.segment.size - position))])
+        return found
+
+    @property
+    def offset(self) -> int:
+        """The log's offset of the window's first byte."""
+        return self.segment.base + self.position
+
+    def _grow(self, size: int) -> None:
+        self._room = size
+        own = bytearray(size + PADDING)
+        self._view, self.u8, self.arrow = memoryview(own), _as_bytes(own), pa.py_buffer(own)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _as_bytes(own: bytearray) -> Bytes:
+    return np.frombuffer(own, np.uint8)
+
+
+def _opened(segment: Segment) -> StoredFile:
+    try:
+        file = storage_of(segment.uri).open(segment.uri)
+    except FileNotFoundError as error:
+        raise DataLoss(
+            f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments; load the store again"
+        ) from error
+    if file.identity() != segment.identity:
+        file.close()
+        raise DataLoss(f"{segment.uri} is another file than when the read was planned. Load the store again")
+    return file

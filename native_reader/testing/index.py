@@ -1,0 +1,107 @@
+"""IndexFiles, entry by entry as the broker puts them, but a block at a time (FORMAT.md §4.1)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import struct
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
+_HEADER: Final = 40
+
+
+class IndexFiles:
+    """Puts keys; a file holds at most `entries - 1` of them, as entry 0 is never used."""
+
+    def __init__(self, directory: Path, slots: int, entries: int) -> None:
+        self._directory, self._slots, self._entries = directory, slots, entries
+        self._table: NDArray[np.int32] = np.zeros(slots, dtype=np.int32)
+        self._file = -1
+        self._created = 0  # the newest file's name, in milliseconds
+        self._count, self._used = 1, 0
+        self._begin = self._end = (0, 0)  # (time, offset)
+        self._ends: list[tuple[Path, int]] = []
+        self.files = 0
+        self.keys = 0
+        self.full_timestamp = 0  # the checkpoint's indexMsgTimestamp: the end of the last file that was forced
+
+    def put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+        """Put keys in order."""
+        start = 0
+        while start < len(hashes):
+            if self._file < 0 or self._count == self._entries:
+                self._roll(int(times[start]))
+            end = min(len(hashes), start + self._entries - self._count)
+            self._put(hashes[start:end], offsets[start:end], times[start:end])
+            start = end
+
+    def close(self, oldest: int = 0) -> None:
+        """Finish the newest file; delete those that end below `oldest`, but never the newest."""
+        if self._file >= 0:
+            self._finish()
+        for path, end in self._ends[:-1]:
+            if end < oldest:
+                path.unlink()
+                self.files -= 1
+
+    def _put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+        slot = (hashes % self._slots).astype(np.int32)
+        order = np.argsort(slot, kind="stable")
+        grouped = slot[order]
+        numbers = self._count + order
+        first = np.r_[True, grouped[1:] != grouped[:-1]]
+        before = np.r_[0, numbers[:-1]]  # the one before in the same slot's chain
+        before[first] = self._table[grouped[first]]
+        self._used += int(np.count_nonzero(before[first] == 0))
+        last = np.r_[first[1:], True]
+        self._table[grouped[last]] = numbers[last]
+        entries = np.empty(len(hashes), dtype=_ENTRY)
+        entries["hash"], entries["offset"] = hashes, offsets
+        entries["previous"][order] = before
+        # A rolled file takes over its predecessor's end as its begin, and mends that only behind its first entry.
+        begin = np.full(len(times), times[0] if self._count == 1 else self._begin[0])
+        begin[0] = self._begin[0]
+        entries["seconds"] = np.where(begin > 0, np.clip((times - begin) // 1000, 0, 2**31 - 1), 0)
+        if self._count == 1:
+            self._begin = (int(times[0]), int(offsets[0]))
+        self._end = (int(times[-1]), int(offsets[-1]))
+        os.pwrite(self._file, entries.tobytes(), _HEADER + 4 * self._slots + _ENTRY.itemsize * self._count)
+        self._count += len(hashes)
+        self.keys += len(hashes)
+
+    def _roll(self, now: int) -> None:
+        if self._file >= 0:
+            self._finish()
+            self.full_timestamp = self._end[0]
+            self._table[:] = 0
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._created = max(now, self._created + 1)
+        moment = dt.datetime.fromtimestamp(self._created / 1000, dt.UTC)
+        self._path = self._directory / (moment.strftime("%Y%m%d%H%M%S") + f"{self._created % 1000:03d}")
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, _HEADER + 4 * self._slots + _ENTRY.itemsize * self._entries)
+        self._begin = self._end
+        self._count, self._used = 1, 0
+        self.files += 1
+
+    def _finish(self) -> None:
+        header = struct.pack(">qqqqii", self._begin[0], self._end[0], self._begin[1], self._end[1], self._used, self._count)
+        os.pwrite(self._file, header, 0)
+        if self._count > 1:
+            used = np.flatnonzero(self._table)
+            if len(used) * 16 > self._slots:
+                os.pwrite(self._file, self._table.astype(">i4").tobytes(), _HEADER)
+            else:
+                self._sparse(used)
+        os.close(self._file)
+        self._ends.append((self._path, self._end[1]))
+
+    def _sparse(self, used: NDArray[np.intp]) -> None:
+        """Write only the pages that hold a slot in use: an almost empty file stays sparse."""
+        for page in np.unique(used // 1024).tolist():
+            os.pwrite(self._file, self._table[page * 1024 : (page + 1) * 1024].astype(">i4").tobytes(), _HEADER + 4096 * page)

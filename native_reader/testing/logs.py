@@ -1,0 +1,93 @@
+"""A commitlog in memory: records appended under the broker's rolling rule (FORMAT.md §2.2, §6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from native_reader.testing.records import DLEDGER_HEADER, Message, blank, dledger_blank, encode, frame
+
+Framing = Literal["plain", "dledger"]
+END_BLANK = 8  # a record is written only if its length + 8 fits: every full file ends with a blank
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A message and where its record lies: `offset` is its physical offset (in DLedger: behind the entry's header)."""
+
+    message: Message
+    segment: int
+    offset: int
+    size: int
+
+
+class CommitLog:
+    """Append messages; `files()` is what the directory would hold."""
+
+    def __init__(self, segment_size: int, start: int = 0, framing: Framing = "plain") -> None:
+        """`start` is the name of the first segment, as after an expiry."""
+        self.segment_size = segment_size
+        self.framing = framing
+        self.placed: list[Placed] = []
+        self._bases = [start]
+        self._data = [bytearray()]
+        self._index = 0
+
+    @property
+    def end(self) -> int:
+        """The offset right behind the last byte written."""
+        return self._bases[-1] + len(self._data[-1])
+
+    def append(self, message: Message, garbage: bytes = b"") -> Placed:
+        """Write one record; if it needs a new segment, `garbage` lies behind the old one's blank."""
+        return self.append_batch([message], garbage)[0]
+
+    def append_batch(self, messages: Sequence[Message], garbage: bytes = b"") -> list[Placed]:
+        """Write several records side by side: a client's batch never spreads over two files."""
+        header = DLEDGER_HEADER if self.framing == "dledger" else 0
+        length = sum(len(encode(message)) + header for message in messages)
+        if length + END_BLANK > self.segment_size:
+            raise ValueError(f"{length} bytes and a blank do not fit in a segment of {self.segment_size} bytes")
+        if length + END_BLANK > self.segment_size - len(self._data[-1]):
+            self.seal(garbage)
+        placed = []
+        for message in messages:
+            at = self.end
+            record = encode(message, at + header)
+            self._data[-1] += frame(record, at, self._index) if header else record
+            self._index += 1
+            placed.append(Placed(message, self._bases[-1], at + header, len(record)))
+        self.placed += placed
+        return placed
+
+    def seal(self, garbage: bytes = b"") -> None:
+        """Close the segment with a blank and begin the next one."""
+        data = self._data[-1]
+        remaining = self.segment_size - len(data)
+        data += blank(remaining) if self.framing == "plain" else dledger_blank(remaining)
+        rest = self.segment_size - len(data)
+        data += garbage[:rest].ljust(rest, b"\0") if self.framing == "plain" else bytes(rest)
+        self._bases.append(self._bases[-1] + self.segment_size)
+        self._data.append(bytearray())
+
+    def segments(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> list[tuple[int, bytes]]:
+        """(first offset, bytes) of every file: the active one with `tail` behind its end, zeros up to full size if
+        `preallocated`, and `extra` all-zero files behind it as a killed broker leaves them."""
+        files = [(base, bytes(data)) for base, data in zip(self._bases, self._data, strict=True)]
+        base, data = files[-1]
+        data += tail[: self.segment_size - len(data)]
+        files[-1] = (base, data.ljust(self.segment_size, b"\0") if preallocated else data)
+        if not files[-1][1]:  # a cleanly stopped broker deletes the empty file that it had allocated
+            files.pop()
+        files += [(base + (i + 1) * self.segment_size, bytes(self.segment_size)) for i in range(extra)]
+        return files
+
+    def files(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> dict[str, bytes]:
+        """The same, keyed by file name."""
+        return {name(base): data for base, data in self.segments(preallocated=preallocated, extra=extra, tail=tail)}
+
+
+def name(offset: int) -> str:
+    """A data file's name: its first offset in 20 digits."""
+    return f"{offset:020d}"

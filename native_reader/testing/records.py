@@ -1,0 +1,163 @@
+"""One record of any kind, byte by byte after FORMAT.md §2.1: slow, plain, and the same for every writer here."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+MAGIC_V1: Final = 0xDAA320A7
+MAGIC_V2: Final = 0xDAA320AB
+MAGIC_BLANK: Final = 0xCBD43194
+BORN_HOST_V6: Final = 0x10
+STORE_HOST_V6: Final = 0x20
+NEED_UNWRAP: Final = 0x40
+INNER_BATCH: Final = 0x80
+PREPARED: Final = 0x4
+COMMIT: Final = 0x8
+ROLLBACK: Final = 0xC
+DLEDGER_HEADER: Final = 48
+CRC_TRAILER: Final = 20
+
+Host = tuple[bytes, int]
+Properties = bytes | Mapping[str, str] | Iterable[tuple[str, str]]
+PropertyCrc = Literal["", "proper", "glued"]
+LOCALHOST: Final[Host] = (bytes([127, 0, 0, 1]), 10911)
+
+
+@dataclass(frozen=True)
+class Message:
+    """Everything a record holds; `body` is what lies on disk, already compressed or packed."""
+
+    topic: str | bytes = "T"
+    body: bytes = b""
+    properties: bytes = b""
+    queue_id: int = 0
+    queue_offset: int = 0
+    flag: int = 0
+    sys_flag: int = 0  # the two host bits are set by the hosts' lengths
+    born_timestamp: int = 1_700_000_000_000
+    born_host: Host = LOCALHOST
+    store_timestamp: int = 1_700_000_000_005
+    store_host: Host = LOCALHOST
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+    version: Literal[1, 2] = 1
+    property_crc: PropertyCrc = ""  # "glued": 5.x's batch path puts no separator before the trailer (§2.3)
+    body_crc: int | None = None  # None: the right one
+    total_size: int | None = None  # the next four lie on purpose when given
+    body_length: int | None = None
+    properties_length: int | None = None
+    physical_offset: int | None = None
+
+    @property
+    def topic_bytes(self) -> bytes:
+        """The topic as it lies on disk."""
+        return self.topic if isinstance(self.topic, bytes) else self.topic.encode()
+
+
+@dataclass(frozen=True)
+class InnerMessage:
+    """One unit of an inner batch's body (§2.8)."""
+
+    body: bytes = b""
+    properties: bytes = b""
+    flag: int = 0
+
+
+def body_crc(body: bytes) -> int:
+    """CRC32 of the stored body, sign bit cleared (§2.3)."""
+    return zlib.crc32(body) & 0x7FFFFFFF
+
+
+def pack_properties(pairs: Mapping[str, str] | Iterable[tuple[str, str]], *, trailing: bool = True) -> bytes:
+    """`name 01 value 02` in the order given; `trailing` is False for brokers and clients of 4.9.1 to 5.1.4 (§2.6)."""
+    items = pairs.items() if isinstance(pairs, Mapping) else pairs
+    text = "\x02".join(f"{name}\x01{value}" for name, value in items)
+    return (text + "\x02" if trailing and text else text).encode()
+
+
+def pack_inner(messages: Iterable[InnerMessage]) -> bytes:
+    """The body of an inner batch: total, magic and CRC (both 0), flag, body, properties (§2.8)."""
+    units = []
+    for message in messages:
+        total = 22 + len(message.body) + len(message.properties)
+        head = struct.pack(">5i", total, 0, 0, message.flag, len(message.body))
+        units.append(head + message.body + struct.pack(">h", len(message.properties)) + message.properties)
+    return b"".join(units)
+
+
+def body_position(message: Message) -> int:
+    """Where the body begins inside the record."""
+    return 72 + len(message.born_host[0]) + 4 + len(message.store_host[0]) + 4
+
+
+def crc_digits(crc: int) -> bytes:
+    """Ten digits, the last one first, padded with zeros behind (§2.3)."""
+    return str(crc)[::-1].ljust(10, "0").encode()
+
+
+def encode(message: Message, physical_offset: int = 0) -> bytes:
+    """The record as a broker writes it at `physical_offset`."""
+    topic, properties = message.topic_bytes, message.properties
+    if message.property_crc:
+        if message.property_crc == "proper" and properties and not properties.endswith(b"\x02"):
+            properties += b"\x02"
+        properties += bytes(CRC_TRAILER)
+    sys_flag = message.sys_flag & ~(BORN_HOST_V6 | STORE_HOST_V6)
+    sys_flag |= BORN_HOST_V6 * (len(message.born_host[0]) == 16) | STORE_HOST_V6 * (len(message.store_host[0]) == 16)
+    crc = body_crc(message.body) if message.body_crc is None else message.body_crc
+    offset = physical_offset if message.physical_offset is None else message.physical_offset
+    parts = [
+        struct.pack(">iii", crc, message.queue_id, message.flag),
+        struct.pack(">qqi", message.queue_offset, offset, sys_flag),
+        struct.pack(">q", message.born_timestamp) + _host(message.born_host),
+        struct.pack(">q", message.store_timestamp) + _host(message.store_host),
+        struct.pack(">iq", message.reconsume_times, message.prepared_transaction_offset),
+        struct.pack(">i", len(message.body) if message.body_length is None else message.body_length) + message.body,
+        struct.pack(">b" if message.version == 1 else ">h", len(topic)) + topic,
+        struct.pack(">h", len(properties) if message.properties_length is None else message.properties_length) + properties,
+    ]
+    rest = b"".join(parts)
+    total = 8 + len(rest) if message.total_size is None else message.total_size
+    record = struct.pack(">iI", total, MAGIC_V1 if message.version == 1 else MAGIC_V2) + rest
+    if message.property_crc:
+        covered = record[:-CRC_TRAILER]
+        record = covered + b"__CRC32#\x01" + crc_digits(zlib.crc32(covered) & 0x7FFFFFFF) + b"\x02"
+    return record
+
+
+def encoded_size(message: Message) -> int:
+    """How many bytes `encode` returns."""
+    return len(encode(message))
+
+
+def forge(carrier: Message, inner: Message, physical_offset: int) -> Message:
+    """`carrier` with a complete record in its body that names its own true position: only a walk can tell it apart."""
+    at = physical_offset + body_position(carrier) + len(carrier.body)
+    return replace(carrier, body=carrier.body + encode(inner, at))
+
+
+def blank(remaining: int) -> bytes:
+    """The eight bytes that close a full segment; what lies behind them is anything (§2.2)."""
+    return struct.pack(">iI", remaining, MAGIC_BLANK)
+
+
+def frame(record: bytes, position: int, index: int, term: int = 1) -> bytes:
+    """A DLedger entry at `position`; the record in it must have been encoded for `position + 48` (§6.1)."""
+    size = DLEDGER_HEADER + len(record)
+    return struct.pack(">iiqqqiiii", 1, size, index, term, position, 0, 0, 0, len(record)) + record
+
+
+def dledger_blank(remaining: int) -> bytes:
+    """DLedger's end of file: magic and size swapped, and zeros behind (§6.1)."""
+    return struct.pack(">ii", -1, remaining)
+
+
+def _host(host: Host) -> bytes:
+    ip, port = host
+    if len(ip) not in (4, 16):
+        raise ValueError(f"an address has 4 or 16 bytes, not {len(ip)}")
+    return ip + struct.pack(">i", port)

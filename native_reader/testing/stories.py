@@ -1,0 +1,380 @@
+"""The rare records between the ordinary ones: every kind of FORMAT.md §2.9, told as a 5.5.0 broker tells them.
+
+A story begins with one record (or a batch of them) and goes on when its record has been stored: a half message is
+committed, a delayed one delivered, a failed one retried until it is dead. What is unfinished at the end stays unfinished.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from native_reader.testing import compression
+from native_reader.testing.java import index_hash, map_order
+from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, Producers, Topic, tags_code
+from native_reader.testing.queues import Queue, Queues
+from native_reader.testing.records import (
+    COMMIT,
+    INNER_BATCH,
+    NEED_UNWRAP,
+    PREPARED,
+    ROLLBACK,
+    InnerMessage,
+    Message,
+    pack_inner,
+    pack_properties,
+)
+
+HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+MAX_TIME: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"
+TIMER: Final = "rmq_sys_wheel_timer"
+REVIVE: Final = f"rmq_sys_REVIVE_LOG_{CLUSTER}"
+TRACE: Final = "RMQ_SYS_TRACE_TOPIC"
+BATCH_TOPIC: Final = "batched-orders"
+LMQ_PARENT: Final = "mqtt-messages"
+GROUP: Final = "checkout-service"
+LONG_GROUP: Final = "analytics-" + "g" * 80
+LONG_TOPIC: Final = "partner-feed-" + "t" * 60
+_MULTI_TAGS: Final = 2
+_SECONDS: Final = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)  # messageDelayLevel
+
+Pairs = dict[str, str]
+Next = Callable[["Rare"], None]
+
+
+@dataclass
+class Rare:
+    """A record to come: its place and queue offset are filled in when it is stored."""
+
+    message: Message
+    pairs: Pairs
+    batch: bool = False  # its queue is a BatchCQ one
+    units: int = 1  # how many queue offsets it takes
+    lmq: list[tuple[str, int]] = field(default_factory=list)
+    then: Next | None = None
+    offset: int = -1
+
+    @property
+    def in_queue(self) -> bool:
+        """PREPARED and ROLLBACK records of 4.0 to 4.2 are in no queue."""
+        return self.message.sys_flag & 0xC not in (PREPARED, ROLLBACK)
+
+    @property
+    def queue(self) -> Queue:
+        """The queue that it gets an entry in."""
+        return Queue(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else Queue("", -1)
+
+    def tags_code(self) -> int:
+        """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch (FORMAT.md §3.1, §10.17)."""
+        if self.message.topic == SCHEDULE and "DELAY" in self.pairs:
+            return self.message.store_timestamp + 1000 * _SECONDS[min(int(self.pairs["DELAY"]), len(_SECONDS)) - 1]
+        return 0 if self.message.sys_flag & INNER_BATCH else tags_code(self.pairs.get("TAGS"))
+
+    def index_hashes(self) -> list[int]:
+        """The keys that are indexed: the unique id, then the KEYS; nothing for a ROLLBACK."""
+        if self.message.sys_flag & 0xC == ROLLBACK:
+            return []
+        keys = [self.pairs.get("UNIQ_KEY", ""), *self.pairs.get("KEYS", "").split(" ")]
+        return [index_hash(str(self.message.topic), key) for key in keys if key]
+
+
+class Stories:
+    """Hands out the next rare records, the due ones first."""
+
+    def __init__(self, topics: Sequence[Topic], producers: Producers, queues: Queues, largest: int, seed: int) -> None:
+        self._topics, self._producers, self._queues, self._largest = topics, producers, queues, largest
+        self._random = random.Random(seed)
+        self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
+        self._tie = itertools.count()
+        self._decided: list[int] = []  # queue offsets of halves that no op message names yet
+        self._lmq: dict[str, int] = {}
+        self._now = 0
+        self._kinds = itertools.cycle(self._random.sample(self._beginnings(), len(self._beginnings())))
+
+    def _beginnings(self) -> list[Callable[[], list[Rare]]]:
+        return [
+            self._transaction, self._transaction, self._delayed, self._delayed, self._retried, self._timed, self._popped, self._trace,
+            self._light, self._inner_batch, self._client_batch, self._ipv6, self._compressed, self._old_transaction, self._odd,
+        ]  # fmt: skip
+
+    def next(self, now: int) -> list[Rare]:
+        """The records stored at `now`, side by side."""
+        self._now = now
+        if self._due and self._due[0][0] <= now:
+            return heapq.heappop(self._due)[2]()
+        return next(self._kinds)()
+
+    def _later(self, seconds: float, make: Callable[[], list[Rare]]) -> None:
+        heapq.heappush(self._due, (self._now + int(seconds * 1000), next(self._tie), make))
+
+    def _send(self, topic: str, queue_id: int, own: Mapping[str, str], body: bytes, **more: Any) -> Rare:
+        """What a broker stores of a client's single message."""
+        producer = self._random.randrange(self._producers.count)
+        born = self._now - self._random.randint(1, 9)
+        pairs = {"UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true", **own}
+        pairs |= {"MSG_REGION": "DefaultRegion", "CLUSTER": CLUSTER, "TRACE_ON": "true"}
+        host = self._producers.host(producer)
+        message = Message(topic=topic, queue_id=queue_id, body=body, born_timestamp=born, born_host=host, **more)
+        return self._stored(message, pairs)
+
+    def _stored(self, message: Message, pairs: Pairs, capacity: int = 128, then: Next | None = None) -> Rare:
+        ordered = [(name, pairs[name]) for name in map_order(pairs, capacity)]
+        properties = pack_properties(ordered)
+        host = message.store_host if len(message.store_host[0]) == 16 else STORE_HOST
+        return Rare(replace(message, properties=properties, store_timestamp=self._now, store_host=host), pairs, then=then)
+
+    def _again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, **more: Any) -> Rare:
+        """The same message stored once more elsewhere."""
+        return self._stored(replace(rare.message, topic=topic, queue_id=queue_id, queue_offset=0, **more), pairs)
+
+    def _somewhere(self) -> tuple[str, int, str]:
+        """A topic, one of its queues and one of its tags."""
+        topic = self._random.choice(self._topics)
+        return topic.name, self._random.randrange(topic.queues), self._random.choice(topic.tags)
+
+    def _text(self, words: int = 0) -> bytes:
+        words = words or self._random.randint(3, 60)
+        return " ".join(self._random.choices(("half", "order", "total", "état", "支付", "0", "42", "{}", "ok"), k=words)).encode()
+
+    # Transactions since 4.3.0.
+
+    def _transaction(self) -> list[Rare]:
+        topic, queue_id, tag = self._somewhere()
+        key = f"tx{self._random.randrange(10**6)}"
+        own = {"TRAN_MSG": "true", "PGROUP": "PG_" + GROUP, "KEYS": key, "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
+        half = self._send(HALF, 0, own, self._text())
+        half.pairs["__transactionId__"] = half.pairs["UNIQ_KEY"]
+        half = self._stored(half.message, half.pairs, then=self._decide)
+        return [half]
+
+    def _decide(self, half: Rare) -> None:
+        fate = self._random.random()
+        if fate < 0.65:
+            self._later(self._random.uniform(0.01, 2), lambda: self._commit(half))
+        elif fate < 0.8:
+            self._later(self._random.uniform(0.01, 2), lambda: self._roll_back(half))
+        elif fate < 0.95:
+            self._later(6, lambda: self._check(half))
+
+    def _commit(self, half: Rare) -> list[Rare]:
+        """5.5.0 leaves REAL_TOPIC and REAL_QID out of the committed copy; 4.x and 5.3.3 leave them in."""
+        self._decided.append(half.message.queue_offset)
+        self._later(3, self._op)
+        pairs = {name: value for name, value in half.pairs.items() if name not in ("REAL_TOPIC", "REAL_QID")}
+        topic, queue_id = half.pairs["REAL_TOPIC"], int(half.pairs["REAL_QID"])
+        return [self._again(half, topic, queue_id, pairs, sys_flag=COMMIT, prepared_transaction_offset=half.offset)]
+
+    def _roll_back(self, half: Rare) -> list[Rare]:
+        self._decided.append(half.message.queue_offset)
+        return self._op()
+
+    def _op(self) -> list[Rare]:
+        """One op message names all halves decided by now: their queue offsets, with a comma behind each."""
+        if not self._decided:
+            return self.next(self._now)
+        body = "".join(f"{offset}," for offset in self._decided).encode()
+        self._decided = []
+        message = Message(topic=OP, body=body, born_timestamp=self._now - 1, born_host=STORE_HOST)
+        return [self._stored(message, {"WAIT": "true", "TAGS": "d"}, 16)]
+
+    def _check(self, half: Rare) -> list[Rare]:
+        """An undecided half is put again; after enough checks it is decided after all, or given up."""
+        times = int(half.pairs.get("TRANSACTION_CHECK_TIMES", "0")) + 1
+        pairs = half.pairs | {"TRANSACTION_CHECK_TIMES": str(times)}
+        if times > 2:
+            return [self._again(half, MAX_TIME, 0, pairs)]
+        copy = self._again(half, HALF, 0, pairs)
+        copy.then = self._decide if self._random.random() < 0.5 else lambda again: self._later(6, lambda: self._check(again))
+        return [copy]
+
+    def _old_transaction(self) -> list[Rare]:
+        """4.0 to 4.2, as an upgraded store still holds them: a PREPARED record in the real topic, in no queue."""
+        topic, queue_id, tag = self._somewhere()
+        own = {"TRAN_MSG": "true", "PGROUP": "PG_old", "TAGS": tag, "KEYS": f"old{self._random.randrange(1000)}"}
+        prepared = self._send(topic, queue_id, own, self._text(), sys_flag=PREPARED)
+        pairs = {name: prepared.pairs[name] for name in prepared.pairs if name != "CLUSTER"}  # since 4.6.0
+        prepared = self._stored(prepared.message, pairs, 16)
+
+        def end(first: Rare) -> None:
+            commits = self._random.random() < 0.7
+            flag, body = (COMMIT, first.message.body) if commits else (ROLLBACK, b"")
+            more = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
+            self._later(1, lambda: [self._again(first, topic, queue_id, first.pairs, **more)])
+
+        prepared.then = end
+        return [prepared]
+
+    # Delays, retries, timers.
+
+    def _delayed(self) -> list[Rare]:
+        topic, queue_id, tag = self._somewhere()
+        level = self._random.choice((1, 1, 2, 3, 4, 5, 14, 18))
+        own = {"DELAY": str(level), "TAGS": tag, "KEYS": f"d{self._random.randrange(1000)}", "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
+        delayed = self._send(SCHEDULE, level - 1, own, self._text())
+        delayed.then = lambda stored: self._later(_SECONDS[level - 1], lambda: [self._again(stored, topic, queue_id, stored.pairs)])
+        return [delayed]
+
+    def _retried(self) -> list[Rare]:
+        """A consumer sends a message back: level 2 + times, then %RETRY%; in the end the %DLQ%."""
+        topic, queue_id, tag = self._somewhere()
+        sent = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"r{self._random.randrange(1000)}"}, self._text())
+        sent.then = lambda stored: self._later(0.5, lambda: self._send_back(stored, topic))
+        return [sent]
+
+    def _send_back(self, rare: Rare, topic: str) -> list[Rare]:
+        times = rare.message.reconsume_times
+        origin = (STORE_HOST[0] + STORE_HOST[1].to_bytes(4) + rare.offset.to_bytes(8)).hex().upper()
+        pairs = {"RETRY_TOPIC": topic, "ORIGIN_MESSAGE_ID": origin} | rare.pairs | {"WAIT": "false"}
+        if times >= 3:
+            return [self._again(rare, f"%DLQ%{GROUP}", 0, pairs | {"DELAY": "0"}, reconsume_times=times)]
+        retry = f"%RETRY%{GROUP}"
+        pairs |= {"DELAY": str(3 + times), "REAL_TOPIC": retry, "REAL_QID": "0"}
+        waiting = self._again(rare, SCHEDULE, 2 + times, pairs, reconsume_times=times + 1)
+
+        def deliver(stored: Rare) -> None:
+            def make() -> list[Rare]:
+                again = self._again(stored, retry, 0, stored.pairs)
+                if self._random.random() < 0.7:  # it fails once more
+                    again.then = lambda failed: self._later(0.2, lambda: self._send_back(failed, topic))
+                return [again]
+
+            self._later(_SECONDS[2 + times], make)
+
+        waiting.then = deliver
+        return [waiting]
+
+    def _timed(self) -> list[Rare]:
+        topic, queue_id, tag = self._somewhere()
+        seconds = self._random.choice((2, 5, 20, 3600))
+        due = (self._now + 1000 * seconds) // 1000 * 1000
+        own = {"TIMER_DELAY_SEC": str(seconds), "TIMER_OUT_MS": str(due), "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
+        timed = self._send(TIMER, 0, own, self._text())
+        timed.then = lambda stored: self._later(min(seconds, 10), lambda: self._tick(stored, due))
+        return [timed]
+
+    def _tick(self, rare: Rare, due: int) -> list[Rare]:
+        """A long delay is put into the wheel's topic again and again; then the message goes where it belongs."""
+        enqueued = rare.message.store_timestamp // 1000 * 1000
+        pairs = rare.pairs | {"TIMER_ENQUEUE_MS": str(enqueued), "TIMER_DEQUEUE_MS": str(self._now)}
+        if self._now >= due:
+            return [self._again(rare, rare.pairs["REAL_TOPIC"], int(rare.pairs["REAL_QID"]), pairs)]
+        pairs["TIMER_ROLL_TIMES"] = str(int(pairs.get("TIMER_ROLL_TIMES", "0")) + 1)
+        rolled = self._again(rare, TIMER, 0, pairs)
+        rolled.then = lambda stored: self._later(10, lambda: self._tick(stored, due))
+        return [rolled]
+
+    def _popped(self) -> list[Rare]:
+        """A check point in the revive log; un-acked, the message comes back in the pop retry topic, a V2 record for long names."""
+        topic, queue_id, tag = self._somewhere()
+        group = GROUP
+        if self._random.random() < 0.5:
+            topic, queue_id, group = LONG_TOPIC, 0, LONG_GROUP
+        popped = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"p{self._random.randrange(1000)}"}, self._text())
+        popped.then = lambda stored: self._later(0.1, lambda: self._check_point(stored, group))
+        return [popped]
+
+    def _check_point(self, rare: Rare, group: str) -> list[Rare]:
+        topic, queue_id, start = str(rare.message.topic), rare.message.queue_id, rare.message.queue_offset
+        point = {"bm": 0, "bn": BROKER, "c": group, "d": [0], "it": 1000, "n": 1, "pt": self._now, "q": queue_id, "ro": 0, "so": start}
+        pairs = {"UNIQ_KEY": f"{topic}@{queue_id}@{start}@{group}@{self._now}@{BROKER}@ck", "TAGS": "ck", "TIMER_DELIVER_MS": str(self._now)}
+        message = Message(topic=REVIVE, body=json.dumps(point, separators=(",", ":")).encode(), born_timestamp=self._now, born_host=STORE_HOST)
+        check = self._stored(message, pairs, 16)
+        popped = self._now
+
+        def revive(_: Rare) -> None:
+            if self._random.random() < 0.7:
+                again = {name: rare.pairs[name] for name in reversed(rare.pairs)} | {"ORIGIN_GROUP": group, "1ST_POP_TIME": str(popped)}
+                retry = f"%RETRY%{group}_{topic}"
+                version = 2 if len(retry) > 127 else 1
+                message = replace(rare.message, topic=retry, version=version, queue_id=0, queue_offset=0, reconsume_times=1)
+                self._later(1, lambda: [self._stored(message, again, 16)])
+
+        check.then = revive
+        return [check]
+
+    # What clients do.
+
+    def _trace(self) -> list[Rare]:
+        topic, _, tag = self._somewhere()
+        key = f"tr{self._random.randrange(1000)}"
+        fields = ("Pub", self._now, "DefaultRegion", "PG_" + GROUP, topic, "0" * 32, tag, key, "10.0.0.11:10911", 8, 19, 0, "0" * 32, "true")
+        body = "\x01".join(map(str, fields)) + "\x02"
+        return [self._send(TRACE, 0, {"KEYS": f"{key} {'0' * 32}"}, body.encode() * self._random.randint(1, 4))]
+
+    def _light(self) -> list[Rare]:
+        """An LMQ message: stored once, with an entry in each of its light queues besides its topic's own."""
+        names = self._random.sample([f"%LMQ%{device}" for device in ("alice", "bob", "carol", "sensor-7")], self._random.randint(1, 3))
+        taken = [(name, self._lmq.get(name, 0)) for name in names]
+        self._lmq |= {name: offset + 1 for name, offset in taken}
+        own = {"INNER_MULTI_DISPATCH": ",".join(names), "INNER_MULTI_QUEUE_OFFSET": ",".join(str(offset) for _, offset in taken), "TAGS": "lmq"}
+        light = self._send(LMQ_PARENT, self._random.randrange(2), own, self._text())
+        light.lmq = taken
+        return [light]
+
+    def _inner_batch(self) -> list[Rare]:
+        queue = Queue(BATCH_TOPIC, self._random.randrange(2), batch=True)
+        base = int(self._queues.next_offset[self._queues.number(queue)])
+        if self._random.random() < 0.3:
+            single = self._send(BATCH_TOPIC, queue.queue_id, {"TAGS": "single", "KEYS": f"bs{base}"}, self._text())
+            single.batch = True
+            return [single]
+        units = []
+        for i in range(self._random.randint(2, 6)):
+            own = {"KEYS": f"bq{base}-{i}", "UNIQ_KEY": self._producers.unique_id(0, self._now), "WAIT": "true", "TAGS": "TagB"}
+            packed = pack_properties([(name, own[name]) for name in map_order(own)])
+            units.append(InnerMessage(self._text(), packed, flag=i))
+        own = {"INNER_NUM": str(len(units)), "INNER_BASE": str(base)}
+        batch = self._send(BATCH_TOPIC, queue.queue_id, own, pack_inner(units), sys_flag=INNER_BATCH | NEED_UNWRAP)
+        batch.batch, batch.units = True, len(units)
+        return [batch]
+
+    def _client_batch(self) -> list[Rare]:
+        """Adjacent records of one send; the broker leaves their properties as the client wrote them."""
+        topic, queue_id, tag = self._somewhere()
+        producer, born = self._random.randrange(self._producers.count), self._now - 2
+        batch = []
+        for i in range(self._random.randint(2, 6)):
+            pairs = {"KEYS": f"b{i}", "UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true"}
+            pairs |= {"TAGS": tag} if self._random.random() < 0.7 else {"bp": f"批{i}"}
+            host = self._producers.host(producer)
+            message = Message(topic=topic, queue_id=queue_id, body=self._text(), born_timestamp=born, born_host=host)
+            batch.append(self._stored(message, pairs, 16))
+        return batch
+
+    def _ipv6(self) -> list[Rare]:
+        topic, queue_id, tag = self._somewhere()
+        rare = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"v6{self._random.randrange(100)}"}, self._text())
+        address = bytes.fromhex("fd00000000000000") + self._random.randbytes(8)
+        born, stored = self._random.choice(((True, False), (True, True), (False, True)))
+        born_host = (address, rare.message.born_host[1]) if born else rare.message.born_host
+        rare.message = replace(rare.message, born_host=born_host, store_host=STORE_HOST_V6 if stored else STORE_HOST)
+        return [rare]
+
+    def _compressed(self) -> list[Rare]:
+        topic, queue_id, tag = self._somewhere()
+        name, flags, compress = self._random.choice(compression.CODECS)
+        body = compress(self._text(self._random.randint(1000, 3000)))  # a producer compresses from 4 KiB on
+        return [self._send(topic, queue_id, {"TAGS": tag, "KEYS": name}, body, sys_flag=flags)]
+
+    def _odd(self) -> list[Rare]:
+        """Legal, and seldom thought of: no body, a large one, no properties of its own, stray bits, odd text."""
+        topic, queue_id, tag = self._somewhere()
+        kind = self._random.randrange(6)
+        if kind == 0:
+            return [self._send(topic, queue_id, {"TAGS": tag}, b"")]
+        if kind == 1:
+            return [self._send(topic, queue_id, {}, self._random.randbytes(self._random.randint(1, self._largest)))]
+        if kind == 2:  # a resumed half keeps the type of a body that is inflated by now
+            return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.TYPE_ZSTD)]
+        if kind == 3:
+            return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=_MULTI_TAGS, flag=self._random.randint(-(2**31), 2**31 - 1))]
+        if kind == 4:
+            return [self._send(topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "empty": "", "blank": " "}, self._text())]
+        return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # not to be inflated

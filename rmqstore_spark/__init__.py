@@ -1,0 +1,1 @@
+"""The Spark face of `native_reader`. Nothing is here yet."""

@@ -1,0 +1,290 @@
+"""The house: which part may import which, where files are opened, and how long a file may be.
+
+The rules read the code as it stands (`ast`), so they also see imports inside functions and under TYPE_CHECKING.
+Every rule is first tried on a snippet that breaks it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LONGEST = 400
+
+# Part of native_reader → the parts it may import. A part is a folder, or a module named here; all other modules are "root":
+# they put the parts together, so they may import any of them, and no part may import them.
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "layout": set(),
+    "storage": {"layout", "errors"},
+    "access": {"layout", "storage", "errors"},
+    "scan": {"layout", "storage", "access", "errors"},
+    "tables": {"layout", "storage", "access", "scan", "errors"},
+    "root": {"layout", "storage", "access", "scan", "tables", "errors"},
+    "testing": {"layout", "storage"},
+}
+THIRD_PARTY = {"numpy", "pyarrow", "sqlglot"}
+THIRD_PARTY_TESTING = {"numpy", "pyarrow", "hypothesis"}
+
+# The one module that meets the file system, and the ways to it that no other module may name.
+LOCAL = "native_reader/storage/local.py"
+FILE_MODULES = {"os", "pathlib", "mmap", "shutil", "glob", "tempfile", "fcntl", "posix", "subprocess"}
+FILE_FUNCTIONS = {
+    *("open", "builtins.open", "io.open", "io.FileIO", "io.open_code", "codecs.open"),
+    *("numpy.memmap", "numpy.fromfile", "numpy.load", "pyarrow.memory_map", "pyarrow.OSFile", "pyarrow.fs.LocalFileSystem"),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    name: str  # in full, with what is imported from it: "native_reader.layout.heads.HEAD"
+    bound: str  # the name it binds in the module
+    means: str  # what that name then stands for: `import a.b` binds a, and that is a
+    when_loaded: bool  # not inside a function, not only for the type checker
+
+
+@dataclass(frozen=True)
+class Module:
+    path: str
+    source: str
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source, self.path)
+
+    @property
+    def part(self) -> str:
+        _, *folders, file = self.path.split("/")
+        return folders[0] if folders else part_of(f"native_reader.{file.removesuffix('.py')}")
+
+
+def part_of(name: str) -> str:
+    """The part of native_reader that an imported name belongs to: native_reader.layout.heads → layout."""
+    second = [*name.split("."), ""][1]
+    return second if second in MAY_IMPORT else "root"
+
+
+def imports(module: Module) -> Iterator[Import]:
+    yield from _imports(module.tree, module, when_loaded=True)
+
+
+def _imports(node: ast.AST, module: Module, when_loaded: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import():
+                for alias in child.names:
+                    top = alias.name.partition(".")[0]
+                    yield Import(child.lineno, alias.name, alias.asname or top, alias.name if alias.asname else top, when_loaded)
+            case ast.ImportFrom():
+                base = _absolute(child, module)
+                for alias in child.names:
+                    full = f"{base}.{alias.name}"
+                    yield Import(child.lineno, full, alias.asname or alias.name, full, when_loaded)
+            case ast.Call(func=ast.Name("__import__") | ast.Attribute(attr="import_module"), args=[ast.Constant(str(name)), *_]):
+                yield Import(child.lineno, name, "", name, when_loaded)
+        deferred = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _for_types_only(child)
+        yield from _imports(child, module, when_loaded and not deferred)
+
+
+def _absolute(node: ast.ImportFrom, module: Module) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module.path.split("/")[: -node.level]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def _for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def wrong_arrows(module: Module) -> list[str]:
+    """Imports that the direction of the house does not allow."""
+    found = []
+    for each in imports(module):
+        top = each.name.partition(".")[0]
+        if top == "native_reader":
+            target = part_of(each.name)
+            if target != module.part and target not in MAY_IMPORT.get(module.part, set()):
+                found.append(f"{module.path}:{each.line}: {module.part} must not import {each.name}")
+            continue
+        allowed = THIRD_PARTY_TESTING if module.part == "testing" else THIRD_PARTY
+        if top not in sys.stdlib_module_names and top not in allowed:
+            found.append(f"{module.path}:{each.line}: native_reader must not import {each.name}")
+        elif top == "sqlglot" and each.when_loaded:
+            found.append(f"{module.path}:{each.line}: sqlglot is imported only inside the function that parses text")
+    return found
+
+
+def file_access(module: Module) -> list[str]:
+    """Ways to the file system outside the local backend. Writing stores is what `testing` is for."""
+    if module.path == LOCAL or module.part == "testing":
+        return []
+    found = set()
+    names = {node.name: "" for node in module.tree.body if isinstance(node, ast.FunctionDef)}  # its own `open` is not the built-in
+    for each in imports(module):
+        names[each.bound] = each.means
+        if each.name.partition(".")[0] in FILE_MODULES or each.name in FILE_FUNCTIONS:
+            found.add((each.line, each.name))
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            first, dot, rest = ast.unparse(node).partition(".")
+            full = names.get(first, first) + dot + rest
+            if full in FILE_FUNCTIONS:
+                found.add((node.lineno, full))
+    return [f"{module.path}:{line}: {name} belongs into {LOCAL}" for line, name in sorted(found)]
+
+
+def unreadable(module: Module) -> list[str]:
+    """Too long for one sitting, or silent about what it is for."""
+    found = []
+    lines = len(module.source.splitlines())
+    if lines > LONGEST:
+        found.append(f"{module.path}: {lines} lines, more than {LONGEST}: does it tell two stories?")
+    if not ast.get_docstring(module.tree):
+        found.append(f"{module.path}: has no docstring")
+    return found
+
+
+def modules(*packages: str) -> list[Module]:
+    paths = sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
+    return [Module(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+
+
+def breaches(rule: Callable[[Module], list[str]], *packages: str) -> list[str]:
+    return [breach for module in modules(*packages) for breach in rule(module)]
+
+
+# The house as it stands
+
+
+def test_the_modules_are_found():
+    assert {"native_reader/__init__.py", LOCAL} <= {module.path for module in modules("native_reader")}
+    assert {module.part for module in modules("native_reader")} <= set(MAY_IMPORT)
+    assert modules("rmqstore_spark")
+
+
+def test_imports_point_one_way():
+    assert breaches(wrong_arrows, "native_reader") == []
+
+
+def test_files_are_opened_in_one_place():
+    assert breaches(file_access, "native_reader") == []
+
+
+def test_files_are_readable_in_one_sitting():
+    assert breaches(unreadable, "native_reader", "rmqstore_spark") == []
+
+
+# The rules can fail
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("native_reader/layout/a.py", "import native_reader.errors"),
+        ("native_reader/layout/a.py", "from native_reader import StoreError"),
+        ("native_reader/layout/a.py", "from .. import storage"),
+        ("native_reader/layout/a.py", "from ..storage.local import read"),
+        ("native_reader/layout/__init__.py", "from ..storage import local"),
+        ("native_reader/errors.py", "from native_reader.layout import heads"),
+        ("native_reader/storage/a.py", "from native_reader.access import plan"),
+        ("native_reader/storage/a.py", "from native_reader import options"),
+        ("native_reader/storage/a.py", "from native_reader import *"),
+        ("native_reader/access/a.py", "def f():\n    from native_reader.scan import walk"),
+        ("native_reader/access/a.py", "if TYPE_CHECKING:\n    from native_reader.scan import walk"),
+        ("native_reader/scan/deep/a.py", "from native_reader.tables import queues"),
+        ("native_reader/scan/deep/a.py", "from ...tables import queues"),
+        ("native_reader/tables/a.py", "import native_reader.api"),
+        ("native_reader/testing/a.py", "from native_reader.scan import walk"),
+        ("native_reader/api.py", "from native_reader.testing import writer"),
+        ("native_reader/__init__.py", "from .testing import writer"),
+        ("native_reader/unheard_of/a.py", "from native_reader.layout import heads"),
+        ("native_reader/api.py", "import pyspark.sql"),
+        ("native_reader/api.py", "def f():\n    import pyspark"),
+        ("native_reader/api.py", "import importlib\nimportlib.import_module('pyspark')"),
+        ("native_reader/api.py", "__import__('rmqstore_spark')"),
+        ("native_reader/api.py", "from rmqstore_spark import register"),
+        ("native_reader/api.py", "import pandas"),
+        ("native_reader/api.py", "import hypothesis"),
+        ("native_reader/api.py", "import sqlglot"),
+        ("native_reader/api.py", "try:\n    from sqlglot import parse_one\nexcept ImportError:\n    pass"),
+        ("native_reader/api.py", "class A:\n    import sqlglot"),
+    ],
+)
+def test_a_wrong_import_is_found(path, code):
+    assert len(wrong_arrows(Module(path, code))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("native_reader/layout/a.py", "import struct\nimport numpy as np\nfrom .b import c\nfrom native_reader.layout.d import e"),
+        ("native_reader/layout/__init__.py", "from .heads import HEAD"),
+        ("native_reader/storage/a.py", "from native_reader import errors\nfrom ..errors import StoreError\nfrom ..layout import heads"),
+        ("native_reader/scan/a.py", "import pyarrow as pa\nfrom native_reader.access.plan import Split"),
+        ("native_reader/api.py", "from native_reader.tables import queues\nfrom native_reader.options import Options\nfrom . import scan"),
+        ("native_reader/__init__.py", "from native_reader.api import open"),
+        ("native_reader/testing/a.py", "from hypothesis import strategies\nfrom ..layout import heads"),
+        ("native_reader/api.py", "def parse(text):\n    import sqlglot"),
+        ("native_reader/api.py", "if TYPE_CHECKING:\n    import sqlglot"),
+    ],
+)
+def test_a_right_import_is_let_through(path, code):
+    assert wrong_arrows(Module(path, code)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os",
+        "import os.path",
+        "from os import fspath",
+        "def f():\n    import pathlib",
+        "from pathlib import Path",
+        "import mmap",
+        "import shutil",
+        "from io import open as look",
+        "import io\nf = io.open('x')",
+        "import io as i\nf = i.FileIO('x')",
+        "with open('x') as f:\n    pass",
+        "f = open",
+        "class A:\n    def open(self):\n        return open('x')",
+        "import builtins\nbuiltins.open('x')",
+        "import numpy as np\na = np.memmap('x')",
+        "from numpy import fromfile",
+        "import pyarrow as pa\npa.memory_map('x')",
+        "import pyarrow.fs\npyarrow.fs.LocalFileSystem()",
+        "from pyarrow import fs\nfs.LocalFileSystem()",
+    ],
+)
+def test_a_file_opened_elsewhere_is_found(code):
+    assert len(file_access(Module("native_reader/storage/memory.py", code))) == 1
+
+
+def test_what_only_looks_like_opening_is_let_through():
+    for code in (
+        "def open(path): ...\nstore = open('x')",
+        "from native_reader.api import open\n__all__ = ['open']\nstore = open('x')",
+        "file = backend.open('x')",
+        "import io\nbuffer = io.BytesIO()",
+        "import posixpath",
+    ):
+        assert file_access(Module("native_reader/api.py", code)) == []
+    reads = "import os\nfd = os.open('x', os.O_RDONLY)"
+    assert file_access(Module(LOCAL, reads)) == []
+    assert file_access(Module("native_reader/testing/writer.py", reads)) == []
+
+
+def test_a_long_or_silent_file_is_found():
+    said = '"""What it is for."""\n'
+    assert unreadable(Module("native_reader/a.py", said + "x = 1\n" * (LONGEST - 1))) == []
+    assert len(unreadable(Module("native_reader/a.py", said + "x = 1\n" * LONGEST))) == 1
+    assert len(unreadable(Module("native_reader/a.py", "x = 1\n"))) == 1
+    assert len(unreadable(Module("native_reader/a.py", ""))) == 1
