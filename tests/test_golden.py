@@ -156,6 +156,6 @@ def test_every_byte_is_accounted_for(golden_store: Get, name: str) -> None:
 def test_one_pass_is_one_pass_in_any_cut(golden_store: Get, read: Callable[[str], list[Row]]) -> None:
     """Inner batches, blanks and IPv6 across cuts; the property tests do this to made-up stores."""
     for name in ("v5-inproc", "v5-dledger"):
-        for size in (700, 5_000):
+        for size in (200, 5_000):
             scan = open_store(golden_store(name)).messages(columns="*", max_partition_bytes=size)
             assert rows_of(scan.to_table()) == read(name)

@@ -25,6 +25,8 @@ def codec_of(sys_flag: int) -> str | None:
 
 def decompress(stored: bytes | memoryview, sys_flag: int, at_most: int) -> bytes | None:
     """The body as it was sent; None where it cannot be decoded or would be larger than `at_most`."""
+    if not len(stored):  # Java leaves an empty body alone, whatever its flags say
+        return b""
     codec = codec_of(sys_flag)
     if codec == "zlib":
         return _inflate(stored, at_most)

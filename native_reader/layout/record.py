@@ -145,7 +145,8 @@ def born_host_at(starts: Index) -> Index:
 
 def store_host_at(starts: Index, heads: NDArray[np.void]) -> Index:
     """Where the store host of each record begins: behind a born host of either length."""
-    return starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
+    found: Index = starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
+    return found
 
 
 def measure(u8: Bytes, filled: int, starts: Index, offset: int) -> tuple[Records, Mask]:
@@ -188,13 +189,15 @@ def entries_valid(u8: Bytes, records: Records, offset: int) -> Mask:
     """Which records stand behind a DLedger entry header that agrees with them; each start is at least ENTRY_HEAD."""
     entries = at(u8, f"V{ENTRY.itemsize}")[records.starts - ENTRY_HEAD].view(ENTRY)
     valid: Mask = (entries["magic"] == MAGIC_ENTRY) & (entries["size"] == records.sizes + ENTRY_HEAD)
-    return valid & (entries["body_size"] == records.sizes) & (entries["position"] == records.starts - ENTRY_HEAD + offset)
+    valid &= (entries["body_size"] == records.sizes) & (entries["position"] == records.starts - ENTRY_HEAD + offset)
+    return valid
 
 
 def magics(u8: Bytes, filled: int) -> Index:
     """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it."""
-    first = np.flatnonzero(u8[4 : max(4, filled - 3)] == 0xDA)
+    first: Index = np.flatnonzero(u8[4 : max(4, filled - 3)] == 0xDA)
     word = unsigned_at(u8, 4)[first + 4] & 0x00FFFFFF
     first = first[word == 0x0020A3DA]
     last = u8[first + 7]
-    return first[(last == 0xA7) | (last == 0xAB)]
+    first = first[(last == 0xA7) | (last == 0xAB)]
+    return first

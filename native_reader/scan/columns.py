@@ -158,7 +158,7 @@ def _with_ipv6(chunk: Chunk, field: str, family: int, make: Callable[[NDArray[np
         return column
     starts = chunk.records.starts[rows]
     places = born_host_at(starts) if family == BORN_IPV6 else store_host_at(starts, chunk.heads[rows])
-    return _replaced(column, rows, make(at(chunk.rows.source.u8, "V20")[places], rows))
+    return _replaced(column, rows, make(at(chunk.rows.source.u8, "V20")[places].view("V20"), rows))
 
 
 def _in_words(hosts: NDArray[np.void]) -> pa.Array:

@@ -93,13 +93,13 @@ class PropertyReader:
         ends, content = offsets_of(fields), content_of(fields)
         content[ends[1:] - 1] = 0  # bytes that Arrow has just made for us alone
         tokens = _tokens(fields, content, ends)
-        odd = tokens if isinstance(tokens, np.ndarray) else None
-        if odd is None:
-            keys = tokens.column.take(pa.array(np.arange(0, 2 * len(tokens.marks), 4)))
-            shapes, odd = self._shapes_of(tokens, keys)
-            if odd is None:
-                return self._columns(tokens, keys, shapes, filled, len(sizes))
-        return self._with_odd(u8, arrow, starts, sizes, filled[odd])
+        if not isinstance(tokens, _Tokens):
+            return self._with_odd(u8, arrow, starts, sizes, filled[tokens])
+        keys = tokens.column.take(pa.array(np.arange(0, 2 * len(tokens.marks), 4)))
+        shapes, unlike = self._shapes_of(tokens, keys)
+        if unlike is not None:
+            return self._with_odd(u8, arrow, starts, sizes, filled[unlike])
+        return self._columns(tokens, keys, shapes, filled, len(sizes))
 
     def _columns(self, tokens: _Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
         table = None

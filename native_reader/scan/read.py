@@ -92,7 +92,7 @@ class Reading:
 
     def _verify(self, source: Source, records: Records) -> None:
         """Every checksum against what it covers. `zlib.crc32` has no form for many: one call a record."""
-        content = memoryview(source.u8)
+        content = source.u8.data
         for row, (start, body_at, body_size) in enumerate(zip(records.starts, records.body_at, records.body_size, strict=True)):
             said = int(records.heads["body_crc"][row])
             if body_size and (found := zlib.crc32(content[body_at : body_at + body_size]) & 0x7FFFFFFF) != said:

@@ -77,7 +77,7 @@ class Rows:
     def stored_body(self, row: int) -> memoryview:
         """The body of one row as it lies there."""
         start = int(self.records.body_at[row])
-        return memoryview(self.source.u8)[start : start + int(self.records.body_size[row])]
+        return self.source.u8.data[start : start + int(self.records.body_size[row])]
 
     def with_bodies(self, at_most: int) -> Iterator[Rows]:
         """The same rows, in pieces whose compressed bodies have been decompressed."""

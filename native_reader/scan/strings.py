@@ -47,13 +47,12 @@ def long(buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts
     """Copies of slices of any size and order, out of several buffers: `which` says of which, None means the first."""
     views = np.zeros((len(starts), 4), np.int32)
     views[:, 0] = sizes
-    inline = sizes <= _INLINE
     for number, (u8, _) in enumerate(buffers):
-        mine = slice(None) if which is None else which == number
+        mine = np.arange(len(starts)) if which is None else np.flatnonzero(which == number)
         views[mine, 1] = unsigned_at(u8, 4)[starts[mine]].view(np.int32)
         views[mine, 2] = number
         views[mine, 3] = starts[mine]
-        rows = np.flatnonzero(inline if which is None else inline & mine)
+        rows = mine[sizes[mine] <= _INLINE]
         if len(rows):
             words = at(u8, f"V{_INLINE}")[starts[rows]].view(np.uint8).reshape(-1, _INLINE) & _INLINE_MASKS[sizes[rows]]
             views[rows, 1:] = words.view(np.int32)

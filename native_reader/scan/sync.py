@@ -107,7 +107,8 @@ def _reaching_out(window: Window, starts: Index) -> Index:
     heads = heads_of(window.u8, starts)
     ends = starts + heads["size"].astype(np.int64)
     possible = (heads["physical_offset"] == starts + window.offset) & (ends > window.filled)
-    return starts[possible & (ends <= window.segment.size - window.position)]
+    found: Index = starts[possible & (ends <= window.segment.size - window.position)]
+    return found
 
 
 def _entry_agrees(entry: bytes, size: int, offset: int) -> bool:

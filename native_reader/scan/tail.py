@@ -60,7 +60,7 @@ def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> in
     walk = Walk(window, start, bound, bound, max_record_bytes=window.segment.size, skip_damage=True, synced=True)
     for _ in walk:
         pass
-    if walk.blank_bytes:
+    if walk.closed:
         return window.segment.size
     if walk.last_record is None:
         return None
@@ -77,9 +77,9 @@ def _written_end(window: Window) -> int:
     while stop > 0:
         start = max(0, stop - _LOOK)
         filled = window.load(start, stop - start)
-        written = np.flatnonzero(window.u8[:filled].view(np.bool_)) if window.u8[:filled].any() else ()
-        if len(written):
-            return start + int(written[-1]) + 1
+        content = window.u8[:filled]
+        if content.any():
+            return start + int(np.flatnonzero(content)[-1]) + 1
         stop = start
     return 0
 
@@ -107,5 +107,5 @@ def _is_complete(window: Window, position: int, size: int) -> bool:
     body = window.u8[body_at : body_at + int(records.body_size[0])]
     topic = window.u8[topic_at : topic_at + int(records.topic_size[0])]
     properties = window.u8[int(records.properties_at[0]) : size]
-    crc = zlib.crc32(body) & 0x7FFFFFFF
+    crc = zlib.crc32(body.data) & 0x7FFFFFFF
     return bool(crc == records.heads["body_crc"][0] and topic.all() and properties.all())

@@ -18,7 +18,6 @@ CHUNK = 4 << 20
 """What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
 _FIRST_CHUNK = 64 << 10
 _BEYOND_CUT = 4 << 10
-_SMALLEST_REST = 8
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -38,6 +37,8 @@ class Walk:
         self._max_record_bytes, self._skip_damage, self._synced = max_record_bytes, skip_damage, synced
         self._frame = frame_of(window.segment)
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
+        self.closed = False
+        """Whether the walk came to the segment's blank."""
         self.last_record: tuple[int, int] | None = None
         """Position and size of the last record, frame included."""
 
@@ -65,9 +66,9 @@ class Walk:
 
     def _chunk(self, position: int, look: int) -> Records | None:
         """The valid records from that position on, as many as are at hand; None where none stands there."""
-        window, frame = self._window, self._frame
-        window.load(position, min(look, self._stop - position + _BEYOND_CUT))
-        records = self._proven(self._stop - position)
+        window, frame, limit = self._window, self._frame, min(self._stop, self._end) - position
+        window.load(position, min(look, limit + _BEYOND_CUT))
+        records = self._proven(limit)
         if records is None and (size := record_size_at(window, position)) is not None and size > window.filled:
             if size > self._max_record_bytes + frame:
                 raise self._too_large(position, size)
@@ -90,7 +91,8 @@ class Walk:
 
         Proven afterwards: a start is right when all before it are valid records.
         """
-        frame, content, starts = self._frame, self._window.u8.data, []
+        frame, content = self._frame, self._window.u8.data
+        starts: list[int] = []
         at, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)
         add = starts.append
         while at < last:
@@ -116,6 +118,7 @@ class Walk:
             self.unwritten_bytes += size - position
             return size
         if self._is_blank(position):
+            self.closed = size - position >= BLANK_HEAD
             self.blank_bytes += size - position
             return size
         if not self._skip_damage:
@@ -130,8 +133,8 @@ class Walk:
 
     def _is_blank(self, position: int) -> bool:
         left = self._window.segment.size - position
-        if left < _SMALLEST_REST:
-            return True
+        if left < BLANK_HEAD:  # too few bytes for a blank's head, so a broker cannot have left them; a file cut short may end so
+            return self._window.segment.framing != DLEDGER
         first, second = struct.unpack(">ii", self._window.peek(position, BLANK_HEAD))
         if self._window.segment.framing == DLEDGER:
             return bool(first == MAGIC_ENTRY_BLANK and second == left)

@@ -66,7 +66,14 @@ class Blocks:
     """Draws blocks and turns them into bytes."""
 
     def __init__(
-        self, topics: Sequence[Topic], shapes: Sequence[Shape], producers: Producers, pool: Pool, bodies: Bodies, rng: np.random.Generator
+        self,
+        topics: Sequence[Topic],
+        shapes: Sequence[Shape],
+        producers: Producers,
+        *,
+        pool: Pool,
+        bodies: Bodies,
+        rng: np.random.Generator,
     ) -> None:
         self._rng, self._producers, self._bodies = rng, producers, bodies
         self._topic_weights, self._shape_weights = zipf(len(topics)), zipf(len(shapes), 0.5)
@@ -156,6 +163,7 @@ class Blocks:
         self,
         block: Block,
         kept: int,
+        *,
         queue_offsets: NDArray[np.int64],
         physical_offsets: NDArray[np.int64],
         stored: NDArray[np.int64],

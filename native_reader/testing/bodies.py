@@ -25,7 +25,17 @@ _WORDS = (
 class Bodies:
     """Draws bodies as ranges of the pool."""
 
-    def __init__(self, pool: Pool, mean: int, sizes: Sizes, compressed: float, codecs: Sequence[str], largest: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        rng: np.random.Generator,
+        *,
+        mean: int,
+        sizes: Sizes,
+        compressed: float,
+        codecs: Sequence[str],
+        largest: int,
+    ) -> None:
         self._mean, self._sizes, self._largest = mean, sizes, min(largest, max(64 * 1024, 16 * mean))
         if sizes == "fixed" and mean > self._largest:
             raise ValueError(f"bodies of {mean} bytes do not fit in a segment")
@@ -58,7 +68,9 @@ class Bodies:
         drawn = rng.lognormal(np.log(max(1, self._mean)) - sigma * sigma / 2, sigma, count)
         return np.clip(np.round(drawn), 1, self._largest).astype(np.int32)
 
-    def draw(self, count: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def draw(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Offsets in the pool, lengths, sys_flag bits, and an index + 1 of a known CRC (0: to be computed)."""
         lengths = self._lengths(count, rng)
         offsets = self._text + self._starts[rng.integers(0, len(self._starts), count)]
@@ -73,9 +85,11 @@ class Bodies:
             flags[rows], known[rows] = self._packed_flags[which], which + 1
         return offsets.astype(np.int32), lengths, flags, known
 
-    def crcs(self, static: NDArray[np.uint8], offsets: NDArray[np.int32], lengths: NDArray[np.int32], known: NDArray[np.int32]) -> NDArray[np.int32]:
+    def crcs(
+        self, static: NDArray[np.uint8], offsets: NDArray[np.int32], lengths: NDArray[np.int32], known: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
         """The bodies' CRCs; this loop is the writer's only one over all records."""
-        view, crc = memoryview(static), zlib.crc32
+        view, crc = memoryview(static.data), zlib.crc32
         rows = np.flatnonzero(known == 0)
         starts = offsets[rows]
         pairs = zip(starts.tolist(), (starts + lengths[rows]).tolist(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
@@ -29,11 +30,13 @@ def map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
     while len(distinct) > capacity * 3 // 4:
         capacity *= 2
 
-    def bucket(name: str) -> int:
-        code = hash_code(name) & 0xFFFFFFFF
-        return (code ^ code >> 16) & (capacity - 1)
+    return sorted(distinct, key=lambda name: _spread(name) & (capacity - 1))
 
-    return sorted(distinct, key=bucket)
+
+@functools.lru_cache(maxsize=4096)
+def _spread(name: str) -> int:
+    code = hash_code(name) & 0xFFFFFFFF
+    return code ^ code >> 16
 
 
 def index_hash(topic: str, key: str) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,8 +51,9 @@ def make_topics(count: int, rng: np.random.Generator) -> list[Topic]:
 
 def zipf(count: int, exponent: float = 1.0) -> NDArray[np.float64]:
     """Cumulated weights of a skewed choice among `count` things, for np.searchsorted."""
-    weights = 1.0 / np.arange(1, count + 1) ** exponent
-    return np.cumsum(weights) / weights.sum()
+    weights: NDArray[np.float64] = 1.0 / np.arange(1, count + 1, dtype=np.float64) ** exponent
+    cumulated: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
+    return cumulated
 
 
 def number(groups: NDArray[np.uint16], next_number: NDArray[np.int64], advance: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -94,13 +97,21 @@ class Producers:
 
     def unique_id(self, which: int, born: int) -> str:
         """The id of one message."""
-        return self.unique_ids(np.array([which], dtype=np.uint16), np.array([born])).tobytes().decode()
+        counter = int(self._counters[which])
+        self._counters[which] += 1
+        fields = int(self.ips[which]), int(self._pids[which]), int(self._loaders[which]), born - month_start(born), counter & 0xFFFF
+        return struct.pack(">IHIiH", *fields).hex().upper()
+
+
+@functools.lru_cache(maxsize=64)
+def _month_start(day: int) -> int:
+    moment = dt.datetime.fromtimestamp(day * 86400, dt.UTC)
+    return int(moment.replace(day=1).timestamp() * 1000)
 
 
 def month_start(timestamp: int) -> int:
     """The first millisecond of its month, in the producers' time zone (UTC here)."""
-    moment = dt.datetime.fromtimestamp(timestamp / 1000, dt.UTC)
-    return int(moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
+    return _month_start(timestamp // 86_400_000)
 
 
 def tags_code(tag: str | None) -> int:

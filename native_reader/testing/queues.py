@@ -14,7 +14,10 @@ from native_reader.testing.logs import name
 
 ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags", ">i8")])
 BATCH_ENTRY: Final = np.dtype(
-    [("offset", ">i8"), ("size", ">i4"), ("tags", ">i8"), ("stored", ">i8"), ("base", ">i8"), ("count", ">i2"), ("compacted", ">i4"), ("reserved", ">i4")]
+    [
+        ("offset", ">i8"), ("size", ">i4"), ("tags", ">i8"), ("stored", ">i8"), ("base", ">i8"), ("count", ">i2"),
+        ("compacted", ">i4"), ("reserved", ">i4"),
+    ]
 )  # fmt: skip
 _PENDING: Final = 1 << 17
 
@@ -30,8 +33,8 @@ class Queue(NamedTuple):
 class Queues:
     """All queues of a store, numbered; number 0 is none (old PREPARED and ROLLBACK records)."""
 
-    def __init__(self, root: Path, file_size: int, batch_file_size: int, *, write: bool = True) -> None:
-        self._root, self._write = root, write
+    def __init__(self, root: Path, file_size: int, batch_file_size: int) -> None:
+        self._root = root
         self._file_size = -(-file_size // ENTRY.itemsize) * ENTRY.itemsize  # the broker's getter rounds up
         self._batch_file_size = batch_file_size
         self.queues: list[Queue] = [Queue("", -1)]
@@ -82,7 +85,7 @@ class Queues:
         """Write what is left, and delete the files whose entries all point below `oldest`, but never a queue's last."""
         for number, queue in enumerate(self.queues):
             self._flush(number)
-            if oldest and self._write and self._written[number]:
+            if oldest and self._written[number]:
                 for path in sorted(self._directory(queue).iterdir())[:-1]:
                     size = (BATCH_ENTRY if queue.batch else ENTRY).itemsize
                     with path.open("rb") as file:
@@ -96,7 +99,7 @@ class Queues:
     def _flush(self, number: int) -> None:
         data, queue = b"".join(self._pending[number]), self.queues[number]
         self._pending[number], self._pending_size[number] = [], 0
-        if not self._write or not data:
+        if not data:
             return
         directory = self._directory(queue)
         directory.mkdir(parents=True, exist_ok=True)

@@ -10,14 +10,15 @@ import heapq
 import itertools
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from native_reader.testing import compression
 from native_reader.testing.java import index_hash, map_order
 from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, Producers, Topic, tags_code
-from native_reader.testing.queues import Queue, Queues
+from native_reader.testing.queues import Queue
 from native_reader.testing.records import (
     COMMIT,
     INNER_BATCH,
@@ -26,6 +27,7 @@ from native_reader.testing.records import (
     ROLLBACK,
     InnerMessage,
     Message,
+    encode,
     pack_inner,
     pack_properties,
 )
@@ -71,6 +73,11 @@ class Rare:
         """The queue that it gets an entry in."""
         return Queue(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else Queue("", -1)
 
+    def store(self, queue_offset: int, offset: int) -> bytes:
+        """Give it its place and encode it."""
+        self.message, self.offset = replace(self.message, queue_offset=queue_offset), offset
+        return encode(self.message, offset)
+
     def tags_code(self) -> int:
         """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch (FORMAT.md §3.1, §10.17)."""
         if self.message.topic == SCHEDULE and "DELAY" in self.pairs:
@@ -88,13 +95,15 @@ class Rare:
 class Stories:
     """Hands out the next rare records, the due ones first."""
 
-    def __init__(self, topics: Sequence[Topic], producers: Producers, queues: Queues, largest: int, seed: int) -> None:
-        self._topics, self._producers, self._queues, self._largest = topics, producers, queues, largest
+    def __init__(self, topics: Sequence[Topic], producers: Producers, largest: int, seed: int) -> None:
+        self._topics, self._producers, self._largest = topics, producers, largest
         self._random = random.Random(seed)
         self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
         self._tie = itertools.count()
         self._decided: list[int] = []  # queue offsets of halves that no op message names yet
-        self._lmq: dict[str, int] = {}
+        self._lmq: dict[str, int] = {}  # next offsets; nobody but these stories writes to such queues
+        self._batched: dict[Queue, int] = {}
+        self.delivered: Counter[int] = Counter()  # by delay level
         self._now = 0
         self._kinds = itertools.cycle(self._random.sample(self._beginnings(), len(self._beginnings())))
 
@@ -218,8 +227,23 @@ class Stories:
         level = self._random.choice((1, 1, 2, 3, 4, 5, 14, 18))
         own = {"DELAY": str(level), "TAGS": tag, "KEYS": f"d{self._random.randrange(1000)}", "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
         delayed = self._send(SCHEDULE, level - 1, own, self._text())
-        delayed.then = lambda stored: self._later(_SECONDS[level - 1], lambda: [self._again(stored, topic, queue_id, stored.pairs)])
+        delayed.then = lambda stored: self._deliver(stored, level, topic, queue_id)
         return [delayed]
+
+    def _deliver(self, delayed: Rare, level: int, topic: str, queue_id: int, then: Next | None = None) -> None:
+        """Once its time has come, a delayed record is stored again where it was meant to go."""
+
+        def count(stored: Rare) -> None:
+            self.delivered[level] += 1
+            if then:
+                then(stored)
+
+        def make() -> list[Rare]:
+            again = self._again(delayed, topic, queue_id, delayed.pairs)
+            again.then = count
+            return [again]
+
+        self._later(_SECONDS[level - 1], make)
 
     def _retried(self) -> list[Rare]:
         """A consumer sends a message back: level 2 + times, then %RETRY%; in the end the %DLQ%."""
@@ -238,16 +262,11 @@ class Stories:
         pairs |= {"DELAY": str(3 + times), "REAL_TOPIC": retry, "REAL_QID": "0"}
         waiting = self._again(rare, SCHEDULE, 2 + times, pairs, reconsume_times=times + 1)
 
-        def deliver(stored: Rare) -> None:
-            def make() -> list[Rare]:
-                again = self._again(stored, retry, 0, stored.pairs)
-                if self._random.random() < 0.7:  # it fails once more
-                    again.then = lambda failed: self._later(0.2, lambda: self._send_back(failed, topic))
-                return [again]
+        def fail(stored: Rare) -> None:
+            if self._random.random() < 0.7:
+                self._later(0.2, lambda: self._send_back(stored, topic))
 
-            self._later(_SECONDS[2 + times], make)
-
-        waiting.then = deliver
+        waiting.then = lambda stored: self._deliver(stored, 3 + times, retry, 0, fail)
         return [waiting]
 
     def _timed(self) -> list[Rare]:
@@ -283,8 +302,14 @@ class Stories:
     def _check_point(self, rare: Rare, group: str) -> list[Rare]:
         topic, queue_id, start = str(rare.message.topic), rare.message.queue_id, rare.message.queue_offset
         point = {"bm": 0, "bn": BROKER, "c": group, "d": [0], "it": 1000, "n": 1, "pt": self._now, "q": queue_id, "ro": 0, "so": start}
-        pairs = {"UNIQ_KEY": f"{topic}@{queue_id}@{start}@{group}@{self._now}@{BROKER}@ck", "TAGS": "ck", "TIMER_DELIVER_MS": str(self._now)}
-        message = Message(topic=REVIVE, body=json.dumps(point, separators=(",", ":")).encode(), born_timestamp=self._now, born_host=STORE_HOST)
+        pairs = {
+            "UNIQ_KEY": f"{topic}@{queue_id}@{start}@{group}@{self._now}@{BROKER}@ck",
+            "TAGS": "ck",
+            "TIMER_DELIVER_MS": str(self._now),
+        }
+        message = Message(
+            topic=REVIVE, body=json.dumps(point, separators=(",", ":")).encode(), born_timestamp=self._now, born_host=STORE_HOST
+        )
         check = self._stored(message, pairs, 16)
         popped = self._now
 
@@ -292,7 +317,7 @@ class Stories:
             if self._random.random() < 0.7:
                 again = {name: rare.pairs[name] for name in reversed(rare.pairs)} | {"ORIGIN_GROUP": group, "1ST_POP_TIME": str(popped)}
                 retry = f"%RETRY%{group}_{topic}"
-                version = 2 if len(retry) > 127 else 1
+                version: Literal[1, 2] = 2 if len(retry) > 127 else 1
                 message = replace(rare.message, topic=retry, version=version, queue_id=0, queue_offset=0, reconsume_times=1)
                 self._later(1, lambda: [self._stored(message, again, 16)])
 
@@ -304,7 +329,22 @@ class Stories:
     def _trace(self) -> list[Rare]:
         topic, _, tag = self._somewhere()
         key = f"tr{self._random.randrange(1000)}"
-        fields = ("Pub", self._now, "DefaultRegion", "PG_" + GROUP, topic, "0" * 32, tag, key, "10.0.0.11:10911", 8, 19, 0, "0" * 32, "true")
+        fields = (
+            "Pub",
+            self._now,
+            "DefaultRegion",
+            "PG_" + GROUP,
+            topic,
+            "0" * 32,
+            tag,
+            key,
+            "10.0.0.11:10911",
+            8,
+            19,
+            0,
+            "0" * 32,
+            "true",
+        )
         body = "\x01".join(map(str, fields)) + "\x02"
         return [self._send(TRACE, 0, {"KEYS": f"{key} {'0' * 32}"}, body.encode() * self._random.randint(1, 4))]
 
@@ -313,17 +353,22 @@ class Stories:
         names = self._random.sample([f"%LMQ%{device}" for device in ("alice", "bob", "carol", "sensor-7")], self._random.randint(1, 3))
         taken = [(name, self._lmq.get(name, 0)) for name in names]
         self._lmq |= {name: offset + 1 for name, offset in taken}
-        own = {"INNER_MULTI_DISPATCH": ",".join(names), "INNER_MULTI_QUEUE_OFFSET": ",".join(str(offset) for _, offset in taken), "TAGS": "lmq"}
+        own = {
+            "INNER_MULTI_DISPATCH": ",".join(names),
+            "INNER_MULTI_QUEUE_OFFSET": ",".join(str(offset) for _, offset in taken),
+            "TAGS": "lmq",
+        }
         light = self._send(LMQ_PARENT, self._random.randrange(2), own, self._text())
         light.lmq = taken
         return [light]
 
     def _inner_batch(self) -> list[Rare]:
         queue = Queue(BATCH_TOPIC, self._random.randrange(2), batch=True)
-        base = int(self._queues.next_offset[self._queues.number(queue)])
+        base = self._batched.get(queue, 0)
         if self._random.random() < 0.3:
             single = self._send(BATCH_TOPIC, queue.queue_id, {"TAGS": "single", "KEYS": f"bs{base}"}, self._text())
             single.batch = True
+            self._batched[queue] = base + 1
             return [single]
         units = []
         for i in range(self._random.randint(2, 6)):
@@ -333,6 +378,7 @@ class Stories:
         own = {"INNER_NUM": str(len(units)), "INNER_BASE": str(base)}
         batch = self._send(BATCH_TOPIC, queue.queue_id, own, pack_inner(units), sys_flag=INNER_BATCH | NEED_UNWRAP)
         batch.batch, batch.units = True, len(units)
+        self._batched[queue] = base + len(units)
         return [batch]
 
     def _client_batch(self) -> list[Rare]:
@@ -374,7 +420,15 @@ class Stories:
         if kind == 2:  # a resumed half keeps the type of a body that is inflated by now
             return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.TYPE_ZSTD)]
         if kind == 3:
-            return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=_MULTI_TAGS, flag=self._random.randint(-(2**31), 2**31 - 1))]
+            return [
+                self._send(
+                    topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=_MULTI_TAGS, flag=self._random.randint(-(2**31), 2**31 - 1)
+                )
+            ]
         if kind == 4:
-            return [self._send(topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "empty": "", "blank": " "}, self._text())]
+            return [
+                self._send(
+                    topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "empty": "", "blank": " "}, self._text()
+                )
+            ]
         return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # not to be inflated

@@ -42,7 +42,7 @@ class Pool:
 
 def windows(buffer: NDArray[np.uint8], width: int) -> NDArray[np.void]:
     """Every `width` neighbouring bytes of `buffer` as one element: indexing it gathers unaligned texts."""
-    return np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))  # type: ignore[call-overload,no-any-return]
+    return np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
 
 
 def texts_at(buffer: NDArray[np.uint8], offsets: NDArray[np.int32], width: int) -> NDArray[np.uint8]:

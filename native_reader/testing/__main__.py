@@ -1,0 +1,91 @@
+"""Write a synthetic store: python -m native_reader.testing DIR --bytes 1GiB."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import sys
+import time
+
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+_UNITS = {"": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def size(text: str) -> int:
+    """A number of bytes: 1000, 64KiB, 1GiB."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if not match or match[2].upper() not in _UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64KiB, 16MiB or 1GiB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, one option for each field of StoreSpec that is worth one."""
+    new = argparse.ArgumentParser(prog="python -m native_reader.testing", description="Write a store as a RocketMQ broker would leave it.")
+    default = StoreSpec()
+    new.add_argument("directory", help="a new or empty directory")
+    new.add_argument("--bytes", type=size, default=default.bytes, help="of commitlog (default 64MiB)")
+    new.add_argument("--body", type=size, default=default.body, help="mean size of a body (default 1KiB)")
+    new.add_argument("--sizes", choices=("lognormal", "fixed"), default=default.sizes, help="how body sizes are spread")
+    new.add_argument(
+        "--shapes", choices=("mixed", "equal"), default=default.shapes, help="many property shapes, or one and no rare records"
+    )
+    new.add_argument("--compressed", type=float, default=default.compressed, help="share of compressed bodies (default %(default)s)")
+    new.add_argument("--codecs", type=lambda text: tuple(text.split(",")), default=default.codecs, help="zlib,lz4,zstd")
+    new.add_argument("--rare", type=float, default=default.rare, help="share of rare records: transactions, retries ... (default 0.015)")
+    new.add_argument("--seed", type=int, default=default.seed)
+    new.add_argument("--topics", type=int, default=default.topics)
+    new.add_argument("--producers", type=int, default=default.producers)
+    new.add_argument("--rate", type=float, default=default.rate, help="messages a second of store time (default %(default)s)")
+    new.add_argument("--no-queues", dest="queues", action="store_false", help="no consume queues")
+    new.add_argument("--no-index", dest="index", action="store_false", help="no index files")
+    new.add_argument("--segment", dest="mapped_file_size_commit_log", type=size, default=default.mapped_file_size_commit_log)
+    new.add_argument("--queue-file", dest="mapped_file_size_consume_queue", type=size, default=default.mapped_file_size_consume_queue)
+    new.add_argument("--index-slots", dest="max_hash_slot_num", type=int, default=default.max_hash_slot_num)
+    new.add_argument("--index-entries", dest="max_index_num", type=int, default=default.max_index_num)
+    new.add_argument("--killed", action="store_true", help="abort, an unused segment, newest records undispatched")
+    new.add_argument("--expired", type=int, default=0, metavar="N", help="the first N segments are gone")
+    new.add_argument("--deleted", metavar="TOPIC", help="this topic's queues and configuration are gone")
+    new.add_argument("--recreated", metavar="TOPIC", help="this topic was deleted and made again half-way")
+    return new
+
+
+class Bar:
+    """A progress bar on stderr, where that is a terminal; one line at the end elsewhere."""
+
+    def __init__(self) -> None:
+        self._begun = self._shown = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show it, at most ten times a second."""
+        now = time.monotonic()
+        if done < total and (now - self._shown < 0.1 or not sys.stderr.isatty()):
+            return
+        self._shown = now
+        filled = 40 * done // max(1, total)
+        speed = done / max(1e-9, now - self._begun) / 1e6
+        start, end = ("\r", "\n" if done >= total else "") if sys.stderr.isatty() else ("", "\n")
+        sys.stderr.write(f"{start}[{'#' * filled}{'.' * (40 - filled)}] {done / (1 << 20):,.0f} MiB  {speed:,.0f} MB/s{end}")
+        sys.stderr.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    options = vars(parser().parse_args(arguments))
+    directory = options.pop("directory")
+    try:
+        summary = write_store(directory, StoreSpec(**options), Bar())
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    for name, value in dataclasses.asdict(summary).items():
+        if name != "topics":
+            sys.stdout.write(f"{name:>14} {value:>16,}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,118 @@
+"""What lies beside the data: config/*.json in fastjson's dialect, checkpoint, lock, abort (FORMAT.md §1.2, §5)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from native_reader.testing.java import map_order
+
+_CHECKPOINT: Final = 4096
+_SYSTEM_GROUPS: Final = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONSAPI_OWNER",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_PULL",
+)
+
+
+def fastjson(value: Any, depth: int = 0) -> str:
+    """fastjson 1.x with PrettyFormat: tabs, and whole numbers as keys without quotes, which is no JSON."""
+    if isinstance(value, Mapping):
+        if not value:
+            return "{}"
+        inner = "\n" + "\t" * (depth + 1)
+        items = (f"{_text(key) if isinstance(key, str) else key}:{fastjson(item, depth + 1)}" for key, item in value.items())
+        return "{" + inner + f",{inner}".join(items) + "\n" + "\t" * depth + "}"
+    if isinstance(value, list):
+        inner = "\n" + "\t" * (depth + 1)
+        return "[" + inner + f",{inner}".join(fastjson(item, depth + 1) for item in value) + "\n" + "\t" * depth + "]" if value else "[]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def write_json(directory: Path, name: str, value: Mapping[str, Any]) -> None:
+    """A config file and the backup that every later rewrite leaves beside it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for suffix in ("", ".bak"):
+        (directory / (name + suffix)).write_text(fastjson(value), encoding="utf-8")
+
+
+def write_checkpoint(path: Path, physic: int, logics: int, index: int, logics_offset: int) -> None:
+    """Times of the newest record flushed, dispatched and in a full index file; outside controller mode the rest stays 0."""
+    path.write_bytes(struct.pack(">6q", physic, logics, index, 0, 0, logics_offset).ljust(_CHECKPOINT, b"\0"))
+
+
+def topics_json(topics: Mapping[str, int], batched: str, timestamp: int) -> dict[str, Any]:
+    """TopicConfigManager's file for {topic: queues}."""
+    table = {
+        name: {
+            "attributes": {"queue.type": "BatchCQ"} if name == batched else {},
+            "order": False,
+            "perm": 6,
+            "readQueueNums": topics[name],
+            "topicFilterType": "SINGLE_TAG",
+            "topicName": name,
+            "topicSysFlag": 0,
+            "writeQueueNums": topics[name],
+        }
+        for name in map_order(topics, 2048)  # ConcurrentHashMap(1024)
+    }
+    return {"dataVersion": _version(len(topics), timestamp), "topicConfigTable": table}
+
+
+def groups_json(groups: list[str], timestamp: int) -> dict[str, Any]:
+    """SubscriptionGroupManager's file: the groups in use and those that every broker makes."""
+    table = {
+        name: {
+            "attributes": {},
+            "brokerId": 0,
+            "consumeBroadcastEnable": True,
+            "consumeEnable": True,
+            "consumeFromMinEnable": True,
+            "consumeMessageOrderly": False,
+            "consumeTimeoutMinute": 15,
+            "groupName": name,
+            "groupRetryPolicy": {"type": "CUSTOMIZED"},
+            "groupSysFlag": 0,
+            "notifyConsumerIdsChangedEnable": True,
+            "retryMaxTimes": 16,
+            "retryQueueNums": 1,
+            "whichBrokerWhenConsumeSlowly": 1,
+        }
+        for name in map_order([*_SYSTEM_GROUPS, *groups], 2048)
+    }
+    return {"dataVersion": _version(len(groups), timestamp), "forbiddenTable": {}, "subscriptionGroupTable": table}
+
+
+def offsets_json(offsets: Mapping[str, Mapping[int, int]], timestamp: int) -> dict[str, Any]:
+    """ConsumerOffsetManager's file for {topic@group: {queue: next offset}}; fastjson adds the derived groupTopicMap."""
+    by_group: dict[str, list[str]] = {}
+    for name in offsets:
+        topic, _, group = name.partition("@")
+        by_group.setdefault(group, []).append(topic)
+    return {
+        "dataVersion": _version(0, timestamp),
+        "groupTopicMap": by_group,
+        "offsetTable": {name: dict(sorted(offsets[name].items())) for name in map_order(offsets, 1024)},
+        "pullOffsetTable": {},
+    }
+
+
+def delays_json(offsets: Mapping[int, int], timestamp: int) -> dict[str, Any]:
+    """ScheduleMessageService's file: {level: next offset in the queue level - 1}."""
+    return {"dataVersion": _version(len(offsets), timestamp), "offsetTable": dict(sorted(offsets.items()))}
+
+
+def _version(counter: int, timestamp: int) -> dict[str, int]:
+    return {"counter": counter, "stateVersion": 0, "timestamp": timestamp}
+
+
+def _text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n")
+    return f'"{escaped}"'

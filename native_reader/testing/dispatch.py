@@ -1,0 +1,77 @@
+"""From the log to queues and index, as the broker's dispatcher goes: in order, and a little behind."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.testing.index import IndexFiles
+from native_reader.testing.queues import BATCH_ENTRY, ENTRY, Queue, Queues
+from native_reader.testing.stories import Rare
+
+
+class Dispatch(NamedTuple):
+    """What queues and index need to know of one block's records, in their order."""
+
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    stored: NDArray[np.int64]
+    queues: NDArray[np.uint16]
+    tags: NDArray[np.int64]
+    key_records: NDArray[np.intp]  # the record of each key to index
+    key_hashes: NDArray[np.int64]
+    special: list[tuple[int, Rare]]  # records with entries of another kind, or more than one
+
+
+class Dispatcher:
+    """Keeps the newest block waiting: a killed broker had not got to the end of it."""
+
+    def __init__(self, queues: Queues | None, index: IndexFiles | None) -> None:
+        self._queues, self._index = queues, index
+        self._waiting: deque[Dispatch] = deque()
+        self.offset = 0  # the newest record dispatched, and its store time
+        self.stored = 0
+
+    def add(self, new: Dispatch) -> None:
+        """Take a block, and write the entries of the one before."""
+        self._waiting.append(new)
+        while len(self._waiting) > 1:
+            self._write(self._waiting.popleft())
+
+    def flush(self, keep_back: int = 0) -> int:
+        """Write what waits, except for the newest `keep_back` records; how many those are in the end."""
+        left = 0
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            left = min(len(waiting.offsets) - 1, keep_back) if keep_back and not self._waiting else 0
+            self._write(waiting, len(waiting.offsets) - left)
+        return left
+
+    def _write(self, new: Dispatch, known: int | None = None) -> None:
+        known = len(new.offsets) if known is None else known
+        if self._queues is not None:
+            queues = new.queues[:known].copy()
+            for at, rare in new.special:
+                if at < known:
+                    self._write_special(self._queues, new, at, rare)
+                    queues[at] = 0 if rare.batch else queues[at]
+            entries = np.empty(known, dtype=ENTRY)
+            entries["offset"], entries["size"], entries["tags"] = new.offsets[:known], new.sizes[:known], new.tags[:known]
+            self._queues.append(queues, entries)
+        if self._index is not None:
+            keys = int(np.searchsorted(new.key_records, known))
+            records = new.key_records[:keys]
+            self._index.put(new.key_hashes[:keys], new.offsets[records], new.stored[records])
+        self.offset, self.stored = int(new.offsets[known - 1]), int(new.stored[known - 1])
+
+    @staticmethod
+    def _write_special(queues: Queues, new: Dispatch, at: int, rare: Rare) -> None:
+        entry = int(new.offsets[at]), int(new.sizes[at]), int(new.tags[at])
+        if rare.batch:
+            batch = (*entry, int(new.stored[at]), rare.message.queue_offset, rare.units, -1, 0)
+            queues.append_bytes(int(new.queues[at]), np.array([batch], dtype=BATCH_ENTRY).tobytes())
+        for name, _ in rare.lmq:
+            queues.append_bytes(queues.number(Queue(name, 0)), np.array([entry], dtype=ENTRY).tobytes())
