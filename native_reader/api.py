@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -14,7 +14,9 @@ from native_reader.options import MessageOptions
 from native_reader.scan.run import Run
 from native_reader.scan.tail import end_of_log
 from native_reader.schema import schema_of
-from native_reader.storage.discovery import Parts, find_stores, parse_broker_conf, uri_of
+from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
+from native_reader.storage.discovery import find_stores, uri_of
+from native_reader.storage.local import LocalPath, texts_of
 from native_reader.storage.store import StoreFiles
 
 _WALKED_WHOLE = 8 << 20
@@ -50,8 +52,8 @@ class Store:
         return f"<Store {where}: {len(segments)} segments, {sum(segment.size for segment in segments):,} bytes>"
 
 
-def open(  # noqa: A001
-    path: str | Sequence[str] | None = None,
+def open(
+    path: LocalPath | Iterable[LocalPath] | None = None,
     *,
     store_path_commit_log: str | None = None,
     store_path_consume_queue: str | None = None,
@@ -62,13 +64,12 @@ def open(  # noqa: A001
 
     The other arguments say where parts lie that are not below the path; `store_path_commit_log` can name several, with commas.
     """
-    paths = [path] if isinstance(path, str) else [*path] if path is not None else []
-    parts = parse_broker_conf(uri_of(broker_conf)) if broker_conf else Parts()
-    if store_path_commit_log or store_path_consume_queue or store_path_index:
-        logs = tuple(each.strip() for each in (store_path_commit_log or "").split(",") if each.strip())
-        parts = Parts(
-            parts.root, logs or parts.commit_log, parts.dledger, store_path_consume_queue or parts.consume_queue, store_path_index or parts.index
-        )
+    paths = [] if path is None else texts_of(path)
+    said = parse_broker_conf(uri_of(broker_conf)) if broker_conf else Parts()
+    logs = paths_of(store_path_commit_log or "")
+    parts = Parts(
+        said.root, logs or said.commit_log, said.dledger, store_path_consume_queue or said.consume_queue, store_path_index or said.index
+    )
     if not paths and parts == Parts():
         raise OptionError("nothing to open: give a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
@@ -108,9 +109,9 @@ class Scan:
     """A table that has not been read yet. Its plan is made at its first use, so using it twice gives the same rows."""
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
-        self._stores, self._options = stores, options
+        self._stores = stores
         self._projection, self._predicate = options.projection(), options.predicate()
-        self._partition_bytes, self._offsets = options.partition_bytes(), options.offsets()
+        self._partition_bytes, self._offsets, self._refuses_loss = options.partition_bytes(), options.offsets(), options.refuses_loss()
         self._plan: Plan | None = None
 
     @property
@@ -130,7 +131,7 @@ class Scan:
                 self._predicate,
                 max_partition_bytes=self._partition_bytes,
                 offsets=self._offsets,
-                fail_on_data_loss=self._options.fail_on_data_loss,
+                fail_on_data_loss=self._refuses_loss,
             )
         return self._plan
 

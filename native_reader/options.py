@@ -6,17 +6,24 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import index
+from typing import Any
 
 from native_reader.access.predicate import Column, Compare, In, Not, Predicate, RLike, all_of
 from native_reader.errors import OptionError
-from native_reader.layout.kinds import SYSTEM_KINDS
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.scan.read import Projection
 from native_reader.schema import projected
 
 Instant = datetime | str | int
 """A moment: a datetime with a zone, ISO 8601 text (UTC where it names no zone), or milliseconds since 1970."""
 
+Size = int | str
+"""Bytes: a number, or text like `128m` (k, m, g, t: powers of 1024)."""
+
 _LARGEST = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +41,14 @@ class MessageOptions:
     system_topics: bool = True
     verify_crc: bool = False
     fail_on_data_loss: bool = True
-    max_partition_bytes: int = 128 << 20
-    max_record_bytes: int = 64 << 20
-    max_decompressed_bytes: int = 64 << 20
+    max_partition_bytes: Size = 128 << 20
+    max_record_bytes: Size = 64 << 20
+    max_decompressed_bytes: Size = 64 << 20
 
     def projection(self) -> Projection:
         """What is wanted of each row."""
         return Projection(
-            projected(self.columns),
+            projected(self.columns if self.columns is None or isinstance(self.columns, str) else _list_of("columns", self.columns, str)),
             _flag("verify_crc", self.verify_crc),
             _size("max_record_bytes", self.max_record_bytes, 1),
             _size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
@@ -50,15 +57,20 @@ class MessageOptions:
     def predicate(self) -> Predicate:
         """All conditions on rows, combined with AND."""
         parts: list[Predicate] = []
-        if self.topic is not None:
-            parts.append(_one_of("topic", (self.topic,) if isinstance(self.topic, str) else tuple(self.topic), str))
+        topics = None if self.topic is None else _list_of("topic", self.topic, str)
+        if topics is not None:
+            parts.append(_one_of("topic", topics))
         if self.topic_pattern is not None:
-            parts.append(RLike(Column("topic"), f"^(?:{_pattern('topic_pattern', self.topic_pattern)})\\Z"))
+            parts.append(RLike(Column("topic"), _pattern("topic_pattern", self.topic_pattern), whole=True))
         if self.queue_id is not None:
-            parts.append(_one_of("queue_id", (self.queue_id,) if isinstance(self.queue_id, int) else tuple(self.queue_id), int))
-        parts += _bounds("store_timestamp", "timestamp", _instant("starting_timestamp", self.starting_timestamp), _instant("ending_timestamp", self.ending_timestamp))
+            parts.append(_one_of("queue_id", [_whole("queue_id", each, -_LARGEST) for each in _list_of("queue_id", self.queue_id, int)]))
+        first = _instant("starting_timestamp", self.starting_timestamp)
+        behind = _instant("ending_timestamp", self.ending_timestamp)
+        parts += _bounds("store_timestamp", "timestamp", first, behind)
         parts += _bounds("physical_offset", "physical_offset", *self._offsets())
         if not _flag("system_topics", self.system_topics):
+            if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
+                raise OptionError(f"system_topics=False hides topic={self.topic!r}: no row could match")
             parts.append(Not(In(Column("kind"), SYSTEM_KINDS)))
         return all_of(parts)
 
@@ -67,16 +79,20 @@ class MessageOptions:
         first, behind = self._offsets()
         return None if first is None and behind is None else (first or 0, _LARGEST if behind is None else behind)
 
-    def _offsets(self) -> tuple[int | None, int | None]:
-        first, behind = self.starting_physical_offset, self.ending_physical_offset
-        return (
-            None if first is None else _size("starting_physical_offset", first, 0),
-            None if behind is None else _size("ending_physical_offset", behind, 0),
-        )
+    def refuses_loss(self) -> bool:
+        """Whether a hole in the log is an error."""
+        return _flag("fail_on_data_loss", self.fail_on_data_loss)
 
     def partition_bytes(self) -> int:
         """The largest split."""
         return _size("max_partition_bytes", self.max_partition_bytes, 1)
+
+    def _offsets(self) -> tuple[int | None, int | None]:
+        first, behind = self.starting_physical_offset, self.ending_physical_offset
+        return (
+            None if first is None else _whole("starting_physical_offset", first, 0),
+            None if behind is None else _whole("ending_physical_offset", behind, 0),
+        )
 
 
 def _bounds(column: str, what: str, first: int | None, behind: int | None) -> list[Predicate]:
@@ -90,20 +106,28 @@ def _bounds(column: str, what: str, first: int | None, behind: int | None) -> li
     return parts
 
 
-def _one_of(name: str, values: tuple[object, ...], kind: type[str] | type[int]) -> Predicate:
-    for value in values:
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise OptionError(f"{name}: {value!r} is no {kind.__name__}")
+def _list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
+    """One value or several of that type."""
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    values = list(value) if several else [value]  # type: ignore[call-overload]
     if not values:
-        raise OptionError(f"{name} is an empty list: no row could match")
-    chosen: tuple[str | int, ...] = values  # type: ignore[assignment]
-    return Compare(Column(name), "=", chosen[0]) if len(chosen) == 1 else In(Column(name), chosen)
+        raise OptionError(f"{name} is an empty list. Leave it out to ask for nothing special")
+    for each in values:
+        if kind is str and not isinstance(each, str):
+            raise OptionError(f"{name}: {each!r} is no text")
+    return values
+
+
+def _one_of(name: str, values: list[Any]) -> Predicate:
+    return Compare(Column(name), "=", values[0]) if len(values) == 1 else In(Column(name), tuple(values))
 
 
 def _pattern(name: str, pattern: str) -> str:
     try:
+        if not isinstance(pattern, str):
+            raise TypeError("it is no text")
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError, TypeError) as error:
         raise OptionError(f"{name}={pattern!r} is no regular expression: {error}") from error
     return pattern
 
@@ -114,30 +138,49 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
-def _size(name: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _LARGEST:
+def _whole(name: str, value: Any, least: int) -> int:
+    """A whole number, also one of numpy's."""
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= _LARGEST:
         raise OptionError(f"{name}={value!r} is no whole number from {least} to {_LARGEST}")
-    return value
+    return number
 
 
-def _instant(name: str, value: Instant | None) -> int | None:
+def _size(name: str, value: Size, least: int) -> int:
+    if not isinstance(value, str):
+        return _whole(name, value, least)
+    found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
+    if found is None:
+        raise OptionError(f"{name}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
+    return _whole(name, int(found[1]) << _UNITS[found[2]], least)
+
+
+def _instant(name: str, value: object) -> int | None:
     """Microseconds since 1970."""
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        if abs(value) > _LARGEST // 1000:
-            raise OptionError(f"{name}={value} lies outside of all time: milliseconds since 1970 are meant")
-        return value * 1000
     moment = value
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError as error:
-            raise OptionError(f"{name}={value!r} is no moment. Examples: '2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000") from error
+            examples = "'2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000"
+            raise OptionError(f"{name}={value!r} is no moment. Examples: {examples}") from error
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    if not isinstance(moment, datetime):
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise OptionError(f"{name}={value!r} names no time zone: use datetime(..., tzinfo=UTC)")
+        since = moment - _EPOCH
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    try:
+        milliseconds = None if isinstance(moment, bool) else index(moment)  # type: ignore[arg-type]
+    except TypeError:
+        milliseconds = None
+    if milliseconds is None:
         raise OptionError(f"{name}={value!r} is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970")
-    if moment.tzinfo is None:
-        raise OptionError(f"{name}={value!r} names no time zone: use datetime(..., tzinfo=UTC)")
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    if abs(milliseconds) > _LARGEST // 1000:
+        raise OptionError(f"{name}={value!r} lies outside of all time: milliseconds since 1970 are meant")
+    return milliseconds * 1000

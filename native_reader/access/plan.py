@@ -85,6 +85,6 @@ def _refuse_gaps(store: StoreFiles, first: int, behind: int) -> None:
     for start, stop in store.gaps():
         if stop > first and start < behind:
             raise DataLoss(
-                f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: a segment is missing, or was cut short. "
-                "fail_on_data_loss=False reads what is there"
+                f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: "
+                "a segment is missing, or was cut short. fail_on_data_loss=False reads what is there"
             )

@@ -79,16 +79,17 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class RLike(Predicate):
-    """`column RLIKE pattern`: the regular expression is found somewhere in the text."""
+    """`column RLIKE pattern`: the regular expression is found somewhere in the text; `whole`: it is all of the text."""
 
     column: Column
     pattern: str
+    whole: bool = False
 
     def columns(self) -> Iterator[Column]:
         yield self.column
 
     def __str__(self) -> str:
-        return f"{self.column} RLIKE {self.pattern!r}"
+        return f"{self.column} {'matches' if self.whole else 'RLIKE'} {self.pattern!r}"
 
 
 @dataclass(frozen=True, slots=True)

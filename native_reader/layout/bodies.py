@@ -46,7 +46,7 @@ def _stream(stored: bytes | memoryview, codec: str, at_most: int) -> bytes | Non
     """Piece by piece, because neither frame need say how large it will become."""
     pieces, size = [], 0
     try:
-        with pa.input_stream(pa.py_buffer(stored), compression=codec) as stream:
+        with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(stored)), codec) as stream:
             while piece := stream.read(min(_PIECE, at_most + 1 - size)):
                 pieces.append(piece)
                 size += len(piece)

@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 from native_reader.layout.record import Bytes
 
 _HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
+_IPV4_MAPPED = bytes(10) + b"\xff\xff"
 
 
 def host_text(host: bytes) -> str:
     """`address:port` of 4 or 16 address bytes and a 4-byte port; IPv6 groups unshortened, as Java prints them."""
     address, port = host[:-4], int.from_bytes(host[-4:], "big", signed=True)
+    if len(address) == 16 and address.startswith(_IPV4_MAPPED):  # Java makes an Inet4Address of these
+        address = address[12:]
     if len(address) == 4:
         return f"{'.'.join(map(str, address))}:{port}"
     groups = (f"{int.from_bytes(address[i : i + 2], 'big'):x}" for i in range(0, 16, 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from native_reader.layout.record import COMMITTED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION
+from native_reader.layout.record import COMMITTED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Index, Mask, unsigned_at
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -47,6 +47,20 @@ _OF_TOPIC = {
 }
 _OF_PREFIX = (("%RETRY%", "retry"), ("%DLQ%", "dlq"), ("rmq_sys_REVIVE_LOG_", "pop"), ("rmq_sys_", "system"))
 _REPLY_SUFFIX = "_REPLY_TOPIC"
+
+_WORD = 4
+_FIRST_WORDS = {int.from_bytes(begin[:_WORD].encode(), "little") for begin in (*_OF_TOPIC, *dict(_OF_PREFIX))}
+_LAST_WORD = int.from_bytes(_REPLY_SUFFIX[-_WORD:].encode(), "little")
+
+
+def may_be_special(u8: Bytes, topics_at: Index, topic_sizes: Index) -> Mask:
+    """Which topics might decide a kind, by their first and last four bytes; the others are a user's for certain."""
+    words = unsigned_at(u8, _WORD)
+    first, last = words[topics_at], words[topics_at + topic_sizes - _WORD]
+    special: Mask = last == _LAST_WORD
+    for word in _FIRST_WORDS:
+        special |= first == word
+    return special
 
 
 def kind_of_topic(topic: str | None) -> str | None:

@@ -41,6 +41,8 @@ ENTRY_HEAD = 48
 PADDING = 256
 """Zero bytes that must follow the last byte of a buffer handed to `measure`, so that no gather leaves it."""
 
+_V1_WORD, _V2_WORD = (int.from_bytes(magic.to_bytes(4, "big", signed=True), "little") for magic in (MAGIC_V1, MAGIC_V2))
+
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -90,6 +92,8 @@ _BEHIND_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction
 def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
     """Every position of the buffer as an unaligned element of that type: fancy-index the result to gather."""
     kind = np.dtype(dtype)
+    if len(u8) < kind.itemsize:
+        return np.empty(0, kind)
     return np.ndarray((len(u8) - kind.itemsize + 1,), dtype=kind, buffer=u8, strides=(1,))
 
 
@@ -196,8 +200,6 @@ def entries_valid(u8: Bytes, records: Records, offset: int) -> Mask:
 def magics(u8: Bytes, filled: int) -> Index:
     """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it."""
     first: Index = np.flatnonzero(u8[4 : max(4, filled - 3)] == 0xDA)
-    word = unsigned_at(u8, 4)[first + 4] & 0x00FFFFFF
-    first = first[word == 0x0020A3DA]
-    last = u8[first + 7]
-    first = first[(last == 0xA7) | (last == 0xAB)]
+    words = unsigned_at(u8, 4)[first + 4]
+    first = first[(words == _V1_WORD) | (words == _V2_WORD)]
     return first

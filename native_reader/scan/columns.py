@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.hosts import host_text, offset_message_ids
-from native_reader.layout.kinds import kind_of, kind_of_topic
+from native_reader.layout.kinds import NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
-from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, at, born_host_at, store_host_at
+from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
 from native_reader.scan.properties import PropertyColumns, PropertyReader
 from native_reader.scan.rows import Rows
-from native_reader.scan.strings import long, short, text
+from native_reader.scan.strings import content_of, long, offsets_of, replaced, short, text
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP
 
 _PROPERTIES_OF = {
@@ -41,7 +40,6 @@ class Columns:
         self._reader = PropertyReader(sorted(single), "properties" in self.names) if single or "properties" in self.names else None
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
-        self._kinds: dict[str | None, str | None] = {}
 
     def arrays(self, rows: Rows) -> dict[str, pa.Array]:
         """Every column of those rows, by name."""
@@ -70,12 +68,6 @@ class Columns:
         """A column that is the same in the whole segment."""
         return self.repeated(self._constants[column], count)
 
-    def kind_of_topic(self, topic: str | None) -> str | None:
-        """The kind that a topic decides, remembered."""
-        if topic not in self._kinds:
-            self._kinds[topic] = kind_of_topic(topic)
-        return self._kinds[topic]
-
 
 class Chunk:
     """Rows, and the columns of theirs that others are made of, each made once."""
@@ -85,7 +77,6 @@ class Chunk:
         self.records, self.heads = rows.records, rows.records.heads
         self._topic: pa.Array | None = None
         self._properties: PropertyColumns | None = None
-        self._ids: pa.Array | None = None
 
     def column(self, name: str) -> pa.Array:
         """One column."""
@@ -104,11 +95,6 @@ class Chunk:
         if self._topic is None:
             self._topic = text(short(self.rows.source.arrow, self.records.topic_at, self.records.topic_size, pa.binary()))
         return self._topic
-
-    def offset_ids(self) -> pa.Array:
-        if self._ids is None:
-            self._ids = _offset_ids(self)
-        return self._ids
 
 
 Maker = Callable[[Chunk], pa.Array]
@@ -141,24 +127,21 @@ def _null(name: str) -> Maker:
     return lambda chunk: pa.nulls(len(chunk.rows), COLUMNS[name].type)
 
 
-def _host(field: str, family: int) -> Maker:
+def _born_host(chunk: Chunk) -> pa.Array:
+    return _hosts(chunk, "born_host", BORN_IPV6, born_host_at(chunk.records.starts))
+
+
+def _store_host(chunk: Chunk) -> pa.Array:
+    return _hosts(chunk, "store_host", STORE_IPV6, store_host_at(chunk.records.starts, chunk.heads))
+
+
+def _hosts(chunk: Chunk, field: str, family: int, places: NDArray[np.intp]) -> pa.Array:
     """Hosts of a chunk are few: each is put into words once."""
-
-    def make(chunk: Chunk) -> pa.Array:
-        return _with_ipv6(chunk, field, family, lambda hosts, _: _in_words(hosts))
-
-    return make
-
-
-def _with_ipv6(chunk: Chunk, field: str, family: int, make: Callable[[NDArray[np.void], NDArray[np.intp]], pa.Array]) -> pa.Array:
-    """What `make` makes of the hosts of those rows, and of the IPv6 ones among them."""
-    column = make(np.ascontiguousarray(chunk.heads[field]), np.arange(len(chunk.rows)))
-    rows = np.flatnonzero(chunk.heads["sys_flag"] & family)
-    if not len(rows):
-        return column
-    starts = chunk.records.starts[rows]
-    places = born_host_at(starts) if family == BORN_IPV6 else store_host_at(starts, chunk.heads[rows])
-    return _replaced(column, rows, make(at(chunk.rows.source.u8, "V20")[places].view("V20"), rows))
+    hosts = _in_words(np.ascontiguousarray(chunk.heads[field]))
+    longer = np.flatnonzero(chunk.heads["sys_flag"] & family)
+    if not len(longer):
+        return hosts
+    return replaced(hosts, longer, _in_words(at(chunk.rows.source.u8, "V20")[places[longer]].view("V20")))
 
 
 def _in_words(hosts: NDArray[np.void]) -> pa.Array:
@@ -167,36 +150,50 @@ def _in_words(hosts: NDArray[np.void]) -> pa.Array:
     return pa.array([host_text(host) for host in found.dictionary.to_pylist()], pa.string()).take(found.indices)
 
 
-def _replaced(column: pa.Array, rows: NDArray[np.intp], values: pa.Array) -> pa.Array:
-    """`column` with other values in some rows."""
-    places = np.arange(len(column))
-    places[rows] = len(column) + np.arange(len(rows))
-    return pa.concat_arrays([column, values]).take(pa.array(places))
+def _offset_ids(rows: Rows) -> pa.Array:
+    heads, u8 = rows.records.heads, rows.source.u8
+    ids = _hex_strings(offset_message_ids(heads["store_host"], heads["physical_offset"]))
+    longer = np.flatnonzero(heads["sys_flag"] & STORE_IPV6)
+    if not len(longer):
+        return ids
+    hosts = at(u8, "V20")[store_host_at(rows.records.starts[longer], heads[longer])].view("V20")
+    return replaced(ids, longer, _hex_strings(offset_message_ids(hosts, heads["physical_offset"][longer])))
 
 
-def _offset_ids(chunk: Chunk) -> pa.Array:
-    def make(hosts: NDArray[np.void], rows: NDArray[np.intp]) -> pa.Array:
-        ids = offset_message_ids(hosts, chunk.heads["physical_offset"][rows])
-        ends = np.arange(len(ids) + 1, dtype=np.int32) * ids.shape[1]
-        return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(ids))
-
-    return _with_ipv6(chunk, "store_host", STORE_IPV6, make)
+def _hex_strings(rows: Bytes) -> pa.Array:
+    ends = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
+    return pa.StringArray.from_buffers(len(rows), pa.py_buffer(ends), pa.py_buffer(rows))
 
 
 def _msg_id(chunk: Chunk) -> pa.Array:
     unique = chunk.property(UNIQ_KEY)
-    return unique if not unique.null_count else pc.coalesce(unique, chunk.offset_ids())
+    if not unique.null_count:
+        return unique
+    rows = np.flatnonzero(unique.is_null().to_numpy(zero_copy_only=False))
+    return replaced(unique, rows, _offset_ids(chunk.rows.where(rows)))
 
 
 def _keys(chunk: Chunk) -> pa.Array:
+    """KEYS cut at its spaces: word i begins behind the i-th border and ends at the next one, of values and spaces alike."""
     keys = chunk.property(KEYS)
-    if not pc.any(pc.match_substring(keys, KEYS_SEPARATOR)).as_py():
-        valid = np.zeros(len(keys) + 1, np.int32)
-        np.cumsum(keys.is_valid().to_numpy(zero_copy_only=False), out=valid[1:])
-        mask = keys.is_null() if keys.null_count else None
-        return pa.ListArray.from_arrays(pa.array(valid), keys.drop_null(), mask=mask).cast(KEYS_TYPE)
-    words = [None if value is None else [word for word in value.split(KEYS_SEPARATOR) if word] for value in keys.to_pylist()]
-    return pa.array(words, KEYS_TYPE)
+    content, ends = content_of(keys), offsets_of(keys)
+    spaces = np.flatnonzero(content == ord(KEYS_SEPARATOR)).astype(np.int32)
+    if len(spaces):
+        begins, stops = _merged(ends[:-1], spaces + 1), _merged(spaces, ends[1:])
+        words = np.flatnonzero(begins < stops)
+        begins, stops = begins[words].astype(np.intp), stops[words]
+        found = short(keys.buffers()[2], begins, stops - begins, pa.string())
+        counts = np.searchsorted(begins, ends).astype(np.int32)
+    else:
+        found = keys.drop_null()
+        counts = np.zeros(len(keys) + 1, np.int32)
+        np.cumsum(keys.is_valid().to_numpy(zero_copy_only=False), out=counts[1:])
+    return pa.ListArray.from_arrays(pa.array(counts), found, type=KEYS_TYPE, mask=keys.is_null() if keys.null_count else None)
+
+
+def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Two ascending arrays as one; a stable sort merges runs."""
+    return np.sort(np.concatenate([one, other]), kind="stable")
 
 
 def _delay_level(chunk: Chunk) -> pa.Array:
@@ -205,19 +202,19 @@ def _delay_level(chunk: Chunk) -> pa.Array:
 
 
 def _kind(chunk: Chunk) -> pa.Array:
+    """Most rows are normal, as a few bytes of their topic and flags show; the others are looked at closer."""
+    records, u8 = chunk.records, chunk.rows.source.u8
     flags = chunk.heads["sys_flag"] & (TRANSACTION | INNER_BATCH)
-    topics = chunk.topic().dictionary_encode()
+    close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
+    normal = chunk.columns.repeated(NORMAL, len(chunk.rows))
+    if not len(close):
+        return normal
+    topics = chunk.topic().take(pa.array(close)).dictionary_encode()
+    codes = topics.indices.to_numpy().astype(np.int64) << 8 | flags[close]
+    found = pa.array(codes).dictionary_encode()
     names = topics.dictionary.to_pylist()
-    kinds = [kind_of(name, 0) for name in names]
-    if len(set(kinds)) == 1 and not flags.any():
-        return chunk.columns.repeated(kinds[0], len(chunk.rows))
-    plain = pa.array(kinds, pa.string()).take(topics.indices)
-    special = np.flatnonzero(flags)
-    if not len(special):
-        return plain
-    codes = topics.indices.to_numpy()[special]
-    words = [kind_of(names[code], int(flag)) for code, flag in zip(codes, flags[special], strict=True)]
-    return _replaced(plain, special, pa.array(words, pa.string()))
+    kinds = pa.array([kind_of(names[code >> 8], code & 0xFF) for code in found.dictionary.to_pylist()], pa.string())
+    return replaced(normal, close, kinds.take(found.indices))
 
 
 def _body(chunk: Chunk) -> pa.Array:
@@ -254,8 +251,8 @@ _MAKERS: dict[str, Maker] = {
     "kind": _kind,
     "physical_offset": _number("physical_offset", pa.int64()),
     "store": _constant("store"),
-    "born_host": _host("born_host", BORN_IPV6),
-    "store_host": _host("store_host", STORE_IPV6),
+    "born_host": _born_host,
+    "store_host": _store_host,
     "reconsume_times": _number("reconsume_times", pa.int32()),
     "flag": _number("flag", pa.int32()),
     "sys_flag": _number("sys_flag", pa.int32()),
@@ -263,7 +260,7 @@ _MAKERS: dict[str, Maker] = {
     "body_crc": _number("body_crc", pa.int32()),
     "record_size": _number("size", pa.int32()),
     "uniq_key": _property(UNIQ_KEY),
-    "offset_msg_id": Chunk.offset_ids,
+    "offset_msg_id": lambda chunk: _offset_ids(chunk.rows),
     "inner_index": _inner_index,
     "stored_body": _stored_body,
     "body_size": _number("body_size", pa.int32()),

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
+from native_reader.layout.record import Mask
 from native_reader.scan.columns import Chunk, Columns
 from native_reader.scan.rows import Rows
-from native_reader.schema import COLUMNS
 
 _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "=": pc.equal,
@@ -22,8 +22,9 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_MESSAGE_COLUMNS = frozenset(
-    "queue_offset flag tags keys msg_id uniq_key body properties real_topic delay_level inner_index stored_body body_size".split()
+_MESSAGE_COLUMNS = (
+    *("queue_offset", "flag", "inner_index", "body", "stored_body", "body_size"),
+    *("properties", "tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level"),
 )
 """What differs between the messages of one inner batch; all else is the record's."""
 _TEXTS, _PROPERTIES, _BODIES = 1, 2, 3
@@ -37,13 +38,14 @@ _COSTS = {
 class Filter:
     """A predicate in stages, the cheapest first. `of_records` says whether it looks at nothing but the record."""
 
-    def __init__(self, predicate: Predicate, *, of_records: bool, store: str, segment: str) -> None:
+    def __init__(self, predicate: Predicate, *, of_records: bool, store: str, segment: str, max_decompressed_bytes: int = 64 << 20) -> None:
         parts = predicate.parts if isinstance(predicate, And) else (predicate,)
         mine = [part for part in parts if _of_record(part) == of_records]
         stages: dict[int, list[Predicate]] = {}
         for part in mine:
             stages.setdefault(_cost(part), []).append(part)
         self._stages = [(And(tuple(stages[cost])), self._columns(stages[cost], store, segment)) for cost in sorted(stages)]
+        self._max_decompressed_bytes = max_decompressed_bytes
 
     @staticmethod
     def _columns(parts: list[Predicate], store: str, segment: str) -> Columns:
@@ -56,11 +58,15 @@ class Filter:
         for predicate, columns in self._stages:
             if not len(rows):
                 break
-            found = truth(predicate, columns.chunk(rows))
-            chosen = found.fill_null(False).to_numpy(zero_copy_only=False)
+            chosen = self._chosen(predicate, columns, rows)
             if not chosen.all():
                 rows = rows.where(chosen)
         return rows
+
+    def _chosen(self, predicate: Predicate, columns: Columns, rows: Rows) -> Mask:
+        pieces = rows.with_bodies(self._max_decompressed_bytes) if "body" in columns.names else (rows,)
+        found = [truth(predicate, columns.chunk(piece)).fill_null(False).to_numpy(zero_copy_only=False) for piece in pieces]
+        return np.concatenate(found)
 
 
 def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
@@ -74,17 +80,24 @@ def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
             return pc.invert(truth(part, chunk))
         case IsNull(column):
             return pc.is_null(_values(column, chunk))
+        case _:
+            return _compared(predicate, chunk)
+
+
+def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
+    match predicate:
         case Compare(column, operator, value):
             values = _values(column, chunk)
-            return _OPERATORS[operator](values, _scalar(value, values.type))
+            return _OPERATORS[operator](values, pa.scalar(value, values.type))
         case In(column, allowed):
             values = _values(column, chunk)
-            found = pc.is_in(values, pa.array([_scalar(value, values.type).as_py() for value in allowed], _wide(values.type)))
+            found = pc.is_in(values, pa.array(allowed, values.type))
             return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
         case Like(column, pattern):
             return _matched(_values(column, chunk), re.compile(like_to_regex(pattern), re.DOTALL).fullmatch)
-        case RLike(column, pattern):
-            return _matched(_values(column, chunk), re.compile(pattern).search)
+        case RLike(column, pattern, whole):
+            compiled = re.compile(pattern)
+            return _matched(_values(column, chunk), compiled.fullmatch if whole else compiled.search)
         case ArrayContains(column, value):
             return _contains(_values(column, chunk), value)
     raise TypeError(f"no such predicate: {type(predicate).__name__}")
@@ -98,18 +111,11 @@ def like_to_regex(pattern: str) -> str:
 
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:
+    """The column's values; whole numbers of any width, and moments, as 64 bits."""
     values = chunk.column(column.name) if column.key is None else chunk.property(column.key)
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values
-
-
-def _wide(kind: pa.DataType) -> pa.DataType:
-    return pa.int64() if pa.types.is_integer(kind) else kind
-
-
-def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(value, _wide(kind))
 
 
 def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array], count: int, empty: bool) -> pa.Array:
@@ -138,8 +144,3 @@ def _of_record(predicate: Predicate) -> bool:
 
 def _cost(predicate: Predicate) -> int:
     return max((_COSTS.get(column.name, 0) for column in predicate.columns()), default=0)
-
-
-def column_type(column: Column) -> pa.DataType:
-    """The type that a predicate's column has."""
-    return pa.string() if column.key is not None else COLUMNS[column.name].type

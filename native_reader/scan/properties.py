@@ -8,7 +8,7 @@ Rows that are odd in any way go through the exact parser, one by one, without sl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END, parse
 from native_reader.layout.record import Bytes, Index, Mask, unsigned_at
-from native_reader.scan.strings import content_of, offsets_of, short
+from native_reader.scan.strings import content_of, offsets_of, short, spliced
 from native_reader.schema import PROPERTIES_TYPE
 
 _CRC_WORD = int.from_bytes(CRC_NAME, "little")
@@ -40,15 +40,16 @@ class PropertyColumns:
 class _Shape:
     names: tuple[str, ...]
     text: bytes
-    sizes: bytes
+    gaps: bytes
+    """The size of each name, and 1, as int32."""
     kept: bytes
     """A 1 for each name that no later one repeats: the last of equal names wins."""
 
     @staticmethod
     def of(names: tuple[str, ...]) -> _Shape:
         encoded = [name.encode() for name in names]
-        sizes = np.array([len(name) for name in encoded], np.int32).tobytes()
-        return _Shape(names, b"".join(encoded), sizes, bytes(name not in names[i + 1 :] for i, name in enumerate(names)))
+        gaps = np.array([len(name) + 1 for name in encoded], np.int32).tobytes()
+        return _Shape(names, b"".join(encoded), gaps, bytes(name not in names[i + 1 :] for i, name in enumerate(names)))
 
     def place(self, name: str) -> int:
         """Where the value of that name stands, -1 where it has none."""
@@ -61,10 +62,19 @@ class _Tokens:
 
     column: pa.Array
     content: Bytes
-    marks: NDArray[np.int32]
-    name_starts: NDArray[np.int32]
+    name_ends: Index
+    name_gaps: Index
+    """The size of each name, and 1."""
     row_pairs: NDArray[np.int32]
     """Row r holds the pairs from row_pairs[r] to row_pairs[r + 1]."""
+
+    def keys(self) -> pa.Array:
+        """All names."""
+        return self.column.take(pa.array(np.arange(0, 4 * len(self.name_ends), 4)))
+
+    def values(self) -> pa.Array:
+        """All values."""
+        return self.column.take(pa.array(np.arange(2, 4 * len(self.name_ends), 4)))
 
 
 class PropertyReader:
@@ -77,37 +87,41 @@ class PropertyReader:
 
     def _forget(self) -> None:
         self._shapes: list[_Shape] = []
+        self._repeats = np.zeros(0, np.bool_)
+        self._latest = 0
         self._known: dict[int, int] = {}
         self._tables: dict[str, pa.Array] = {}
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
         """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
-        return self._read(u8, arrow, starts, sizes - CRC_SIZE * _crc_trailers(u8, starts, sizes))
+        fields = _Fields.of(u8, arrow, starts, sizes - CRC_SIZE * _crc_trailers(u8, starts, sizes))
+        return self._read(fields, None)
 
-    def _read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
-        filled = np.flatnonzero(sizes)
-        some = slice(None) if len(filled) == len(sizes) else filled
-        begins, lengths = starts[some], sizes[some]
-        closed = u8[begins + lengths - 1] == VALUE_END
-        fields = short(arrow, begins, lengths + 1 - closed, pa.binary())
-        ends, content = offsets_of(fields), content_of(fields)
-        content[ends[1:] - 1] = 0  # bytes that Arrow has just made for us alone
-        tokens = _tokens(fields, content, ends)
-        if not isinstance(tokens, _Tokens):
-            return self._with_odd(u8, arrow, starts, sizes, filled[tokens])
-        keys = tokens.column.take(pa.array(np.arange(0, 2 * len(tokens.marks), 4)))
+    def _read(self, fields: _Fields, odd: Mask | None) -> PropertyColumns:
+        """`odd`: which of the filled fields are known to be unlike what they seem."""
+        tokens, odd = _tokens(fields, odd)
+        keys = tokens.keys()
         shapes, unlike = self._shapes_of(tokens, keys)
         if unlike is not None:
-            return self._with_odd(u8, arrow, starts, sizes, filled[unlike])
-        return self._columns(tokens, keys, shapes, filled, len(sizes))
+            found = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
+            found[np.flatnonzero(~found)[unlike]] = True
+            return self._read(fields, found)
+        if odd is None:
+            return self._columns(tokens, keys, shapes, fields.filled, len(fields.sizes))
+        rows = fields.filled[odd]
+        others = np.ones(len(fields.sizes), np.bool_)
+        others[rows] = False
+        place = np.cumsum(others) - 1
+        regular = self._columns(tokens, keys, shapes, place[fields.filled[~odd]], int(place[-1]) + 1)
+        return self._with_odd(regular, [parse(fields.field(row)) for row in rows.tolist()], place[rows] + 1)
 
     def _columns(self, tokens: _Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
         table = None
         if self._want_map:
             counts = np.zeros(rows + 1, np.int32)
             pairs = tokens.row_pairs
-            if all(all(self._shapes[each].kept) for each in np.unique(shapes)):
-                values = tokens.column.take(pa.array(np.arange(2, 2 * len(tokens.marks), 4)))
+            if not self._repeats[shapes].any():
+                values = tokens.values()
             else:
                 kept = np.flatnonzero(content_of(self._table("kept").take(pa.array(shapes))))
                 keys, values = keys.take(pa.array(kept)), tokens.column.take(pa.array(4 * kept + 2))
@@ -128,6 +142,9 @@ class PropertyReader:
 
     def _shapes_of(self, tokens: _Tokens, keys: pa.Array) -> tuple[Index, Mask | None]:
         """The shape of each row, and which rows are unlike the shape their hash stands for (None: no row is)."""
+        rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
+        if self._shapes and self._all_alike(tokens, content, self._latest):
+            return np.full(rows, self._latest, np.intp), None
         if len(self._shapes) > _MOST_SHAPES:
             self._forget()
         hashes = pa.array(self._row_hashes(tokens)).dictionary_encode()
@@ -137,19 +154,29 @@ class PropertyReader:
             if ids[code] < 0:
                 ids[code] = self._known[each] = self._learn(keys, tokens, int(np.argmax(codes == code)))
         shapes = np.array(ids, np.intp)[codes]
-        text, sizes = (self._table(which).take(pa.array(shapes)) for which in ("text", "sizes"))
-        ends = offsets_of(keys)
-        if np.array_equal(content_of(text), content_of(keys)) and np.array_equal(content_of(sizes).view(np.int32), np.diff(ends)):
+        self._latest = ids[-1] if ids else 0
+        text, sizes = (self._table(which).take(pa.array(shapes)) for which in ("text", "gaps"))
+        if np.array_equal(content_of(text), content) and np.array_equal(content_of(sizes).view(np.int32), tokens.name_gaps):
             return shapes, None
-        rows, key_sizes = len(shapes), pa.py_buffer(np.ascontiguousarray(np.diff(ends)))
         own_text = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends[tokens.row_pairs]), keys.buffers()[2]])
-        own_sizes = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(4 * tokens.row_pairs), key_sizes])
+        own_gaps = pa.py_buffer(tokens.name_gaps.astype(np.int32))
+        own_sizes = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(4 * tokens.row_pairs), own_gaps])
         same = pc.and_(pc.equal(own_text, text), pc.equal(own_sizes, sizes))
         return shapes, ~same.to_numpy(zero_copy_only=False)
+
+    def _all_alike(self, tokens: _Tokens, content: Bytes, shape: int) -> bool:
+        """Whether every row has the names of one shape: cheaper to see than which shape each has."""
+        gaps, text = np.frombuffer(self._shapes[shape].gaps, np.int32), np.frombuffer(self._shapes[shape].text, np.uint8)
+        rows = len(tokens.row_pairs) - 1
+        if not rows or not len(gaps) or len(tokens.name_gaps) != rows * len(gaps) or len(content) != rows * len(text):
+            return False
+        alike = bool((tokens.name_gaps.reshape(rows, -1) == gaps).all() and (content.reshape(rows, -1) == text).all())
+        return alike and bool((tokens.row_pairs[1:] - tokens.row_pairs[:-1] == len(gaps)).all())
 
     def _learn(self, keys: pa.Array, tokens: _Tokens, row: int) -> int:
         first, behind = int(tokens.row_pairs[row]), int(tokens.row_pairs[row + 1])
         self._shapes.append(_Shape.of(tuple(keys.slice(first, behind - first).to_pylist())))
+        self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
         self._tables.clear()
         return len(self._shapes) - 1
 
@@ -161,12 +188,16 @@ class PropertyReader:
 
     def _row_hashes(self, tokens: _Tokens) -> NDArray[np.uint64]:
         """A polynomial over the names of each row: their lengths and some of their bytes. Wherever alike rows stand, it is equal."""
-        starts, ends, count = tokens.name_starts, tokens.marks[0::2], len(tokens.name_starts)
+        ends, count = tokens.name_ends, len(tokens.name_ends)
         if count > len(self._powers[0]):
             self._powers = _powers(2 * count, _ROOT), _powers(2 * count, _ROOT_INVERSE)
-        traits = (ends - starts).astype(np.uint64)
-        for byte, place in enumerate((starts, ends - 1, (starts + ends) >> 1)):
-            traits += tokens.content[place].astype(np.uint64) << np.uint64(16 + 8 * byte)
+        words = unsigned_at(tokens.content, 2)
+        traits = words[ends - tokens.name_gaps + 1].astype(np.uint64)
+        traits <<= np.uint64(32)
+        # A name of one byte brings the separator before it along; only a chunk's very first has none.
+        traits += words[np.maximum(ends - 2, 0)]
+        traits <<= np.uint64(16)
+        traits += tokens.name_gaps.view(np.uint64)
         traits *= self._powers[0][:count]
         sums = np.zeros(count + 1, np.uint64)
         np.cumsum(traits, out=sums[1:])
@@ -174,59 +205,127 @@ class PropertyReader:
         hashes: NDArray[np.uint64] = (sums[tokens.row_pairs[1:]] - sums[first]) * self._powers[1][first]
         return hashes
 
-    def _with_odd(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index, odd: Index) -> PropertyColumns:
-        """The odd rows through the exact parser, the others as ever, and both in the order of the rows."""
-        others = np.setdiff1d(np.arange(len(starts)), odd)
-        regular = self._read(u8, arrow, starts[others], sizes[others])
-        parsed = [parse(u8[start : start + size].tobytes()) for start, size in zip(starts[odd], sizes[odd], strict=True)]
-        order = pa.array(np.argsort(np.concatenate([others, odd])))
-
-        def both(one: pa.Array, other: pa.Array) -> pa.Array:
-            return pa.concat_arrays([one, other]).take(order)
-
-        named = {name: both(regular.named[name], pa.array([row.get(name) for row in parsed], pa.string())) for name in self._names}
-        table = None if regular.map is None else both(regular.map, pa.array([list(row.items()) for row in parsed], PROPERTIES_TYPE))
+    def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
+        """Rows that went through the exact parser, put back among the others."""
+        singles = {name: pa.array([row.get(name) for row in parsed], pa.string()) for name in self._names}
+        named = {name: spliced(regular.named[name], single, before) for name, single in singles.items()}
+        table = regular.map
+        if table is not None:
+            table = spliced(table, pa.array([list(row.items()) for row in parsed], PROPERTIES_TYPE), before)
         return PropertyColumns(table, named)
 
 
-def _tokens(fields: pa.Array, content: Bytes, ends: NDArray[np.int32]) -> _Tokens | Mask:
-    """Names and values of all rows; where a row is odd, which rows are.
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The properties fields of all rows; of those that are not empty copies, each ending in a 0 of ours."""
 
-    Every row ends in a 0 of ours. Regular: name 1 value 2 name 1 value 0, none of them empty, all of it UTF-8.
-    """
-    marks = np.flatnonzero(content <= VALUE_END).astype(np.int32)
-    signs = content[marks]
-    last = np.flatnonzero(signs == 0)
-    regular = (
-        len(signs) % 2 == 0
-        and len(last) == len(fields)
-        and bool((signs[0::2] == NAME_END).all())
-        and bool((signs[1::2] != NAME_END).all())
-        and (not len(marks) or int(np.diff(marks, prepend=-1).min()) > 1)
-        and _is_utf8(content)
-    )
-    if not regular:
-        return _odd_rows(content, ends, marks, signs)
-    tiles = np.empty(2 * len(marks) + 1, np.int32)
-    tiles[0], tiles[1::2] = 0, marks
-    np.add(marks, 1, out=tiles[2::2])
-    column = pa.StringArray.from_buffers(2 * len(marks), pa.py_buffer(tiles), fields.buffers()[2])
-    row_pairs = np.zeros(len(fields) + 1, np.int32)
-    row_pairs[1:] = (last + 1) >> 1
-    return _Tokens(column, content, marks, tiles[0:-1:4], row_pairs)
+    u8: Bytes
+    starts: Index
+    sizes: Index
+    filled: Index
+    copies: pa.Array
+
+    @staticmethod
+    def of(u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> _Fields:
+        filled = np.flatnonzero(sizes)
+        begins, lengths = (starts, sizes) if len(filled) == len(sizes) else (starts[filled], sizes[filled])
+        open_ended = u8[begins + lengths - 1] != VALUE_END
+        copies = short(arrow, begins, lengths + open_ended, pa.binary())
+        # These bytes Arrow has made a moment ago, and nobody else holds them.
+        content_of(copies)[offsets_of(copies)[1:] - 1] = 0
+        return _Fields(u8, starts, sizes, filled, copies)
+
+    def field(self, row: int) -> bytes:
+        """The field of one row, as it lies there."""
+        return self.u8[self.starts[row] : self.starts[row] + self.sizes[row]].tobytes()
 
 
-def _odd_rows(content: Bytes, ends: NDArray[np.int32], marks: NDArray[np.int32], signs: Bytes) -> Mask:
-    row = np.searchsorted(ends, marks, "right") - 1
-    place = np.arange(len(marks)) - np.searchsorted(marks, ends[:-1])[row]
-    last = marks == ends[row + 1] - 1
-    right = np.where(place % 2 == 0, signs == NAME_END, np.where(last, signs == 0, signs == VALUE_END))
-    odd = np.zeros(len(ends) - 1, np.bool_)
-    odd[row[~right | (np.diff(marks, prepend=-1) == 1)]] = True
-    foreign = np.unique(np.searchsorted(ends, np.flatnonzero(content >= 0x80), "right") - 1)
-    for each in foreign[~odd[foreign]]:
-        odd[each] = not _is_utf8(content[ends[each] : ends[each + 1]])
-    return odd
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Every separator of the copies: where it stands, what it is, and how far behind the one before it."""
+
+    places: Index
+    signs: Bytes
+    gaps: Index
+
+    @staticmethod
+    def of(content: Bytes) -> _Marks:
+        places = np.flatnonzero(content <= VALUE_END)
+        gaps = np.empty(len(places), np.intp)
+        gaps[:1], gaps[1:] = places[:1] + 1, places[1:] - places[:-1]
+        return _Marks(places, content[places], gaps)
+
+    def last_pairs(self, rows: int) -> Index | None:
+        """Which pair of marks is the last of each row; None where any row is not: name 1 value 2 name 1 value 0, none empty."""
+        if len(self.signs) % 2 or (len(self.gaps) and int(self.gaps.min()) == 1):
+            return None
+        # Two marks are looked at as one number: behind a name and a value, or behind the last value of a row.
+        pairs = self.signs.view("<u2")
+        last = np.flatnonzero(pairs == NAME_END)
+        between = np.count_nonzero(pairs == NAME_END + (VALUE_END << 8))
+        return last if len(last) == rows and len(last) + between == len(pairs) else None
+
+    def of_rows(self, ends: NDArray[np.int32]) -> tuple[Index, Index]:
+        """The first mark of each row, and how many it has."""
+        zeros = np.flatnonzero(self.signs == 0)
+        if len(zeros) == len(ends) - 1:  # the last of each row: no field holds a 0 of its own
+            first = np.concatenate([np.zeros(1, np.intp), zeros[:-1] + 1])
+            return first, zeros + 1 - first
+        first = np.searchsorted(self.places, ends[:-1])
+        return first, np.searchsorted(self.places, ends[1:]) - first
+
+    def odd(self, first: Index, counts: Index) -> Mask:
+        """The rows whose marks are not those of a regular one."""
+        odd: Mask = counts % 2 == 1
+        place = np.arange(len(self.signs)) - np.repeat(first, counts)
+        wrong = (self.signs != np.where(place % 2 == 0, NAME_END, VALUE_END)) | (self.gaps == 1)
+        closing = first + counts - 1
+        wrong[closing] = (self.signs[closing] != 0) | (self.gaps[closing] == 1)
+        odd[np.searchsorted(first, np.flatnonzero(wrong), "right") - 1] = True
+        return odd
+
+
+def _tokens(fields: _Fields, known_odd: Mask | None) -> tuple[_Tokens, Mask | None]:
+    """Names and values of all regular rows, and which rows are odd (None: none is)."""
+    content, ends = content_of(fields.copies), offsets_of(fields.copies)
+    marks, odd = _Marks.of(content), known_odd
+    last = marks.last_pairs(len(fields.copies))
+    utf8 = _is_utf8(fields.copies, content)
+    places, gaps = marks.places, marks.gaps
+    if odd is not None or last is None or not utf8:
+        first, counts = marks.of_rows(ends)
+        odd = marks.odd(first, counts) if odd is None else odd | marks.odd(first, counts)
+        if not utf8:
+            for position in _not_utf8(content, ends):
+                odd[np.searchsorted(ends, position, "right") - 1] = True
+        regular = np.repeat(~odd, counts)
+        places, gaps = places[regular], gaps[regular]
+        last = np.cumsum(counts[~odd] >> 1) - 1
+    names, values = places[0::2], places[1::2]
+    tiles = np.zeros(2 * len(places) + 1, np.int32)
+    np.subtract(names + 1, gaps[0::2], out=tiles[0:-1:4], casting="unsafe")
+    tiles[1::4] = names
+    np.add(names, 1, out=tiles[2::4], casting="unsafe")
+    tiles[3::4] = values
+    tiles[-1] = values[-1] if len(values) else 0
+    column = pa.StringArray.from_buffers(2 * len(places), pa.py_buffer(tiles), fields.copies.buffers()[2])
+    row_pairs = np.zeros(len(last) + 1, np.int32)
+    row_pairs[1:] = last + 1
+    return _Tokens(column, content, names, gaps[0::2], row_pairs), odd
+
+
+def _not_utf8(content: Bytes, ends: NDArray[np.int32]) -> Iterator[int]:
+    """A position in each row that is no UTF-8: one decode for all of them, and one more for each that is found."""
+    begin, text = 0, content.tobytes()
+    while True:
+        try:
+            text[begin:].decode("utf-8")
+        except UnicodeDecodeError as error:
+            position = begin + error.start
+            yield position
+            begin = int(ends[np.searchsorted(ends, position, "right")])
+        else:
+            return
 
 
 def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
@@ -244,12 +343,14 @@ def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
     return found
 
 
-def _is_utf8(content: Bytes) -> bool:
+def _is_utf8(fields: pa.Array, content: Bytes) -> bool:
+    """Whether all of it is: rows and names end in ASCII, so the whole is valid where they are."""
     if not len(content) or int(content.max()) < 0x80:
         return True
+    whole = pa.py_buffer(np.array([0, len(content)], np.int32))
     try:
-        content.tobytes().decode("utf-8")
-    except UnicodeDecodeError:
+        pa.Array.from_buffers(pa.string(), 1, [None, whole, fields.buffers()[2]]).validate(full=True)
+    except pa.ArrowInvalid:
         return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from native_reader.scan.columns import Columns
 from native_reader.scan.filter import Filter
 from native_reader.scan.report import Damage, Report, SegmentReport
 from native_reader.scan.rows import Rows, Source, unwrapped
+from native_reader.scan.strings import spliced
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.schema import schema_of
 from native_reader.storage.window import Window
@@ -43,11 +45,11 @@ class Reading:
 
     def __init__(self, split: Split, projection: Projection, predicate: Predicate) -> None:
         self._split, self._projection = split, projection
-        place = {"store": split.store, "segment": split.segment.name}
+        place: dict[str, Any] = {"store": split.store, "segment": split.segment.name}
         self._columns = Columns(projection.columns, **place)
         self._schema = schema_of(projection.columns)
         self._of_records = Filter(predicate, of_records=True, **place)
-        self._of_messages = Filter(predicate, of_records=False, **place)
+        self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes, **place)
         self._walk: Walk | None = None
         self._damage: list[Damage] = []
         self._rows = 0
@@ -67,24 +69,29 @@ class Reading:
         if self._projection.verify_crc:
             self._verify(rows.source, rows.records)
         ordinary, inner = unwrapped(rows, self._projection.max_decompressed_bytes)
-        groups = [kept for group in (ordinary, *inner) if len(kept := self._of_messages.survivors(group))]
-        self._rows += sum(len(group) for group in groups)
+        ordinary = self._of_messages.survivors(ordinary)
+        if inner is not None:
+            inner = self._of_messages.survivors(inner)
+        self._rows += len(ordinary) + (0 if inner is None else len(inner))
         if not self._columns.names:
             return
-        if len(groups) == 1:
-            for piece in self._with_bodies(groups[0]):
+        if inner is not None and len(inner):
+            yield self._merged(ordinary, inner)
+        elif len(ordinary):
+            for piece in self._with_bodies(ordinary):
                 yield self._batch(piece)
-        elif groups:
-            yield self._merged(groups)
 
     def _with_bodies(self, rows: Rows) -> Iterator[Rows]:
         return rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else iter((rows,))
 
-    def _merged(self, groups: list[Rows]) -> pa.RecordBatch:
-        """Ordinary rows and those of inner batches, in the order of the log."""
-        pieces = [piece for group in groups for piece in self._with_bodies(group)]
-        order = np.argsort(np.concatenate([piece.rank for piece in pieces]), kind="stable")
-        return pa.concat_batches([self._batch(piece) for piece in pieces]).take(pa.array(order))
+    def _merged(self, ordinary: Rows, inner: Rows) -> pa.RecordBatch:
+        """Ordinary rows and those of inner batches, in the order of the log: runs of each, one behind the other."""
+        pieces = [self._batch(piece) for piece in self._with_bodies(ordinary)]
+        mine = pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+        theirs = self._batch(inner)
+        before = np.searchsorted(ordinary.rank, inner.rank)
+        columns = [spliced(one, other, before) for one, other in zip(mine.columns, theirs.columns, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _batch(self, rows: Rows) -> pa.RecordBatch:
         arrays = self._columns.arrays(rows)
@@ -113,11 +120,8 @@ class Reading:
     def report(self) -> Report:
         """What became of the bytes that were looked at."""
         segment, walk = self._split.segment, self._walk
-        account = SegmentReport(segment.uri, segment.base, segment.size)
-        if walk is not None:
-            account += SegmentReport(
-                segment.uri, segment.base, segment.size, walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes
-            )
+        counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
+        account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
         return Report((account,), tuple(self._damage), self._rows)
 
 

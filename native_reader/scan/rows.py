@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
-from native_reader.layout.inner import units_of
+from native_reader.layout.inner import Unit, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, LONGEST_HEAD, PADDING, Bytes, Index, Mask, Records
 
 DECOMPRESSED_AT_ONCE = 16 << 20
@@ -112,51 +112,60 @@ class _Bodies:
         return Decoded(Source.of(b"".join(body or b"" for body in self._bodies)), np.array(self._rows, np.intp) - first, starts, sizes)
 
 
-def unwrapped(rows: Rows, at_most: int) -> tuple[Rows, list[Rows]]:
-    """The ordinary rows, and the messages of each inner batch among them, one after the other: such batches are rare.
+def unwrapped(rows: Rows, at_most: int) -> tuple[Rows, Rows | None]:
+    """The ordinary rows, and the messages of all inner batches among them.
 
     A batch whose units do not add up stays one ordinary row.
     """
     batches = np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH)
-    if not len(batches):
-        return rows, []
-    ordinary, inner = np.ones(len(rows), np.bool_), []
-    for batch in batches:
-        unpacked = _unpacked(rows, int(batch), at_most)
-        if unpacked is not None:
-            ordinary[batch] = False
-            inner.append(unpacked)
-    return rows.where(ordinary), inner
+    found = [(int(batch), *unit) for batch in batches if (unit := _unpacked(rows, int(batch), at_most)) is not None]
+    if not found:
+        return rows, None
+    ordinary = np.ones(len(rows), np.bool_)
+    ordinary[[batch for batch, *_ in found]] = False
+    return rows.where(ordinary), _messages(rows, found)
 
 
-def _unpacked(rows: Rows, batch: int, at_most: int) -> Rows | None:
-    """Heads of its own for each message, and one buffer: the head of the batch (for its hosts), its body, a topic for each."""
-    one, head = rows.where(slice(batch, batch + 1)), rows.records.heads[batch]
-    body: bytes | memoryview | None = one.stored_body(0)
-    if head["sys_flag"] & COMPRESSED:
-        body = decompress(one.stored_body(0), int(head["sys_flag"]), at_most)
-    units = None if body is None else units_of(body)
-    if body is None or units is None:
-        return None
-    count, fields = len(units), np.array(units, np.intp)
-    topic_at, topic_size = int(one.records.topic_at[0]), int(one.records.topic_size[0])
-    topic = rows.source.u8[topic_at : topic_at + topic_size].tobytes()
-    start = int(one.records.starts[0])
-    source = Source.of(b"".join([rows.source.u8[start : start + LONGEST_HEAD].tobytes(), body, topic * count]))
-    heads = np.repeat(one.records.heads, count)
+def _unpacked(rows: Rows, batch: int, at_most: int) -> tuple[bytes, list[Unit]] | None:
+    body: bytes | None = bytes(rows.stored_body(batch))
+    flags = int(rows.records.heads["sys_flag"][batch])
+    if flags & COMPRESSED:
+        body = decompress(rows.stored_body(batch), flags, at_most)
+    units = units_of(body) if body else None
+    return None if body is None or units is None else (body, units)
+
+
+def _messages(rows: Rows, batches: list[tuple[int, bytes, list[Unit]]]) -> Rows:
+    """A head for each message, and one buffer: of each batch its head (for its hosts), its body, then its topic for each message."""
+    records, counts = rows.records, np.array([len(units) for _, _, units in batches])
+    outer = np.repeat([batch for batch, *_ in batches], counts)
+    pieces, starts, body_begins, topics_at, size = [], [], [], [], 0
+    for batch, body, units in batches:
+        start, topic_at, topic_size = (int(places[batch]) for places in (records.starts, records.topic_at, records.topic_size))
+        pieces += [
+            rows.source.u8[start : start + LONGEST_HEAD].tobytes(),
+            body,
+            rows.source.u8[topic_at : topic_at + topic_size].tobytes() * len(units),
+        ]
+        starts.append(size)
+        body_begins.append(size + LONGEST_HEAD)
+        topics_at += [size + LONGEST_HEAD + len(body) + topic_size * each for each in range(len(units))]
+        size = topics_at[-1] + topic_size
+    fields = np.array([unit for *_, units in batches for unit in units], np.intp)
+    inner = np.concatenate([np.arange(count) for count in counts])
+    heads, begins = records.heads[outer], np.repeat(body_begins, counts)
     heads["flag"] = fields[:, 0]
-    heads["queue_offset"] += np.arange(count)
+    heads["queue_offset"] += inner
     heads["body_size"] = fields[:, 2]
-    records = Records(
-        np.zeros(count, np.intp),
-        heads,
-        np.repeat(one.records.sizes, count),
-        LONGEST_HEAD + fields[:, 1],
-        fields[:, 2],
-        LONGEST_HEAD + len(body) + topic_size * np.arange(count),
-        np.full(count, topic_size),
-        LONGEST_HEAD + fields[:, 3],
-        fields[:, 4],
+    messages = Records(
+        starts=np.repeat(starts, counts),
+        heads=heads,
+        sizes=records.sizes[outer],
+        body_at=begins + fields[:, 1],
+        body_size=fields[:, 2],
+        topic_at=np.array(topics_at, np.intp),
+        topic_size=records.topic_size[outer],
+        properties_at=begins + fields[:, 3],
+        properties_size=fields[:, 4],
     )
-    inner = np.arange(count, dtype=np.int32)
-    return Rows(source, records, rows.rank[batch] + inner, inner)
+    return Rows(Source.of(b"".join(pieces)), messages, rows.rank[outer] + inner, inner.astype(np.int32))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Bytes, Index, Mask, at, unsigned_at
@@ -43,7 +44,9 @@ def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> 
     return pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(tiles), buffer]).take(_every_other(count))
 
 
-def long(buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts: Index, sizes: Index, null: Mask | None = None) -> pa.Array:
+def long(
+    buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts: Index, sizes: Index, null: Mask | None = None
+) -> pa.Array:
     """Copies of slices of any size and order, out of several buffers: `which` says of which, None means the first."""
     views = np.zeros((len(starts), 4), np.int32)
     views[:, 0] = sizes
@@ -63,10 +66,15 @@ def long(buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts
 
 def text(column: pa.Array) -> pa.Array:
     """A binary column as strings; bytes that are no UTF-8 become U+FFFD, and no row is lost for it."""
-    ends, content = offsets_of(column), content_of(column)
-    if not len(content) or int(content.max()) < 0x80 or _is_utf8(content, ends):
-        return column.view(pa.string())
-    return pa.array([None if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()], pa.string())
+    content = content_of(column)
+    strings = column.view(pa.string())
+    if not len(content) or int(content.max()) < 0x80:
+        return strings
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([value.decode("utf-8", "replace") for value in column.to_pylist()], pa.string())
+    return strings
 
 
 def offsets_of(column: pa.Array) -> NDArray[np.int32]:
@@ -80,11 +88,18 @@ def content_of(column: pa.Array) -> Bytes:
     return np.frombuffer(content, np.uint8, int(offsets_of(column)[-1])) if content is not None else np.empty(0, np.uint8)
 
 
-def _is_utf8(content: Bytes, ends: NDArray[np.int32]) -> bool:
-    """Whether every value is valid by itself: the whole is, and no value begins inside of a character."""
-    try:
-        content.tobytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    begins = content[ends[:-1][ends[:-1] < len(content)]]
-    return not bool(((begins & 0xC0) == 0x80).any())
+def spliced(mine: pa.Array, theirs: pa.Array, before: Index) -> pa.Array:
+    """Both in one column: `theirs[i]` follows the first `before[i]` of `mine`; runs are copied whole."""
+    first = np.flatnonzero(np.diff(before, prepend=-1))
+    runs, done = [], 0
+    for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(before)], strict=True):
+        runs += [mine.slice(done, int(before[begin]) - done), theirs.slice(begin, end - begin)]
+        done = int(before[begin])
+    return pa.concat_arrays([*runs, mine.slice(done)])
+
+
+def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
+    """`column` with other values in some rows, which ascend."""
+    mask = np.zeros(len(column), np.bool_)
+    mask[rows] = True
+    return pc.replace_with_mask(column, pa.array(mask), values)

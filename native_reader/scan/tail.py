@@ -16,7 +16,6 @@ import numpy as np
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
 from native_reader.scan.sync import frame_of, sync, valid_records
 from native_reader.scan.walk import Walk
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 
@@ -72,8 +71,7 @@ def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> in
 
 def _written_end(window: Window) -> int:
     """Where the last byte that is not zero ends."""
-    segment = window.segment
-    stop = storage_of(segment.uri).written_end(segment.uri, segment.size)
+    stop = window.written_end()
     while stop > 0:
         start = max(0, stop - _LOOK)
         filled = window.load(start, stop - start)

@@ -4,176 +4,230 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from native_reader.errors import OptionError, PathError, nearest
-from native_reader.storage.local import local_uri
+from native_reader.errors import OptionError, PathError, StoreError, UnreadableError
+from native_reader.storage.broker_conf import Parts
+from native_reader.storage.local import local_uri, text_of
+from native_reader.storage.misses import no_log_directory, no_store, not_there
 from native_reader.storage.protocol import Entry, scheme_of, storage_of
-from native_reader.storage.store import DLEDGER, PLAIN, Segment, StoreFiles, framing_of, is_segment_name, merged, segments_in
+from native_reader.storage.store import DLEDGER, PLAIN, Segment, StoreFiles, is_segment_name, merged, segments_in
 
-_NOT_LOGS = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compaction", "compactionLog", "compactionCq", "timerlog", "index")
-"""Directories that hold 20-digit files, or copies of records, and are no log of messages."""
-_LEVELS_UP = 4
-_NAMES_SHOWN = 8
+_QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
+"""They hold a directory for each topic, in it one for each of its queues, and there files of 20 digits."""
+_LEVELS_UP = 5
+_WILD = re.compile(r"[*?\[]")
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Where parts of a store lie when they do not lie below its root; each as the broker's configuration names it."""
-
-    root: str | None = None
-    commit_log: tuple[str, ...] = ()
-    dledger: str | None = None
-    consume_queue: str | None = None
-    index: str | None = None
+class _Place(NamedTuple):
+    uri: str
+    entry: Entry
 
 
 def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` can only be said of a single one."""
-    roots = [uri for path in paths for uri in _expanded(path)]
-    if parts.root is not None and not roots:
-        roots = [uri_of(parts.root)]
-    if parts != Parts(root=parts.root):
-        if len(roots) > 1:
-            raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index name parts of one store, not of {len(roots)}")
-        return [_from_parts(roots[0] if roots else None, parts)]
-    found = {store.uri: store for uri in roots for store in _stores_at(uri)}
-    return list(found.values())
+    paths = paths or ([parts.root] if parts.root else [])
+    if parts == Parts(root=parts.root):
+        return _joined(store for path in paths for store in _stores_of(path))
+    if parts.commit_log or parts.dledger:
+        roots = [place.uri for path in paths for place in _expanded(path, must_exist=path != parts.root)]
+        _refuse_several(len(roots))
+        return [_with_parts(_with_logs(roots[0] if roots else None, parts), parts)]
+    stores = _joined(store for path in paths for store in _stores_of(path))
+    _refuse_several(len(stores))
+    if not stores:
+        raise OptionError("parts of a store were named, but neither its path nor store_path_commit_log")
+    return [_with_parts(stores[0], parts)]
 
 
-def uri_of(path: str) -> str:
+def uri_of(path: Any) -> str:
     """The absolute URI of a path, without a slash at its end."""
-    if scheme_of(path) in (None, "file"):
-        path = local_uri(path)
-    return path.rstrip("/")
+    text = text_of(path)
+    if not text:
+        raise OptionError("the path is empty. '.' is the directory one is in")
+    return local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/")
 
 
-def parse_broker_conf(uri: str) -> Parts:
-    """What a broker's properties file says about where the store lies."""
-    storage = storage_of(uri)
-    entry = storage.entry(uri)
-    if entry is None or not entry.is_file:
-        raise PathError(f"{uri} is not a file. broker_conf names the broker's own configuration, often conf/broker.conf")
-    with storage.open(uri) as file:
-        (text,) = file.read_ranges([(0, entry.size)])
-    said = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
-    logs = _split(said.get("storePathCommitLog", ""))
-    if len(logs) > 1:  # a broker with a single path ignores the read-only ones
-        logs += _split(said.get("readOnlyCommitLogStorePaths", ""))
-    root = said.get("storePathRootDir") or None
-    if root is None and not logs:
-        raise PathError(f"{uri} names neither storePathRootDir nor storePathCommitLog. A broker then keeps its store in ~/store of its own user")
-    return Parts(
-        root, logs, said.get("storePathDLedgerCommitLog") or None, said.get("storePathConsumeQueue") or None, said.get("storePathIndex") or None
-    )
+# Parts that lie elsewhere
 
 
-def _split(paths: str) -> tuple[str, ...]:
-    return tuple(path.strip() for path in paths.split(",") if path.strip())
+def _refuse_several(count: int) -> None:
+    if count > 1:
+        raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index name parts of one store, not of {count}")
 
 
-def _from_parts(root: str | None, parts: Parts) -> StoreFiles:
+def _with_logs(root: str | None, parts: Parts) -> StoreFiles:
+    """The store whose log lies in directories of its own."""
     logs = [uri_of(path) for path in parts.commit_log]
-    segments: list[Segment] = []
-    for log in logs:
-        if _entry(log) is None and len(logs) > 1:  # a path that a broker has not used yet
-            continue
-        segments += segments_in(_directory(log))
-    dledger = segments_in(_directory(uri_of(parts.dledger)), DLEDGER) if parts.dledger else []
-    home = root or (_home_of(logs[0]) if logs else None)
-    if home is None:
-        raise PathError("no path was given, and no store_path_commit_log")
+    # A broker with several may not have used each of them yet.
+    there = [place for log in logs if len(logs) == 1 or _entry(log) is not None for place in _expanded(log)]
+    if logs and not there:
+        raise PathError(f"none of the log's directories exists: {', '.join(logs)}")
+    home = _home_of(root or (logs[0] if logs else uri_of(parts.dledger)))
+    entries = _list_if_possible(home)
     if not logs:
-        segments, found = _log_of(home)
-        dledger = dledger or found
-    store = _store(home, segments, dledger)
-    return StoreFiles(
-        store.uri,
-        store.segments,
-        uri_of(parts.consume_queue) if parts.consume_queue else store.consume_queue,
-        uri_of(parts.index) if parts.index else store.index,
-        store.config,
+        there = [_Place(f"{home}/{entry.name}", entry) for entry in entries if entry.is_directory and entry.name == "commitlog"]
+    segments = [segment for place in there for segment in _segments_at(place)]
+    if parts.dledger:
+        segments += [segment for place in _expanded(parts.dledger) for segment in _segments_at(place, DLEDGER)]
+    else:
+        segments += _dledger_of(home, entries) or []
+    return _store(home, segments)
+
+
+def _with_parts(store: StoreFiles, parts: Parts) -> StoreFiles:
+    return replace(
+        store,
+        consume_queue=uri_of(parts.consume_queue) if parts.consume_queue else store.consume_queue,
+        index=uri_of(parts.index) if parts.index else store.index,
     )
 
 
-def _expanded(path: str) -> list[str]:
-    """The URIs that a path with `*`, `?` or `[...]` stands for; itself where it has none, or exists as it is."""
+def _segments_at(place: _Place, framing: str | None = None) -> list[Segment]:
+    """The segments in a directory that was said to hold the log."""
+    uri, entry = place
+    entries = storage_of(uri).list(uri) if entry.is_directory else []
+    segments = segments_in(uri, entries, framing)
+    if not segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
+        raise PathError(no_log_directory(uri, entry, entries))
+    return segments
+
+
+# From a path to what it means
+
+
+def _stores_of(path: str) -> list[StoreFiles]:
+    places = _expanded(path)
+    stores = list(_stores_among(places))
+    if stores:
+        return stores
+    if len(places) > 1:
+        raise PathError(f"{path}: none of the {len(places)} files and directories that match is a store, or part of one")
+    raise PathError(_no_store(places[0]))
+
+
+def _joined(found: Iterable[StoreFiles]) -> list[StoreFiles]:
+    """Each store once, with all of its segments that were found."""
+    stores: dict[str, list[StoreFiles]] = {}
+    for store in found:
+        stores.setdefault(store.uri, []).append(store)
+    return [alike[0] if len(alike) == 1 else _store(uri, _segments_of(alike)) for uri, alike in stores.items()]
+
+
+def _segments_of(stores: Iterable[StoreFiles]) -> list[Segment]:
+    return [segment for store in stores for segment in store.segments]
+
+
+def _expanded(path: Any, must_exist: bool = True) -> list[_Place]:
+    """What a path with `*`, `?` or `[...]` stands for; itself where it has none, or exists as it is."""
     uri = uri_of(path)
-    wild = re.compile(r"[*?\[]")
-    decoded = uri if scheme_of(path) not in (None, "file") else uri.replace("%2A", "*").replace("%3F", "?").replace("%5B", "[").replace("%5D", "]")
-    if not wild.search(decoded) or _entry(uri) is not None:
-        return [uri]
-    scheme, _, rest = decoded.partition("://")
-    first, *names = rest.split("/")
-    found = [f"{scheme}://{first}"]
-    for name in names:
-        if wild.search(name):
-            found = [f"{base}/{entry.name}" for base in found for entry in _list(base) if fnmatch.fnmatchcase(entry.name, name)]
-        else:
-            found = [f"{base}/{name}" for base in found]
-    found = [uri for uri in found if _entry(uri) is not None]
+    entry = _entry(uri)
+    if entry is not None:
+        return [_Place(uri, entry)]
+    if not _WILD.search(storage_of(uri).unquoted(uri)):
+        if must_exist:
+            raise PathError(_not_there(uri))
+        return [_Place(uri, Entry("", 0, 0, False, False))]
+    found = _matches(uri)
     if not found:
-        raise PathError(f"{path}: no file or directory matches")
+        raise PathError(f"{uri}: no file or directory matches")
     return found
 
 
-def _stores_at(uri: str) -> list[StoreFiles]:
-    entry = _entry(uri)
-    if entry is None:
-        raise PathError(f"{uri} does not exist.{_sibling(uri)}")
-    wrong = next((part for part in reversed(uri.split("/")) if part in _NOT_LOGS), None)
-    if entry.is_file and is_segment_name(entry.name) and wrong is None:
-        segment = Segment(int(entry.name), entry.size, uri, entry.identity, framing_of(uri))
-        return [StoreFiles(_home_of(uri.rpartition("/")[0]), (segment,) if entry.size else ())]
-    if wrong is None and entry.is_directory:
-        if store := _store_at(uri):
-            return [store]
-        children = (f"{uri}/{entry.name}" for entry in _list(uri) if entry.is_directory and entry.name not in _NOT_LOGS)
-        below = [store for child in children if (store := _store_with_root(child))]
-        if below:
-            return below
-    raise PathError(_no_store(uri, entry))
+def _matches(uri: str) -> list[_Place]:
+    storage = storage_of(uri)
+    scheme, _, rest = uri.partition("://")
+    first, *parts = rest.split("/")
+    found: list[tuple[str, Entry | None]] = [(f"{scheme}://{first}", None)]
+    for part in parts:
+        name = storage.unquoted(part)
+        if _WILD.search(name):
+            entries = [(base, each) for base, _ in found for each in _list_if_possible(base) if _fits(each.name, name)]
+            found = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
+        else:
+            found = [(f"{base}/{part}", None) for base, _ in found]
+    return [_Place(each, known) for each, entry in found if (known := entry or _entry(each)) is not None]
 
 
-def _store_at(uri: str) -> StoreFiles | None:
+def _fits(name: str, pattern: str) -> bool:
+    """As in a shell: a hidden file only where the pattern says so. A name may also hold a `[` and mean it."""
+    return name == pattern or (fnmatch.fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] == "."))
+
+
+def _stores_among(places: Iterable[_Place]) -> Iterator[StoreFiles]:
+    """What is no store, or part of one, is left out."""
+    files: dict[str, list[Entry]] = {}
+    for uri, entry in places:
+        if entry.is_file and is_segment_name(entry.name):
+            files.setdefault(uri.rpartition("/")[0], []).append(entry)
+    for log, entries in files.items():
+        if not _is_beside_the_log(log):
+            yield _store_of_log(log, entries)
+    for uri, entry in places:
+        if entry.is_directory:
+            yield from _stores_below(uri, storage_of(uri).list(uri))
+
+
+def _stores_below(uri: str, entries: Sequence[Entry]) -> Iterator[StoreFiles]:
+    """The store that a directory is, or is the log of; else those that lie in it."""
+    if store := _store_at(uri, entries):
+        yield store
+        return
+    for entry in entries:
+        child = f"{uri}/{storage_of(uri).quoted(entry.name)}"
+        if entry.is_directory and (store := _store_with_root(child, _list_if_possible(child))):
+            yield store
+
+
+def _store_at(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
     """The store whose root or commitlog directory that is."""
-    names = {entry.name: entry for entry in _list(uri)}
-    if any(entry.is_file and is_segment_name(name) for name, entry in names.items()):
-        home = _home_of(uri)
-        framing = DLEDGER if _is_dledger(uri) else None
-        segments = segments_in(uri, framing)
-        return _store(home, [each for each in segments if each.framing == PLAIN], [each for each in segments if each.framing == DLEDGER])
-    if store := _store_with_root(uri):
+    if _is_beside_the_log(uri):
+        return None
+    if any(entry.is_file and is_segment_name(entry.name) for entry in entries):
+        return _store_of_log(uri, entries)
+    if store := _store_with_root(uri, entries):
         return store
-    return StoreFiles(_home_of(uri), ()) if uri.rpartition("/")[2] == "commitlog" else None
+    return _store_of_log(uri, ()) if uri.endswith("/commitlog") else None
 
 
-def _store_with_root(uri: str) -> StoreFiles | None:
+def _store_of_log(log: str, entries: Iterable[Entry]) -> StoreFiles:
+    return _store(_home_of(log), segments_in(log, entries, DLEDGER if _is_dledger(log) else None))
+
+
+def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
     """The store whose root that is."""
-    names = {entry.name for entry in _list(uri) if entry.is_directory}
-    if "commitlog" in names or any(name.startswith("dledger-") for name in names):
-        return _store(uri, *_log_of(uri))
-    return None
+    if _is_beside_the_log(uri):
+        return None
+    logs = [entry.name for entry in entries if entry.is_directory and entry.name == "commitlog"]
+    dledger = _dledger_of(uri, entries)
+    if not logs and dledger is None:
+        return None
+    plain = segments_in(f"{uri}/commitlog", storage_of(uri).list(f"{uri}/commitlog")) if logs else []
+    return _store(uri, [*plain, *(dledger or ())])
 
 
-def _log_of(root: str) -> tuple[list[Segment], list[Segment]]:
-    """The plain and the DLedger segments below a store's root."""
-    names = {entry.name for entry in _list(root) if entry.is_directory}
-    plain = segments_in(f"{root}/commitlog", PLAIN) if "commitlog" in names else []
-    nodes = sorted(name for name in names if name.startswith("dledger-") and _entry(f"{root}/{name}/data") is not None)
-    if len(nodes) > 1:
-        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(nodes)}. Load one of them: {root}/{nodes[0]}/data")
-    return plain, segments_in(f"{root}/{nodes[0]}/data", DLEDGER) if nodes else []
+def _dledger_of(root: str, entries: Iterable[Entry]) -> list[Segment] | None:
+    """The segments of the one DLedger node that has its log below a store's root; None where none has."""
+    nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
+    logs = [log for node in nodes if (log := f"{root}/{storage_of(root).quoted(node)}/data") and _entry(log) is not None]
+    if len(logs) > 1:
+        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(nodes)}. Load one of them: {logs[0]}")
+    return segments_in(logs[0], storage_of(root).list(logs[0]), DLEDGER) if logs else None
 
 
-def _store(home: str, plain: Iterable[Segment], dledger: Iterable[Segment]) -> StoreFiles:
+def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
     """A broker that changed to DLedger keeps its old log below the first DLedger file, and may keep stale files above it."""
-    log = merged(dledger)
-    below = [segment for segment in plain if not log or segment.base < log[0].base]
-    names = {entry.name for entry in _list(home) if entry.is_directory}
-    found = (f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config"))
-    return StoreFiles(home, merged([*below, *log]), *found)
+    found = {segment.uri: segment for segment in segments}.values()
+    log = merged(segment for segment in found if segment.framing == DLEDGER)
+    below = [segment for segment in found if segment.framing == PLAIN and (not log or segment.base < log[0].base)]
+    names = {entry.name for entry in _list_if_possible(home) if entry.is_directory}
+    queues, index, config = (f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config"))
+    return StoreFiles(home, merged([*below, *log]), queues, index, config)
+
+
+# What a place is, by its name
 
 
 def _home_of(log: str) -> str:
@@ -185,55 +239,54 @@ def _home_of(log: str) -> str:
 
 
 def _is_dledger(uri: str) -> bool:
-    parts = uri.split("/")
-    return parts[-1] == "data" and parts[-2].startswith("dledger-")
+    _, node, name = f"//{uri}".rsplit("/", 2)
+    return name == "data" and node.startswith("dledger-")
+
+
+def _is_beside_the_log(uri: str) -> bool:
+    """Whether files of 20 digits in that directory are something else than segments, or copies of records."""
+    _, above, parent, name = f"///{uri}".rsplit("/", 3)
+    if name in (*_QUEUES, "timerlog") or (name == "index" and parent.startswith("dledger-")):
+        return True
+    return parent in _QUEUES or (above in _QUEUES and name.isdecimal())
 
 
 def _entry(uri: str) -> Entry | None:
     return storage_of(uri).entry(uri)
 
 
-def _list(uri: str) -> list[Entry]:
+def _list_if_possible(uri: str) -> list[Entry]:
+    """What a directory holds that nobody asked for by name: nothing where it cannot be read, or is none."""
     try:
         return storage_of(uri).list(uri)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+    except (FileNotFoundError, NotADirectoryError, UnreadableError):
         return []
 
 
-def _directory(uri: str) -> str:
-    entry = _entry(uri)
-    if entry is None or not entry.is_directory:
-        raise PathError(f"{uri} is not a directory.{_sibling(uri)}")
-    return uri
+# What to say when there is no store
 
 
-def _sibling(uri: str) -> str:
-    parent, _, name = uri.rpartition("/")
-    return nearest(name, [entry.name for entry in _list(parent)])
+def _not_there(uri: str) -> str:
+    parent, _, missing = uri.rpartition("/")
+    while parent.count("/") > 2 and _entry(parent) is None:
+        parent, _, missing = parent.rpartition("/")
+    return not_there(uri, parent, missing, [entry.name for entry in _list_if_possible(parent)])
 
 
-def _no_store(uri: str, entry: Entry) -> str:
-    """What was found instead, and the nearest thing that is a store."""
-    if not entry.is_directory:
-        found = "it is a file whose name is not an offset of 20 digits"
-    else:
-        names = [each.name + ("/" if each.is_directory else "") for each in _list(uri)]
-        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-        found = f"it holds {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
-        logs = [name.rstrip("/") for name in names if name.lower().startswith("commitlog")]
-        if logs:
-            return (
-                f"{uri} does not look like a store: no commitlog directory, but {', '.join(logs)}. "
-                f"Name the log's directories: store_path_commit_log='{','.join(f'{uri}/{name}' for name in logs)}'"
-            )
-    text = f"{uri} does not look like a store: no commitlog directory, no file named by an offset of 20 digits; {found}."
-    above = uri
+def _no_store(place: _Place) -> str:
+    uri, entry = place
+    log = uri if entry.is_directory else uri.rpartition("/")[0]
+    return no_store(uri, entry, _list_if_possible(uri), _is_beside_the_log(log), next(_stores_above(uri), None))
+
+
+def _stores_above(uri: str) -> Iterator[tuple[str, int]]:
     for _ in range(_LEVELS_UP):
-        above = above.rpartition("/")[0]
-        if above.count("/") < 3:
-            break
-        if any(part in _NOT_LOGS for part in above.split("/")):
+        uri = uri.rpartition("/")[0]
+        if uri.count("/") < 3:
+            return
+        try:
+            store = _store_at(uri, _list_if_possible(uri))
+        except StoreError:
             continue
-        if store := _store_at(above):
-            return f"{text} {above} above it does ({len(store.segments)} segments). Did you mean that?"
-    return text
+        if store is not None:
+            yield uri, len(store.segments)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from native_reader.errors import PathError
-from native_reader.storage.protocol import Buffer, Entry, Storage, StoredFile, register, storage_of
+from native_reader.storage.protocol import Entry, Storage, StoredFile, register, storage_of
 
 _NUMBERS = itertools.count(1)
 _MOUNTED: weakref.WeakValueDictionary[str, FaultyStorage] = weakref.WeakValueDictionary()
@@ -23,7 +23,8 @@ class FaultyFile(StoredFile):
     """An open file whose reads are counted, delayed and failed."""
 
     def __init__(self, storage: FaultyStorage, uri: str, inner: StoredFile) -> None:
-        self._storage, self._uri, self._inner = storage, uri, inner
+        super().__init__(uri)
+        self._storage, self._inner = storage, inner
 
     def size(self) -> int:
         return self._inner.size()
@@ -31,9 +32,12 @@ class FaultyFile(StoredFile):
     def identity(self) -> int:
         return self._inner.identity()
 
-    def read_into(self, offset: int, buffer: Buffer) -> int:
-        self._storage.called("read", self._uri, offset)
-        got = self._inner.read_into(offset, buffer)
+    def written_end(self) -> int:
+        return self._inner.written_end()
+
+    def _read(self, offset: int, view: memoryview) -> int:
+        self._storage.called("read", self.uri, offset)
+        got = self._inner.read_into(offset, view)
         self._storage.counted_bytes(got)
         return got
 
@@ -45,7 +49,7 @@ class FaultyStorage(Storage):
     """What lies under `root`, seen through `url`, with every call counted in `calls` and every byte in `bytes_read`."""
 
     def __init__(self, root: str, delay: float = 0.0, fault: Fault | None = None) -> None:
-        self._root, self._inner, self._delay, self._fault = root.rstrip("/"), storage_of(root), delay, fault
+        self._root, self._inner, self._delay, self.fault = root.rstrip("/"), storage_of(root), delay, fault
         self._lock = threading.Lock()
         self.calls: Counter[str] = Counter()
         self.bytes_read = 0
@@ -58,25 +62,31 @@ class FaultyStorage(Storage):
             self.calls[call] += 1
         if self._delay:
             time.sleep(self._delay)
-        if self._fault is not None:
-            self._fault(call, uri, offset)
+        if self.fault is not None:
+            self.fault(call, uri, offset)
 
     def counted_bytes(self, count: int) -> None:
         """Count what a read brought."""
         with self._lock:
             self.bytes_read += count
 
-    def list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[Entry]:
         self.called("list", uri)
         return self._inner.list(self._inside(uri))
 
-    def entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> Entry | None:
         self.called("entry", uri)
         return self._inner.entry(self._inside(uri))
 
-    def open(self, uri: str) -> StoredFile:
+    def _open(self, uri: str) -> StoredFile:
         self.called("open", uri)
         return FaultyFile(self, uri, self._inner.open(self._inside(uri)))
+
+    def quoted(self, name: str) -> str:
+        return self._inner.quoted(name)
+
+    def unquoted(self, part: str) -> str:
+        return self._inner.unquoted(part)
 
     def _inside(self, uri: str) -> str:
         return self._root + uri.removeprefix(self.url)

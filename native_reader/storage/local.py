@@ -6,31 +6,48 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
-from native_reader.errors import UnreadableError
-from native_reader.storage.protocol import Buffer, Entry, Storage, StoredFile, register
+from native_reader.errors import OptionError, UnreadableError
+from native_reader.storage.protocol import Entry, Storage, StoredFile, register
 
-_MOST_HOLES = 64
+LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+"""What Python takes for a path."""
+
+
+def text_of(path: Any) -> str:
+    """A path as text: of `str`, `bytes` or anything that stands for a path, like `pathlib.Path`."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise OptionError(f"{path!r} is no path: text, or a pathlib.Path, or a list of them") from None
+
+
+def texts_of(paths: Any) -> list[str]:
+    """One path or several, as text."""
+    return [text_of(paths)] if isinstance(paths, str | bytes) or not isinstance(paths, Iterable) else [text_of(path) for path in paths]
 
 
 def local_uri(path: str) -> str:
-    """The absolute `file://` URI of a path, or of a `file:` URI with any number of slashes."""
+    """The absolute `file://` URI of a path, or of a `file:` URI with any number of slashes; no slash at its end."""
     if path.startswith("file:"):
         path = os.fsdecode(unquote_to_bytes(re.sub("^file:/*", "/", path)))
-    return "file://" + quote(os.fsencode(os.path.abspath(os.path.expanduser(path))))
+    path = os.path.abspath(os.path.expanduser(path)).strip("/")
+    return "file://" + (f"/{quote(os.fsencode(path))}" if path else "")
 
 
 def local_path(uri: str) -> str:
     """The path that a `file://` URI names."""
-    return os.fsdecode(unquote_to_bytes(uri.removeprefix("file://")))
+    return os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))) or "/"
 
 
 class LocalFile(StoredFile):
     """A file descriptor and `preadv`: no map, so a file truncated underneath cannot kill the process."""
 
     def __init__(self, uri: str) -> None:
-        self.uri = uri
+        super().__init__(uri)
         # O_NONBLOCK: a FIFO in place of a file must not block the open.
         self._descriptor = os.open(local_path(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
@@ -43,18 +60,22 @@ class LocalFile(StoredFile):
     def identity(self) -> int:
         return os.fstat(self._descriptor).st_ino
 
-    def read_into(self, offset: int, buffer: Buffer) -> int:
-        view, filled = memoryview(buffer), 0
-        while filled < len(view):
+    def _read(self, offset: int, view: memoryview) -> int:
+        return os.preadv(self._descriptor, [view], offset)
+
+    def written_end(self) -> int:
+        """Where the last hole of a sparse file begins. Brokers size their files ahead, so the unwritten rest is a hole."""
+        low, high = 0, self.size()
+        while low < high:
+            middle = (low + high) // 2
             try:
-                got = os.preadv(self._descriptor, [view[filled:]], offset + filled)
+                data = os.lseek(self._descriptor, middle, os.SEEK_DATA)
+                low = os.lseek(self._descriptor, data, os.SEEK_HOLE)
             except OSError as error:
-                where = f"{self.uri} at byte {offset + filled:,}"
-                raise UnreadableError(error.errno, f"{where} cannot be read: {os.strerror(error.errno or errno.EIO)}") from error
-            if got == 0:
-                break
-            filled += got
-        return filled
+                if error.errno != errno.ENXIO:  # a file system that does not know its holes
+                    return self.size()
+                high = middle
+        return min(low, self.size())
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -65,46 +86,41 @@ class LocalFile(StoredFile):
 class LocalStorage(Storage):
     """Files of this machine."""
 
-    def list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[Entry]:
         entries = []
         with os.scandir(local_path(uri)) as found:
             for each in found:
                 try:
                     entries.append(_entry(each.name, each.stat()))
-                except FileNotFoundError:  # expired since, or a link to nothing
-                    continue
                 except OSError as error:
-                    if error.errno != errno.ELOOP:
+                    if not _stands_for_nothing(error):
                         raise
-        return sorted(entries)
+        return entries
 
-    def entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> Entry | None:
         path = local_path(uri)
         try:
             return _entry(os.path.basename(path), os.stat(path))
-        except (FileNotFoundError, NotADirectoryError):
+        except ValueError:  # a NUL, which no path can hold
             return None
         except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+            if _stands_for_nothing(error):
                 return None
             raise
 
-    def open(self, uri: str) -> StoredFile:
+    def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
 
-    def written_end(self, uri: str, size: int) -> int:
-        """Where the last hole of a sparse file begins. Brokers size their files ahead, so the unwritten rest is a hole."""
-        descriptor = os.open(local_path(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            end = 0
-            for _ in range(_MOST_HOLES):
-                try:
-                    end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
-                except OSError as error:
-                    return min(end, size) if error.errno == errno.ENXIO else size
-            return size
-        finally:
-            os.close(descriptor)
+    def quoted(self, name: str) -> str:
+        return quote(os.fsencode(name), safe="")
+
+    def unquoted(self, part: str) -> str:
+        return os.fsdecode(unquote_to_bytes(part))
+
+
+def _stands_for_nothing(error: OSError) -> bool:
+    """A name that has gone since, that never was, or a link to nothing or to itself."""
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def _entry(name: str, status: os.stat_result) -> Entry:

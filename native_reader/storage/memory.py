@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 
 from native_reader.errors import PathError
-from native_reader.storage.protocol import Buffer, Entry, Storage, StoredFile, register
+from native_reader.storage.protocol import Entry, Storage, StoredFile, register
 
 _NUMBERS = itertools.count(1)
 _MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
@@ -17,7 +17,8 @@ _MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDic
 class MemoryFile(StoredFile):
     """Bytes that are there already."""
 
-    def __init__(self, content: bytes | bytearray) -> None:
+    def __init__(self, uri: str, content: bytes | bytearray) -> None:
+        super().__init__(uri)
         self._content = memoryview(content)
 
     def size(self) -> int:
@@ -26,9 +27,9 @@ class MemoryFile(StoredFile):
     def identity(self) -> int:
         return _identity(self._content)
 
-    def read_into(self, offset: int, buffer: Buffer) -> int:
-        got = self._content[offset : offset + len(buffer)]
-        memoryview(buffer)[: len(got)] = got
+    def _read(self, offset: int, view: memoryview) -> int:
+        got = self._content[offset : offset + len(view)]
+        view[: len(got)] = got
         return len(got)
 
     def close(self) -> None:
@@ -46,16 +47,18 @@ class MemoryStorage(Storage):
         self.url = f"memory://{next(_NUMBERS)}"
         _MOUNTED[self.url] = self
 
-    def list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[Entry]:
         inside = self._name(uri)
+        if inside in self.files:
+            raise NotADirectoryError(f"{uri} is a file")
         prefix = f"{inside}/" if inside else ""
         names = {name[len(prefix) :].partition("/")[0] for name in self.files if name.startswith(prefix)} - {""}
         if not names and not (prefix in self.files or not prefix):
             raise FileNotFoundError(f"{uri}: no such directory")
-        found = (self.entry(f"{uri}/{name}") for name in sorted(names))
+        found = (self._entry(f"{uri}/{name}") for name in names)
         return [entry for entry in found if entry is not None]
 
-    def entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> Entry | None:
         name = self._name(uri)
         base = name.rpartition("/")[2]
         if name in self.files:
@@ -65,11 +68,11 @@ class MemoryStorage(Storage):
             return Entry(base, 0, 0, False, True)
         return None
 
-    def open(self, uri: str) -> StoredFile:
+    def _open(self, uri: str) -> StoredFile:
         name = self._name(uri)
         if name not in self.files:
             raise FileNotFoundError(f"{uri}: no such file")
-        return MemoryFile(self.files[name])
+        return MemoryFile(uri, self.files[name])
 
     def _name(self, uri: str) -> str:
         return uri.removeprefix(self.url).strip("/")

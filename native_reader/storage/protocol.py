@@ -1,13 +1,18 @@
-"""The one small protocol through which all bytes come, and how a URI finds its storage."""
+"""The one small protocol through which all bytes come, and how a URI finds its storage.
+
+What a storage implements begins with an underscore; around it stands what all of them promise: a failure names the
+file and the byte, and only a file's end cuts a read short.
+"""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Self
 
-from native_reader.errors import PathError
+from native_reader.errors import PathError, StoreError, UnreadableError
 
 Buffer = bytearray | memoryview
 
@@ -25,6 +30,9 @@ class Entry(NamedTuple):
 class StoredFile(ABC):
     """An open file: reads go on although its name has gone."""
 
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+
     @abstractmethod
     def size(self) -> int:
         """Its size now."""
@@ -34,8 +42,29 @@ class StoredFile(ABC):
         """What tells it from another file of the same name."""
 
     @abstractmethod
+    def _read(self, offset: int, view: memoryview) -> int:
+        """Fill some of `view`, which is not empty, from that offset; 0 only at the end of the file."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+    def written_end(self) -> int:
+        """A bound behind which it holds nothing but zeros: a hint, its size where nobody knows."""
+        return self.size()
+
     def read_into(self, offset: int, buffer: Buffer) -> int:
         """Fill the buffer from that offset; fewer bytes than asked for only at the end of the file."""
+        view, filled = memoryview(buffer), 0
+        while filled < len(view):
+            try:
+                got = self._read(offset + filled, view[filled:])
+            except OSError as error:
+                raise _unreadable(error, f"{self.uri} at byte {offset + filled:,} cannot be read") from error
+            if got == 0:
+                break
+            filled += got
+        return filled
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of each `(offset, length)`, cut short at the end of the file."""
@@ -44,10 +73,6 @@ class StoredFile(ABC):
             buffer = bytearray(length)
             found.append(bytes(memoryview(buffer)[: self.read_into(offset, buffer)]))
         return found
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of it."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,23 +85,40 @@ class Storage(ABC):
     """A place that holds files under absolute URIs. Nothing is ever written."""
 
     @abstractmethod
+    def _list(self, uri: str) -> list[Entry]: ...
+
+    @abstractmethod
+    def _entry(self, uri: str) -> Entry | None: ...
+
+    @abstractmethod
+    def _open(self, uri: str) -> StoredFile: ...
+
     def list(self, uri: str) -> list[Entry]:
         """What a directory holds, by name; FileNotFoundError or NotADirectoryError where there is none."""
+        with _named(f"{uri} cannot be listed"):
+            return sorted(self._list(uri))
 
-    @abstractmethod
     def entry(self, uri: str) -> Entry | None:
         """What stands at that URI, None where nothing does."""
+        with _named(f"{uri} cannot be looked at"):
+            return self._entry(uri)
 
-    @abstractmethod
     def open(self, uri: str) -> StoredFile:
-        """Open a file for reading."""
+        """Open a file for reading; FileNotFoundError or NotADirectoryError where there is none."""
+        with _named(f"{uri} cannot be opened"):
+            return self._open(uri)
 
-    def written_end(self, uri: str, size: int) -> int:
-        """A bound behind which the file holds nothing but zeros: a hint, `size` where nobody knows."""
-        return size
+    def quoted(self, name: str) -> str:
+        """A name in a directory, as it stands in a URI."""
+        return name
+
+    def unquoted(self, part: str) -> str:
+        """A part of a URI as a name in a directory."""
+        return part
 
 
 _SCHEMES: dict[str, Callable[[str], Storage]] = {}
+_FOR_TESTS = ("faulty", "memory")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
 
 
@@ -95,6 +137,24 @@ def storage_of(uri: str) -> Storage:
     """The storage that a URI lies in."""
     scheme = scheme_of(uri)
     if scheme not in _SCHEMES:
-        known = ", ".join(f"{each}://" for each in sorted(_SCHEMES))
-        raise PathError(f"{uri}: no storage for '{scheme}://' is known here. Known: {known}")
+        known = ", ".join(f"{each}://" for each in sorted(_SCHEMES) if each not in _FOR_TESTS)
+        raise PathError(f"{uri}: '{scheme}://' cannot be read here. What can: a path of this machine, {known}")
     return _SCHEMES[scheme](uri)
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise _unreadable(error, what) from error
+
+
+def _unreadable(error: OSError, what: str) -> OSError:
+    """An error that names what could not be read; one of ours does already."""
+    if isinstance(error, StoreError):
+        return error
+    text = f"{what}: {error.strerror or error}"
+    return UnreadableError(text) if error.errno is None else UnreadableError(error.errno, text)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from native_reader.errors import StoreDamaged
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import Entry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
-_SEGMENT_NAME = re.compile(r"\d{20}")
+_SEGMENT_NAME = re.compile("[0-9]{20}")
 _COMPARED = 1 << 20
 
 
@@ -62,19 +62,24 @@ def is_segment_name(name: str) -> bool:
     return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63
 
 
-def segments_in(directory: str, framing: str | None = None) -> list[Segment]:
-    """The segments in one directory; empty files, other names and sub-directories are no segments."""
-    entries = [entry for entry in storage_of(directory).list(directory) if entry.is_file and entry.size and is_segment_name(entry.name)]
-    if entries and framing is None:
-        framing = framing_of(f"{directory}/{entries[0].name}")
-    return [Segment(int(entry.name), entry.size, f"{directory}/{entry.name}", entry.identity, framing or PLAIN) for entry in entries]
+def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = None) -> list[Segment]:
+    """The segments among the entries of one directory; empty files, other names and sub-directories are no segments."""
+    found = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
+    uris = [f"{directory}/{entry.name}" for entry in found]
+    framing = framing or _framing_of(uris)
+    return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(found, uris, strict=True)]
 
 
-def framing_of(uri: str) -> str:
+def _framing_of(uris: Iterable[str]) -> str:
     """PLAIN or DLEDGER, by the first bytes: an entry begins with its magic 1, a plain record with its size."""
-    with storage_of(uri).open(uri) as file:
-        (head,) = file.read_ranges([(0, 8)])
-    return DLEDGER if head[:4] == b"\x00\x00\x00\x01" and head[4:] > b"\x00\x00\x00\x30" else PLAIN
+    for uri in uris:
+        try:
+            with storage_of(uri).open(uri) as file:
+                (head,) = file.read_ranges([(0, 8)])
+        except FileNotFoundError:  # expired since
+            continue
+        return DLEDGER if head[:4] == b"\x00\x00\x00\x01" and head[4:] > b"\x00\x00\x00\x30" else PLAIN
+    return PLAIN
 
 
 def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:

@@ -46,6 +46,10 @@ class Window:
         (found,) = self._file.read_ranges([(position, min(length, self.segment.size - position))])
         return found
 
+    def written_end(self) -> int:
+        """A position behind which the file holds nothing but zeros: a hint, its size where nobody knows."""
+        return min(self._file.written_end(), self.segment.size)
+
     @property
     def offset(self) -> int:
         """The log's offset of the window's first byte."""
@@ -74,7 +78,7 @@ def _as_bytes(own: bytearray) -> Bytes:
 def _opened(segment: Segment) -> StoredFile:
     try:
         file = storage_of(segment.uri).open(segment.uri)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise DataLoss(
             f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments; load the store again"
         ) from error

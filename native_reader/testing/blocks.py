@@ -55,7 +55,8 @@ class Block:
     known_crcs: NDArray[np.int32]
     offsets: NDArray[np.int32]  # [column, record] in the column's buffer
     lengths: NDArray[np.int32]  # [column, record]
-    tags: NDArray[np.int64]
+    tag: NDArray[np.intp]
+    tags_code: NDArray[np.int64]
     token_starts: NDArray[np.int64]  # a record's first token
     token_buffers: NDArray[np.uint8]  # by token
     token_offsets: NDArray[np.int32]  # by token
@@ -90,6 +91,7 @@ class Blocks:
         self._first_tag = np.cumsum(self._tag_counts) - self._tag_counts
         tags = [tag for topic in topics for tag in topic.tags]
         self._tag_codes = np.array([tags_code(tag) for tag in tags])
+        self._tag_keys = np.array([hash_code(f"{topic.name}#T#{tag}") & 0xFFFFFFFF for topic in topics for tag in topic.tags])
         self._tags = pool.add_all([tag.encode() for tag in tags])
         self._choices = {name: pool.add_all([value.encode() for value in values]) for name, values in _CHOICES.items()}
         digits = pool.add(rng.choice(np.frombuffer(b"0123456789", dtype=np.uint8), _POOLED + 64).tobytes())
@@ -142,7 +144,7 @@ class Blocks:
         return Block(
             count, topic, (self._first_queue[topic] + queue_id).astype(np.uint16), queue_id, shape,
             rng.integers(0, self._producers.count, count, dtype=np.uint16), sizes, sys_flags, known, offsets, lengths,
-            np.where(self._tagged[shape], self._tag_codes[tag], 0), starts, buffers, token_offsets, token_lengths,
+            tag, np.where(self._tagged[shape], self._tag_codes[tag], 0), starts, buffers, token_offsets, token_lengths,
         )  # fmt: skip
 
     def _tokens(
@@ -203,13 +205,14 @@ class Blocks:
         return concatenate(sources, buffers, offsets, lengths), ids
 
     def index_keys(self, block: Block, ids: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """What IndexService puts for the block's records: (record, key hash), the unique id first, then the KEYS."""
+        """What 5.5.0's IndexService puts for the block's records: (record, key hash) of the unique id, the KEYS, the tag."""
         kept = len(ids)
         topic, shape = block.topic[:kept], block.shape[:kept]
-        hashes = np.empty((kept, 3), dtype=np.int64)
-        present = np.empty((kept, 3), dtype=bool)
+        hashes = np.empty((kept, 4), dtype=np.int64)
+        present = np.empty((kept, 4), dtype=bool)
         hashes[:, 0], present[:, 0] = hash_texts(ids, self._seeds[""][topic]), True
         for i, (prefix, column, keyed) in enumerate((("o", "order", self._order_key), ("u", "user", self._user_key)), 1):
             texts = texts_at(self._static, block.offsets[COLUMN[column], :kept], _SLICES[column])
             hashes[:, i], present[:, i] = hash_texts(texts, self._seeds[prefix][topic]), keyed[shape]
+        hashes[:, 3], present[:, 3] = self._tag_keys[block.tag[:kept]], self._tagged[shape]
         return np.nonzero(present)[0], non_negative(hashes[present])

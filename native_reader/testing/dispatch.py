@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from native_reader.testing.index import IndexFiles
 from native_reader.testing.queues import BATCH_ENTRY, ENTRY, Queue, Queues
-from native_reader.testing.stories import Rare
+from native_reader.testing.rare import Rare
 
 
 class Dispatch(NamedTuple):

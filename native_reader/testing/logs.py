@@ -73,11 +73,11 @@ class CommitLog:
 
     def segments(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> list[tuple[int, bytes]]:
         """(first offset, bytes) of every file: the active one with `tail` behind its end, zeros up to full size if
-        `preallocated`, and `extra` all-zero files behind it as a killed broker leaves them."""
+        `preallocated`, and `extra` all-zero files behind it as a killed broker leaves them (which is never cut short)."""
         files = [(base, bytes(data)) for base, data in zip(self._bases, self._data, strict=True)]
         base, data = files[-1]
         data += tail[: self.segment_size - len(data)]
-        files[-1] = (base, data.ljust(self.segment_size, b"\0") if preallocated else data)
+        files[-1] = (base, data.ljust(self.segment_size, b"\0") if preallocated or extra else data)
         if not files[-1][1]:  # a cleanly stopped broker deletes the empty file that it had allocated
             files.pop()
         files += [(base + (i + 1) * self.segment_size, bytes(self.segment_size)) for i in range(extra)]

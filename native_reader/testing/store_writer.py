@@ -23,11 +23,12 @@ from native_reader.testing.index import IndexFiles
 from native_reader.testing.logs import END_BLANK
 from native_reader.testing.producers import Producers, make_topics, number
 from native_reader.testing.queues import Queue, Queues
+from native_reader.testing.rare import Rare
 from native_reader.testing.records import encode
 from native_reader.testing.segments import SegmentFiles, place
 from native_reader.testing.shapes import make_shapes
 from native_reader.testing.spec import MIB, StoreSpec, Summary
-from native_reader.testing.stories import Rare, Stories
+from native_reader.testing.stories import Stories
 from native_reader.testing.tokens import Pool
 
 Progress = Callable[[int, int], None]
@@ -202,7 +203,7 @@ class StoreWriter:
         """What queues and index are to know."""
         rare, rare_at = merged.rare, merged.rare_at
         tags = np.empty(len(merged.sizes), dtype=np.int64)
-        tags[merged.normal_at], tags[rare_at] = merged.block.tags[: merged.kept], [one.tags_code() for one in rare]
+        tags[merged.normal_at], tags[rare_at] = merged.block.tags_code[: merged.kept], [one.tags_code() for one in rare]
         records, hashes = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
         if self._spec.index:
             normal_records, normal_hashes = self._blocks.index_keys(merged.block, ids)

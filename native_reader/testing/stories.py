@@ -12,13 +12,14 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from native_reader.testing import compression
-from native_reader.testing.java import index_hash, map_order
-from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, Producers, Topic, tags_code
+from native_reader.testing.java import map_order
+from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, Producers, Topic
 from native_reader.testing.queues import Queue
+from native_reader.testing.rare import DELAY_SECONDS, HALF, MAX_TIME, OP, REVIVE, SCHEDULE, TIMER, TRACE, Next, Pairs, Rare
 from native_reader.testing.records import (
     COMMIT,
     INNER_BATCH,
@@ -27,69 +28,16 @@ from native_reader.testing.records import (
     ROLLBACK,
     InnerMessage,
     Message,
-    encode,
     pack_inner,
     pack_properties,
 )
 
-HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
-OP: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-MAX_TIME: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
-SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"
-TIMER: Final = "rmq_sys_wheel_timer"
-REVIVE: Final = f"rmq_sys_REVIVE_LOG_{CLUSTER}"
-TRACE: Final = "RMQ_SYS_TRACE_TOPIC"
 BATCH_TOPIC: Final = "batched-orders"
 LMQ_PARENT: Final = "mqtt-messages"
 GROUP: Final = "checkout-service"
 LONG_GROUP: Final = "analytics-" + "g" * 80
 LONG_TOPIC: Final = "partner-feed-" + "t" * 60
 _MULTI_TAGS: Final = 2
-_SECONDS: Final = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)  # messageDelayLevel
-
-Pairs = dict[str, str]
-Next = Callable[["Rare"], None]
-
-
-@dataclass
-class Rare:
-    """A record to come: its place and queue offset are filled in when it is stored."""
-
-    message: Message
-    pairs: Pairs
-    batch: bool = False  # its queue is a BatchCQ one
-    units: int = 1  # how many queue offsets it takes
-    lmq: list[tuple[str, int]] = field(default_factory=list)
-    then: Next | None = None
-    offset: int = -1
-
-    @property
-    def in_queue(self) -> bool:
-        """PREPARED and ROLLBACK records of 4.0 to 4.2 are in no queue."""
-        return self.message.sys_flag & 0xC not in (PREPARED, ROLLBACK)
-
-    @property
-    def queue(self) -> Queue:
-        """The queue that it gets an entry in."""
-        return Queue(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else Queue("", -1)
-
-    def store(self, queue_offset: int, offset: int) -> bytes:
-        """Give it its place and encode it."""
-        self.message, self.offset = replace(self.message, queue_offset=queue_offset), offset
-        return encode(self.message, offset)
-
-    def tags_code(self) -> int:
-        """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch (FORMAT.md §3.1, §10.17)."""
-        if self.message.topic == SCHEDULE and "DELAY" in self.pairs:
-            return self.message.store_timestamp + 1000 * _SECONDS[min(int(self.pairs["DELAY"]), len(_SECONDS)) - 1]
-        return 0 if self.message.sys_flag & INNER_BATCH else tags_code(self.pairs.get("TAGS"))
-
-    def index_hashes(self) -> list[int]:
-        """The keys that are indexed: the unique id, then the KEYS; nothing for a ROLLBACK."""
-        if self.message.sys_flag & 0xC == ROLLBACK:
-            return []
-        keys = [self.pairs.get("UNIQ_KEY", ""), *self.pairs.get("KEYS", "").split(" ")]
-        return [index_hash(str(self.message.topic), key) for key in keys if key]
 
 
 class Stories:
@@ -243,7 +191,7 @@ class Stories:
             again.then = count
             return [again]
 
-        self._later(_SECONDS[level - 1], make)
+        self._later(DELAY_SECONDS[level - 1], make)
 
     def _retried(self) -> list[Rare]:
         """A consumer sends a message back: level 2 + times, then %RETRY%; in the end the %DLQ%."""
@@ -388,7 +336,7 @@ class Stories:
         batch = []
         for i in range(self._random.randint(2, 6)):
             pairs = {"KEYS": f"b{i}", "UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true"}
-            pairs |= {"TAGS": tag} if self._random.random() < 0.7 else {"bp": f"批{i}"}
+            pairs |= {"TAGS": tag} if self._random.random() < 0.7 else {"bp": f"批{i}", "empty": ""}
             host = self._producers.host(producer)
             message = Message(topic=topic, queue_id=queue_id, body=self._text(), born_timestamp=born, born_host=host)
             batch.append(self._stored(message, pairs, 16))
@@ -426,9 +374,5 @@ class Stories:
                 )
             ]
         if kind == 4:
-            return [
-                self._send(
-                    topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "empty": "", "blank": " "}, self._text()
-                )
-            ]
+            return [self._send(topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "blank": " "}, self._text())]
         return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # not to be inflated

@@ -11,8 +11,9 @@ from typing import Final
 from native_reader.testing import config
 from native_reader.testing.producers import BROKER, CLUSTER, Topic
 from native_reader.testing.queues import Queues
+from native_reader.testing.rare import HALF, MAX_TIME, OP, REVIVE, SCHEDULE, TIMER, TRACE
 from native_reader.testing.spec import StoreSpec, Summary
-from native_reader.testing.stories import BATCH_TOPIC, GROUP, HALF, LMQ_PARENT, LONG_TOPIC, MAX_TIME, OP, REVIVE, SCHEDULE, TIMER, TRACE
+from native_reader.testing.stories import BATCH_TOPIC, GROUP, LMQ_PARENT, LONG_TOPIC
 
 _ALWAYS: Final = {"TBW102": 8, "SELF_TEST_TOPIC": 1, "BenchmarkTest": 1024, "OFFSET_MOVED_EVENT": 1, CLUSTER: 16, BROKER: 1}
 _ALWAYS_QUEUES: Final = {SCHEDULE: 18, REVIVE: 8, HALF: 1, OP: 1, TRACE: 1, TIMER: 1}

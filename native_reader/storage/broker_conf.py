@@ -1,0 +1,48 @@
+"""Where a broker's own configuration says that the parts of its store lie."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from native_reader.errors import PathError
+from native_reader.storage.protocol import storage_of
+
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Where parts of a store lie when they do not lie below its root; each as the broker's configuration names it."""
+
+    root: str | None = None
+    commit_log: tuple[str, ...] = ()
+    dledger: str | None = None
+    consume_queue: str | None = None
+    index: str | None = None
+
+
+def parse_broker_conf(uri: str) -> Parts:
+    """What a broker's properties file says about where the store lies."""
+    storage = storage_of(uri)
+    entry = storage.entry(uri)
+    if entry is None or not entry.is_file or entry.size > _LARGEST:
+        found = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
+        raise PathError(f"{uri} {found}. broker_conf names the broker's own configuration, often conf/broker.conf")
+    with storage.open(uri) as file:
+        (text,) = file.read_ranges([(0, entry.size)])
+    said = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
+    logs = paths_of(said.get("storePathCommitLog", ""))
+    if len(logs) > 1:  # a broker with a single path ignores the read-only ones
+        logs += paths_of(said.get("readOnlyCommitLogStorePaths", ""))
+    root = said.get("storePathRootDir") or None
+    if root is None and not logs:
+        raise PathError(f"{uri} names neither storePathRootDir nor storePathCommitLog: its broker's store is ~/store of its own user")
+    by_dledger = said.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
+    dledger = said.get("storePathDLedgerCommitLog") if by_dledger else None
+    return Parts(root, logs, dledger or None, said.get("storePathConsumeQueue") or None, said.get("storePathIndex") or None)
+
+
+def paths_of(text: str) -> tuple[str, ...]:
+    """Several paths with commas between them."""
+    return tuple(path.strip() for path in text.split(",") if path.strip())

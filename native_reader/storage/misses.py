@@ -1,0 +1,51 @@
+"""What to say about a path that is no store: what was found there instead, and what may have been meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from native_reader.errors import nearest
+from native_reader.storage.protocol import Entry
+
+_NAMES_SHOWN = 8
+_ARCHIVES = (".tar", ".tgz", ".gz", ".xz", ".bz2", ".zst", ".lz4", ".zip", ".7z")
+
+
+def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
+    """`above`: a directory further up that is a store, and how many segments it has."""
+    logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
+    if logs and not beside_the_log:
+        return (
+            f"{uri} does not look like a store: no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
+            f"Name the log's directories: store_path_commit_log='{','.join(logs)}'"
+        )
+    if beside_the_log:
+        text = f"{uri} is no commitlog: it belongs to a queue, a compacted topic, the timer or DLedger's index, whose files look alike."
+    else:
+        text = f"{uri} does not look like a store: no commitlog directory, no file named by 20 digits; {_instead(entry, entries)}."
+    return text if above is None else f"{text} {above[0]} above it does ({above[1]} segments). Did you mean that?"
+
+
+def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
+    """`parent`: the nearest directory above that exists; it holds `names`, but not `missing`."""
+    where = "" if f"{parent}/{missing}" == uri else f" {parent} does, and holds no '{missing}'."
+    return f"{uri} does not exist.{where}{nearest(missing, names)}"
+
+
+def no_log_directory(uri: str, entry: Entry, entries: Sequence[Entry]) -> str:
+    """About a directory that was said to hold the log."""
+    if any(each.is_directory and each.name == "commitlog" for each in entries):
+        return f"{uri} holds no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
+    return f"{uri} is not a directory that holds a log; {_instead(entry, entries)}."
+
+
+def _instead(entry: Entry, entries: Sequence[Entry]) -> str:
+    if entry.is_file and entry.name.lower().endswith(_ARCHIVES):
+        return "it is an archive or compressed: unpack it first"
+    if entry.is_file:
+        return "it is a file with another name"
+    if not entry.is_directory:
+        return "it is neither a file nor a directory"
+    names = [each.name.encode("utf-8", "backslashreplace").decode() + ("/" if each.is_directory else "") for each in entries]
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"it holds {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
