@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,13 @@ from native_reader.testing.records import Message, encode
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 NOT_IN_PLAIN = ("store", "segment", "corrupt_record", "corrupt_reason")
 Segments = list[tuple[int, bytes]]
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+def sampled(examples: int) -> settings:
+    """So many examples in the gate, always the same ones; forty times as many, and others each time, in `make sweep`."""
+    whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
+    return settings(deadline=None, max_examples=40 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
 
 
 def storage_of(segments: Segments, framing: str) -> tuple[MemoryStorage, str]:
@@ -78,20 +86,23 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
     return table
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@pytest.mark.sweep
+@sampled(300)
 @given(log=drawn.commitlogs(), most=st.one_of(st.integers(40, 900), st.just(1 << 27)), jobs=st.sampled_from([1, 1, 3]))
 def test_any_log_cut_anyhow(log: drawn.DrawnLog, most: int, jobs: int) -> None:
     table = same(log.segments, log.framing, most, jobs)
     event(f"{log.framing}, {min(len(table) // 4 * 4, 12)} or more rows")
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@pytest.mark.sweep
+@sampled(300)
 @given(log=drawn.damaged_logs())
 def test_damage_is_found_where_it_is(log: drawn.DrawnLog) -> None:
     same(log.segments, log.framing)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@pytest.mark.sweep
+@sampled(25)
 @given(log=drawn.commitlogs(max_messages=6))
 def test_every_truncation(log: drawn.DrawnLog) -> None:
     if not log.segments:
@@ -102,7 +113,8 @@ def test_every_truncation(log: drawn.DrawnLog) -> None:
         same([*log.segments[:-1], (base, content[:length])], log.framing, 700)
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.mark.sweep
+@sampled(60)
 @given(
     most=st.integers(100, 3000), sizes=st.lists(st.integers(0, 5000), min_size=1, max_size=6), framing=st.sampled_from(["plain", "dledger"])
 )
@@ -117,9 +129,9 @@ def test_a_record_larger_than_a_chunk() -> None:
     log = CommitLog(32 << 20)
     for size in (10, 9 << 20, 5 << 20, 20):
         log.append(Message(topic="t", body=bytes(range(256)) * (size // 256 + 1)))
-    table = same(log.segments(), "plain")
+    table = same(log.segments(preallocated=False), "plain")
     assert [len(body) for body in table["body"].to_pylist()] == [256, (9 << 20) + 256, (5 << 20) + 256, 256]
-    same(log.segments(), "plain", 1 << 20)
+    same(log.segments(preallocated=False), "plain", 1 << 20)
 
 
 def test_a_record_over_the_limit_is_refused_before_memory_is_taken() -> None:

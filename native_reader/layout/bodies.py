@@ -15,7 +15,7 @@ import zlib
 import pyarrow as pa
 
 _CODECS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
-_PIECE = 1 << 20
+_PIECE = 64 << 10
 
 
 def codec_of(sys_flag: int) -> str | None:

@@ -14,7 +14,7 @@ from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TO
 from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
 from native_reader.scan.properties import PropertyColumns, PropertyReader
 from native_reader.scan.rows import Rows
-from native_reader.scan.strings import content_of, long, offsets_of, replaced, short, text
+from native_reader.scan.strings import content_of, offsets_of, replaced, short, text
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP
 
 _PROPERTIES_OF = {
@@ -26,6 +26,9 @@ _PROPERTIES_OF = {
     "delay_level": (DELAY,),
 }
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+
+BODIES = ("body", "stored_body")
+"""The columns that are most of the bytes."""
 
 
 class Columns:
@@ -41,10 +44,10 @@ class Columns:
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
 
-    def arrays(self, rows: Rows) -> dict[str, pa.Array]:
+    def arrays(self, rows: Rows, without: tuple[str, ...] = ()) -> dict[str, pa.Array]:
         """Every column of those rows, by name."""
         chunk = Chunk(self, rows)
-        return {name: _MAKERS[name](chunk) for name in self.names}
+        return {name: _MAKERS[name](chunk) for name in self.names if name not in without}
 
     def chunk(self, rows: Rows) -> Chunk:
         """Those rows, to ask for one column after the other."""
@@ -181,7 +184,7 @@ def _keys(chunk: Chunk) -> pa.Array:
     if len(spaces):
         begins, stops = _merged(ends[:-1], spaces + 1), _merged(spaces, ends[1:])
         words = np.flatnonzero(begins < stops)
-        begins, stops = begins[words].astype(np.intp), stops[words]
+        begins, stops = begins[words].astype(np.intp), stops[words].astype(np.intp)
         found = short(keys.buffers()[2], begins, stops - begins, pa.string())
         counts = np.searchsorted(begins, ends).astype(np.int32)
     else:
@@ -217,20 +220,13 @@ def _kind(chunk: Chunk) -> pa.Array:
     return replaced(normal, close, kinds.take(found.indices))
 
 
-def _body(chunk: Chunk) -> pa.Array:
-    rows, records = chunk.rows, chunk.records
-    decoded = rows.decoded
-    if decoded is None or not len(decoded.rows):
-        return _stored_body(chunk)
-    which, starts, sizes = np.zeros(len(rows), np.intp), records.body_at.copy(), records.body_size.copy()
-    which[decoded.rows], starts[decoded.rows], sizes[decoded.rows] = 1, decoded.starts, np.maximum(decoded.sizes, 0)
-    null = np.zeros(len(rows), np.bool_)
-    null[decoded.rows] = decoded.sizes < 0
-    return long([rows.source, decoded.source], which, starts, sizes, null)
+def _bodies(name: str) -> Maker:
+    return lambda chunk: chunk.rows.bodies(name).copied()
 
 
-def _stored_body(chunk: Chunk) -> pa.Array:
-    return long([chunk.rows.source], None, chunk.records.body_at, chunk.records.body_size)
+def merged_bodies(name: str, rows: Rows, others: Rows, before: NDArray[np.intp]) -> pa.Array:
+    """One of BODIES for two kinds of rows in one; see `spliced`."""
+    return rows.bodies(name).with_others(others.bodies(name), before).copied()
 
 
 def _inner_index(chunk: Chunk) -> pa.Array:
@@ -244,7 +240,7 @@ _MAKERS: dict[str, Maker] = {
     "tags": _property(TAGS),
     "keys": _keys,
     "msg_id": _msg_id,
-    "body": _body,
+    "body": _bodies("body"),
     "properties": lambda chunk: chunk.properties().map,
     "born_timestamp": _timestamp("born_timestamp"),
     "store_timestamp": _timestamp("store_timestamp"),
@@ -262,7 +258,7 @@ _MAKERS: dict[str, Maker] = {
     "uniq_key": _property(UNIQ_KEY),
     "offset_msg_id": lambda chunk: _offset_ids(chunk.rows),
     "inner_index": _inner_index,
-    "stored_body": _stored_body,
+    "stored_body": _bodies("stored_body"),
     "body_size": _number("body_size", pa.int32()),
     "magic": _number("magic", pa.int32()),
     "real_topic": _property(REAL_TOPIC),

@@ -22,8 +22,8 @@ from native_reader.scan.strings import content_of, offsets_of, short, spliced
 from native_reader.schema import PROPERTIES_TYPE
 
 _CRC_WORD = int.from_bytes(CRC_NAME, "little")
-_ROOT = 0x9E3779B97F4A7C15 | 1
-_ROOT_INVERSE = pow(_ROOT, -1, 1 << 64)
+_MIX, _ROOT = 0x85EBCA6B, 0x9E3779B1
+_ROOT_INVERSE = pow(_ROOT, -1, 1 << 32)
 _MOST_SHAPES = 4096
 """A store of nothing but odd shapes must not fill the memory: then everything learned is forgotten."""
 
@@ -82,7 +82,7 @@ class PropertyReader:
 
     def __init__(self, names: Sequence[str], want_map: bool) -> None:
         self._names, self._want_map = tuple(names), want_map
-        self._powers = np.ones(1, np.uint64), np.ones(1, np.uint64)
+        self._powers = np.ones(1, np.uint32), np.ones(1, np.uint32)
         self._forget()
 
     def _forget(self) -> None:
@@ -186,23 +186,23 @@ class PropertyReader:
             self._tables[which] = pa.array([getattr(shape, which) for shape in self._shapes], pa.binary())
         return self._tables[which]
 
-    def _row_hashes(self, tokens: _Tokens) -> NDArray[np.uint64]:
+    def _row_hashes(self, tokens: _Tokens) -> NDArray[np.uint32]:
         """A polynomial over the names of each row: their lengths and some of their bytes. Wherever alike rows stand, it is equal."""
         ends, count = tokens.name_ends, len(tokens.name_ends)
         if count > len(self._powers[0]):
             self._powers = _powers(2 * count, _ROOT), _powers(2 * count, _ROOT_INVERSE)
         words = unsigned_at(tokens.content, 2)
-        traits = words[ends - tokens.name_gaps + 1].astype(np.uint64)
-        traits <<= np.uint64(32)
         # A name of one byte brings the separator before it along; only a chunk's very first has none.
-        traits += words[np.maximum(ends - 2, 0)]
-        traits <<= np.uint64(16)
-        traits += tokens.name_gaps.view(np.uint64)
+        traits = words[np.maximum(ends - 2, 0)].astype(np.uint32)
+        traits <<= np.uint32(16)
+        traits |= words[ends - tokens.name_gaps + 1]
+        traits *= np.uint32(_MIX)
+        traits += tokens.name_gaps.astype(np.uint32)
         traits *= self._powers[0][:count]
-        sums = np.zeros(count + 1, np.uint64)
+        sums = np.zeros(count + 1, np.uint32)
         np.cumsum(traits, out=sums[1:])
         first = tokens.row_pairs[:-1]
-        hashes: NDArray[np.uint64] = (sums[tokens.row_pairs[1:]] - sums[first]) * self._powers[1][first]
+        hashes: NDArray[np.uint32] = (sums[tokens.row_pairs[1:]] - sums[first]) * self._powers[1][first]
         return hashes
 
     def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
@@ -355,8 +355,8 @@ def _is_utf8(fields: pa.Array, content: Bytes) -> bool:
     return True
 
 
-def _powers(count: int, root: int) -> NDArray[np.uint64]:
-    powers = np.full(count, root, np.uint64)
+def _powers(count: int, root: int) -> NDArray[np.uint32]:
+    powers = np.full(count, root, np.uint32)
     powers[0] = 1
     np.cumprod(powers, out=powers)
     return powers

@@ -15,11 +15,11 @@ from native_reader.access.predicate import EVERYTHING, Predicate
 from native_reader.errors import StoreDamaged
 from native_reader.layout.properties import crc_trailer
 from native_reader.layout.record import Records
-from native_reader.scan.columns import Columns
+from native_reader.scan.columns import BODIES, Columns, merged_bodies
 from native_reader.scan.filter import Filter
 from native_reader.scan.report import Damage, Report, SegmentReport
-from native_reader.scan.rows import Rows, Source, unwrapped
-from native_reader.scan.strings import spliced
+from native_reader.scan.rows import Rows, unwrapped
+from native_reader.scan.strings import Source, spliced
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.schema import schema_of
 from native_reader.storage.window import Window
@@ -75,23 +75,28 @@ class Reading:
         self._rows += len(ordinary) + (0 if inner is None else len(inner))
         if not self._columns.names:
             return
-        if inner is not None and len(inner):
-            yield self._merged(ordinary, inner)
-        elif len(ordinary):
-            for piece in self._with_bodies(ordinary):
+        if inner is None or not len(inner):
+            for piece in self._with_bodies(ordinary) if len(ordinary) else ():
                 yield self._batch(piece)
+            return
+        done = 0
+        for piece in self._with_bodies(ordinary):
+            last = len(piece) + piece.first == len(ordinary)
+            upto = len(inner) if last else int(np.searchsorted(inner.rank, piece.rank[-1]))
+            yield self._merged(piece, inner.where(slice(done, upto)))
+            done = upto
 
     def _with_bodies(self, rows: Rows) -> Iterator[Rows]:
         return rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else iter((rows,))
 
     def _merged(self, ordinary: Rows, inner: Rows) -> pa.RecordBatch:
-        """Ordinary rows and those of inner batches, in the order of the log: runs of each, one behind the other."""
-        pieces = [self._batch(piece) for piece in self._with_bodies(ordinary)]
-        mine = pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
-        theirs = self._batch(inner)
+        """Ordinary rows and those of inner batches, in the order of the log."""
         before = np.searchsorted(ordinary.rank, inner.rank)
-        columns = [spliced(one, other, before) for one, other in zip(mine.columns, theirs.columns, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        mine, theirs = (self._columns.arrays(rows, without=BODIES) for rows in (ordinary, inner))
+        columns = {name: spliced(mine[name], theirs[name], before) for name in mine}
+        # Bodies are most of the bytes: they are copied once, into their places.
+        columns |= {name: merged_bodies(name, ordinary, inner, before) for name in BODIES if name in self._columns.names}
+        return pa.RecordBatch.from_arrays([columns[name] for name in self._columns.names], schema=self._schema)
 
     def _batch(self, rows: Rows) -> pa.RecordBatch:
         arrays = self._columns.arrays(rows)

@@ -8,32 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Unit, units_of
-from native_reader.layout.record import COMPRESSED, INNER_BATCH, LONGEST_HEAD, PADDING, Bytes, Index, Mask, Records
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, LONGEST_HEAD, Index, Mask, Records
+from native_reader.scan.strings import Slices, Source
 
 DECOMPRESSED_AT_ONCE = 16 << 20
 """The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small."""
-
-
-class Source(NamedTuple):
-    """Bytes that rows lie in, as numpy and as Arrow see them; at least PADDING more bytes follow the last that counts."""
-
-    u8: Bytes
-    arrow: pa.Buffer
-
-    @staticmethod
-    def of(content: bytes) -> Source:
-        """A copy of some bytes, padded."""
-        own = np.zeros(len(content) + PADDING, np.uint8)
-        own[: len(content)] = np.frombuffer(content, np.uint8)
-        return Source(own, pa.py_buffer(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +40,8 @@ class Rows:
     rank: NDArray[np.int64]
     inner: NDArray[np.int32] | None = None
     decoded: Decoded | None = None
+    first: int = 0
+    """Of a piece: how many rows came before it."""
 
     @staticmethod
     def of(source: Source, records: Records) -> Rows:
@@ -66,6 +53,8 @@ class Rows:
 
     def where(self, which: slice | Index | Mask) -> Rows:
         """Some of them."""
+        if isinstance(which, np.ndarray) and which.dtype == np.bool_:  # one look for all the arrays
+            which = np.flatnonzero(which)
         return replace(self, records=self.records[which], rank=self.rank[which], inner=None if self.inner is None else self.inner[which])
 
     def compressed(self) -> Index:
@@ -73,6 +62,17 @@ class Rows:
         if self.inner is not None:
             return np.empty(0, np.intp)
         return np.flatnonzero(self.records.heads["sys_flag"] & COMPRESSED)
+
+    def bodies(self, name: str) -> Slices:
+        """Where the bodies lie, as they are on disk or decompressed."""
+        records, decoded = self.records, self.decoded
+        slices = Slices([self.source], np.zeros(len(self), np.intp), records.body_at, records.body_size, np.zeros(len(self), np.bool_))
+        if name == "stored_body" or decoded is None:
+            return slices
+        which, starts, sizes, null = slices.which, slices.starts.copy(), slices.sizes.copy(), slices.null
+        which[decoded.rows], starts[decoded.rows], sizes[decoded.rows] = 1, decoded.starts, np.maximum(decoded.sizes, 0)
+        null[decoded.rows] = decoded.sizes < 0
+        return Slices([self.source, decoded.source], which, starts, sizes, null)
 
     def stored_body(self, row: int) -> memoryview:
         """The body of one row as it lies there."""
@@ -89,10 +89,10 @@ class Rows:
         for row in compressed:
             body = decompress(self.stored_body(row), int(self.records.heads["sys_flag"][row]), at_most)
             if found.size and found.size + len(body or b"") > DECOMPRESSED_AT_ONCE:
-                yield replace(self.where(slice(first, row)), decoded=found.decoded(first))
+                yield replace(self.where(slice(first, row)), decoded=found.decoded(first), first=first)
                 first, found = int(row), _Bodies()
             found.add(int(row), body)
-        yield replace(self.where(slice(first, None)), decoded=found.decoded(first))
+        yield replace(self.where(slice(first, None)), decoded=found.decoded(first), first=first)
 
 
 class _Bodies:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.layout.record import Bytes, Index, Mask, at, unsigned_at
+from native_reader.layout.record import PADDING, Bytes, Index, Mask, at, unsigned_at
 
 _INLINE = 12
 """Arrow keeps the bytes of a view this short in the view itself."""
@@ -44,24 +45,60 @@ def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> 
     return pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(tiles), buffer]).take(_every_other(count))
 
 
-def long(
-    buffers: Sequence[tuple[Bytes, pa.Buffer]], which: Index | None, starts: Index, sizes: Index, null: Mask | None = None
-) -> pa.Array:
-    """Copies of slices of any size and order, out of several buffers: `which` says of which, None means the first."""
-    views = np.zeros((len(starts), 4), np.int32)
-    views[:, 0] = sizes
-    for number, (u8, _) in enumerate(buffers):
-        mine = np.arange(len(starts)) if which is None else np.flatnonzero(which == number)
-        views[mine, 1] = unsigned_at(u8, 4)[starts[mine]].view(np.int32)
-        views[mine, 2] = number
-        views[mine, 3] = starts[mine]
-        rows = mine[sizes[mine] <= _INLINE]
-        if len(rows):
-            words = at(u8, f"V{_INLINE}")[starts[rows]].view(np.uint8).reshape(-1, _INLINE) & _INLINE_MASKS[sizes[rows]]
-            views[rows, 1:] = words.view(np.int32)
-    valid = None if null is None or not null.any() else pa.py_buffer(np.packbits(~null, bitorder="little"))
-    parts = [valid, pa.py_buffer(views), *(arrow for _, arrow in buffers)]
-    return pa.Array.from_buffers(pa.binary_view(), len(starts), parts).cast(pa.binary())
+class Source(NamedTuple):
+    """Bytes that values lie in, as numpy and as Arrow see them; at least PADDING more bytes follow the last that counts."""
+
+    u8: Bytes
+    arrow: pa.Buffer
+
+    @staticmethod
+    def of(content: bytes) -> Source:
+        """A copy of some bytes, padded."""
+        own = np.zeros(len(content) + PADDING, np.uint8)
+        own[: len(content)] = np.frombuffer(content, np.uint8)
+        return Source(own, pa.py_buffer(own))
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Values of any size and order, out of several sources: `which` says of which."""
+
+    sources: list[Source]
+    which: Index
+    starts: Index
+    sizes: Index
+    null: Mask
+
+    def with_others(self, other: Slices, before: Index) -> Slices:
+        """Those of another among them: its i-th follows the first `before[i]` of these."""
+        return Slices(
+            [*self.sources, *other.sources],
+            np.insert(self.which, before, other.which + len(self.sources)),
+            np.insert(self.starts, before, other.starts),
+            np.insert(self.sizes, before, other.sizes),
+            np.insert(self.null, before, other.null),
+        )
+
+    def copied(self) -> pa.Array:
+        """A binary column of them: one view each, and one cast that copies."""
+        views = np.zeros((len(self.starts), 4), np.int32)
+        views[:, 0], views[:, 2], views[:, 3] = self.sizes, self.which, self.starts
+        for number, (u8, _) in enumerate(self.sources):
+            mine = slice(None) if len(self.sources) == 1 else np.flatnonzero(self.which == number)
+            views[mine, 1] = unsigned_at(u8, 4)[self.starts[mine]].view(np.int32)
+        if len(inline := np.flatnonzero(self.sizes <= _INLINE)):
+            views[inline, 1:] = self._inline(inline).view(np.int32)
+        valid = pa.py_buffer(np.packbits(~self.null, bitorder="little")) if self.null.any() else None
+        parts = [valid, pa.py_buffer(views), *(source.arrow for source in self.sources)]
+        return pa.Array.from_buffers(pa.binary_view(), len(views), parts).cast(pa.binary())
+
+    def _inline(self, rows: Index) -> Bytes:
+        """What the views of very short values hold instead of a place: the value itself."""
+        words = np.empty((len(rows), _INLINE), np.uint8)
+        for number, (u8, _) in enumerate(self.sources):
+            mine = np.flatnonzero(self.which[rows] == number)
+            words[mine] = at(u8, f"V{_INLINE}")[self.starts[rows[mine]]].view(np.uint8).reshape(-1, _INLINE)
+        return words & _INLINE_MASKS[self.sizes[rows]]
 
 
 def text(column: pa.Array) -> pa.Array:

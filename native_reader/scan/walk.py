@@ -7,10 +7,10 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from native_reader.errors import SplitError, StoreDamaged
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, SMALLEST_RECORD, Index, Records, at, magics
 from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of, record_size_at, sync, valid_records
+from native_reader.scan.trouble import crosses_end, damaged, forged_record, too_large, what_stands_at
 from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
 
@@ -56,7 +56,7 @@ class Walk:
                 continue
             begin, position = position, self._count(records, position)
             if position > self._end:
-                raise self._crosses_end(begin, position)
+                raise crosses_end(self._window, begin, position, self._end)
             yield records
             look = min(look * 4, CHUNK)
         yield from self._leave(position)
@@ -73,7 +73,7 @@ class Walk:
         records = self._proven(limit)
         if records is None and (size := record_size_at(window, position)) is not None and size > window.filled:
             if size > self._max_record_bytes + frame:
-                raise self._too_large(position, size)
+                raise too_large(self._window, position, size - frame, self._max_record_bytes)
             window.load(position, size)
             records = self._proven(1)
         return records
@@ -137,13 +137,13 @@ class Walk:
             self.blank_bytes += size - position
             return size
         if not self._skip_damage:
-            raise self._damaged(position)
+            raise damaged(self._window, position)
         behind = sync(self._window, position + 1, self._end)
         if behind is None:
             behind = self._end
         self.damage_bytes += behind - position
         base = self._window.segment.base
-        yield Damage(self._window.segment.uri, base + position, base + behind, self._found(position))
+        yield Damage(self._window.segment.uri, base + position, base + behind, what_stands_at(self._window, position))
         return behind
 
     def _is_blank(self, position: int) -> bool:
@@ -162,56 +162,4 @@ class Walk:
             position = yield from self._pass(position)
         forged = sync(self._window, self._stop, min(position, self._end)) if self._stop < size else None
         if forged is not None:
-            raise self._forged(forged)
-
-    def _where(self, position: int) -> str:
-        segment = self._window.segment
-        return f"{segment.uri} at offset {segment.base + position:,} (byte {position:,} of the file)"
-
-    def _forged(self, position: int) -> SplitError:
-        return SplitError(
-            f"{self._where(position)}: a cut fell on something that looks like a record but is inside one (a body that holds a stored "
-            f"record?). Read it with max_partition_bytes={self._window.segment.size}, which cuts at the borders of segments only"
-        )
-
-    def _crosses_end(self, begin: int, position: int) -> SplitError:
-        return SplitError(
-            f"{self._where(begin)}: the records from here reach to byte {position:,}, beyond the end of the log, which was found at byte "
-            f"{self._end:,}: something inside a record looks like one (a body that holds a stored record?). "
-            f"Read it with max_partition_bytes={self._window.segment.size}, which finds the end by walking the whole segment"
-        )
-
-    def _too_large(self, position: int, size: int) -> StoreDamaged:
-        return StoreDamaged(
-            f"{self._where(position)}: a record of {size:,} bytes is larger than max_record_bytes={self._max_record_bytes:,}. "
-            f"If it is meant to be that large, read with max_record_bytes={size}"
-        )
-
-    def _damaged(self, position: int) -> StoreDamaged:
-        segment = self._window.segment
-        return StoreDamaged(
-            f"{self._where(position)}: expected a record or the blank that closes a segment, found {self._found(position)}. "
-            f"To read what lies before it: ending_physical_offset={segment.base}; behind this segment: starting_physical_offset={segment.end}"
-        )
-
-    def _found(self, position: int) -> str:
-        """What stands there instead of a record, by the first of its fields that cannot be."""
-        frame, segment = self._frame, self._window.segment
-        head = self._window.peek(position, frame + 36)
-        if not any(head):
-            return "zeros"
-        if frame and head[:4] != b"\x00\x00\x00\x01":
-            return f"no entry header (magic 0x{head[:4].hex().upper()})"
-        if len(head) < frame + 36:
-            return f"{len(head)} bytes, too few for a record"
-        size, magic = struct.unpack_from(">iI", head, frame)
-        (offset,) = struct.unpack_from(">q", head, frame + 28)
-        if magic == MAGIC_BLANK & 0xFFFFFFFF:
-            return f"a blank of {size:,} bytes where {segment.size - position:,} are left"
-        if magic not in (0xDAA320A7, 0xDAA320AB):
-            return f"magic 0x{magic:08X}"
-        if not SMALLEST_RECORD <= size <= segment.size - position - frame:
-            return f"total size 0x{size & 0xFFFFFFFF:08X} where {segment.size - position - frame:,} bytes are left"
-        if offset != segment.base + position + frame:
-            return f"a record that says it lies at offset {offset:,} (stale bytes of a reused file?)"
-        return f"a record of {size:,} bytes whose lengths do not add up to its size"
+            raise forged_record(self._window, forged)
