@@ -184,9 +184,8 @@ def _keys(chunk: Chunk) -> pa.Array:
     if len(spaces):
         begins, stops = _merged(ends[:-1], spaces + 1), _merged(spaces, ends[1:])
         words = np.flatnonzero(begins < stops)
-        begins, stops = begins[words].astype(np.intp), stops[words].astype(np.intp)
-        found = short(keys.buffers()[2], begins, stops - begins, pa.string())
-        counts = np.searchsorted(begins, ends).astype(np.int32)
+        found = short(keys.buffers()[2], begins[words], stops[words] - begins[words], pa.string())
+        counts = np.searchsorted(begins[words], ends).astype(np.int32)
     else:
         found = keys.drop_null()
         counts = np.zeros(len(keys) + 1, np.int32)
@@ -194,9 +193,9 @@ def _keys(chunk: Chunk) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(counts), found, type=KEYS_TYPE, mask=keys.is_null() if keys.null_count else None)
 
 
-def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
     """Two ascending arrays as one; a stable sort merges runs."""
-    return np.sort(np.concatenate([one, other]), kind="stable")
+    return np.sort(np.concatenate([one, other]), kind="stable").astype(np.intp)
 
 
 def _delay_level(chunk: Chunk) -> pa.Array:

@@ -75,15 +75,15 @@ class Reading:
         self._rows += len(ordinary) + (0 if inner is None else len(inner))
         if not self._columns.names:
             return
-        if inner is None or not len(inner):
-            for piece in self._with_bodies(ordinary) if len(ordinary) else ():
+        done, count = 0, 0 if inner is None else len(inner)
+        for piece in self._with_bodies(ordinary) if len(ordinary) or count else ():
+            upto = count
+            if inner is not None and piece.first + len(piece) < len(ordinary):
+                upto = int(np.searchsorted(inner.rank, piece.rank[-1]))
+            if inner is None or done == upto:
                 yield self._batch(piece)
-            return
-        done = 0
-        for piece in self._with_bodies(ordinary):
-            last = len(piece) + piece.first == len(ordinary)
-            upto = len(inner) if last else int(np.searchsorted(inner.rank, piece.rank[-1]))
-            yield self._merged(piece, inner.where(slice(done, upto)))
+            else:
+                yield self._merged(piece, inner.where(slice(done, upto)))
             done = upto
 
     def _with_bodies(self, rows: Rows) -> Iterator[Rows]:
