@@ -42,6 +42,8 @@ PADDING = 256
 """Zero bytes that must follow the last byte of a buffer handed to `measure`, so that no gather leaves it."""
 
 _V1_WORD, _V2_WORD = (int.from_bytes(magic.to_bytes(4, "big", signed=True), "little") for magic in (MAGIC_V1, MAGIC_V2))
+_FIRST_PAIR, _MIDDLE_PAIR = _V1_WORD & 0xFFFF, _V1_WORD >> 8 & 0xFFFF
+"""What V1 and V2 magics have in common."""
 
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.intp]
@@ -197,9 +199,25 @@ def entries_valid(u8: Bytes, records: Records, offset: int) -> Mask:
     return valid
 
 
-def magics(u8: Bytes, filled: int) -> Index:
-    """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it."""
-    first: Index = np.flatnonzero(u8[4 : max(4, filled - 3)] == 0xDA)
-    words = unsigned_at(u8, 4)[first + 4]
-    first = first[(words == _V1_WORD) | (words == _V2_WORD)]
-    return first
+def magics(u8: Bytes, filled: int, scratch: Mask | None = None) -> Index:
+    """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it.
+
+    Looked for two bytes at a time, and hits eight such pairs at a time: a magic at an even place shows as its first two
+    bytes, at an odd one as its middle two. `scratch`: two rows of half a buffer, to be used again; fresh memory costs more
+    than the look.
+    """
+    pairs = u8[: -(-filled // 16) * 16].view("<u2")
+    if scratch is None:
+        scratch = np.empty((2, len(pairs)), np.bool_)
+    hits, middles = scratch[:, : len(pairs)]
+    np.equal(pairs, _FIRST_PAIR, out=hits)
+    np.equal(pairs, _MIDDLE_PAIR, out=middles)
+    np.logical_or(hits, middles, out=hits)
+    blocks = np.flatnonzero(hits.view(np.uint64) != 0)
+    found = np.flatnonzero(hits.reshape(-1, 8)[blocks])
+    places = 2 * (8 * blocks[found >> 3] + (found & 7))
+    places -= pairs[places >> 1] == _MIDDLE_PAIR
+    places = places[(places >= 4) & (places <= filled - 4)]
+    words = unsigned_at(u8, 4)[places]
+    starts: Index = places[(words == _V1_WORD) | (words == _V2_WORD)] - 4
+    return starts

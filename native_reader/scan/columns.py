@@ -223,11 +223,6 @@ def _bodies(name: str) -> Maker:
     return lambda chunk: chunk.rows.bodies(name).copied()
 
 
-def merged_bodies(name: str, rows: Rows, others: Rows, before: NDArray[np.intp]) -> pa.Array:
-    """One of BODIES for two kinds of rows in one; see `spliced`."""
-    return rows.bodies(name).with_others(others.bodies(name), before).copied()
-
-
 def _inner_index(chunk: Chunk) -> pa.Array:
     return pa.nulls(len(chunk.rows), pa.int32()) if chunk.rows.inner is None else pa.array(chunk.rows.inner)
 

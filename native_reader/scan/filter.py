@@ -53,6 +53,10 @@ class Filter:
         names = {column.name for column in looked_at if column.key is None}
         return Columns(sorted(names), store, segment, {column.key for column in looked_at if column.key is not None})
 
+    def __bool__(self) -> bool:
+        """Whether it asks anything at all."""
+        return bool(self._stages)
+
     def survivors(self, rows: Rows) -> Rows:
         """The rows for which the predicate is true."""
         for predicate, columns in self._stages:

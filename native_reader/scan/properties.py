@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END, parse
 from native_reader.layout.record import Bytes, Index, Mask, unsigned_at
-from native_reader.scan.strings import content_of, offsets_of, short, spliced
+from native_reader.scan.strings import content_of, offsets_of, short, spliced, without
 from native_reader.schema import PROPERTIES_TYPE
 
 _CRC_WORD = int.from_bytes(CRC_NAME, "little")
@@ -65,6 +65,8 @@ class _Tokens:
     name_ends: Index
     name_gaps: Index
     """The size of each name, and 1."""
+    empty: Mask | None
+    """Which values are empty: pairs that do not count. None where none is."""
     row_pairs: NDArray[np.int32]
     """Row r holds the pairs from row_pairs[r] to row_pairs[r + 1]."""
 
@@ -91,6 +93,7 @@ class PropertyReader:
         self._latest = 0
         self._known: dict[int, int] = {}
         self._tables: dict[str, pa.Array] = {}
+        self._known_places: dict[str, Index] = {}
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
         """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
@@ -102,6 +105,8 @@ class PropertyReader:
         tokens, odd = _tokens(fields, odd)
         keys = tokens.keys()
         shapes, unlike = self._shapes_of(tokens, keys)
+        if unlike is None and tokens.empty is not None:
+            unlike = self._empty_repeats(tokens, shapes)
         if unlike is not None:
             found = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
             found[np.flatnonzero(~found)[unlike]] = True
@@ -115,25 +120,46 @@ class PropertyReader:
         regular = self._columns(tokens, keys, shapes, place[fields.filled[~odd]], int(place[-1]) + 1)
         return self._with_odd(regular, [parse(fields.field(row)) for row in rows.tolist()], place[rows] + 1)
 
+    def _empty_repeats(self, tokens: _Tokens, shapes: Index) -> Mask | None:
+        """The rows that have an empty value and a name twice: which of two values counts is then for the exact parser to say."""
+        rows = np.searchsorted(tokens.row_pairs, self._empty_pairs(tokens), "right") - 1
+        both = np.zeros(len(shapes), np.bool_)
+        both[rows] = self._repeats[shapes[rows]]
+        return both if both.any() else None
+
     def _columns(self, tokens: _Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
         table = None
         if self._want_map:
             counts = np.zeros(rows + 1, np.int32)
             pairs = tokens.row_pairs
-            if not self._repeats[shapes].any():
-                values = tokens.values()
-            else:
-                kept = np.flatnonzero(content_of(self._table("kept").take(pa.array(shapes))))
-                keys, values = keys.take(pa.array(kept)), tokens.column.take(pa.array(4 * kept + 2))
-                pairs = np.searchsorted(kept, pairs).astype(np.int32)
+            values = tokens.values()
+            gone = self._gone(tokens, shapes)
+            if len(gone):
+                keys, values = without(keys, gone), without(values, gone)
+                pairs = pairs - np.searchsorted(gone, pairs).astype(np.int32)
             counts[filled + 1] = np.diff(pairs)
             table = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)
         return PropertyColumns(table, {name: self._single(name, tokens, shapes, filled, rows) for name in self._names})
 
+    @staticmethod
+    def _empty_pairs(tokens: _Tokens) -> Index:
+        return np.zeros(0, np.intp) if tokens.empty is None else np.flatnonzero(tokens.empty)
+
+    def _gone(self, tokens: _Tokens, shapes: Index) -> Index:
+        """The pairs that do not count: a later one has the same name, or the value is empty."""
+        gone = self._empty_pairs(tokens)
+        if not self._repeats[shapes].any():
+            return gone
+        kept = content_of(self._table("kept").take(pa.array(shapes)))
+        return np.union1d(gone, np.flatnonzero(kept == 0))
+
     def _single(self, name: str, tokens: _Tokens, shapes: Index, filled: Index, rows: int) -> pa.Array:
-        places = np.array([shape.place(name) for shape in self._shapes] or [-1])[shapes]
-        token = 4 * (tokens.row_pairs[:-1] + places) + 2
+        places = self._places(name)[shapes]
+        pairs = tokens.row_pairs[:-1] + places
         absent = places < 0
+        if tokens.empty is not None:
+            absent |= tokens.empty[np.where(absent, 0, pairs)]
+        token = 4 * pairs + 2
         if len(filled) == rows and not absent.any():
             return tokens.column.take(pa.array(token))
         at, null = np.zeros(rows, np.int64), np.ones(rows, np.bool_)
@@ -178,6 +204,7 @@ class PropertyReader:
         self._shapes.append(_Shape.of(tuple(keys.slice(first, behind - first).to_pylist())))
         self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
         self._tables.clear()
+        self._known_places.clear()
         return len(self._shapes) - 1
 
     def _table(self, which: str) -> pa.Array:
@@ -186,16 +213,23 @@ class PropertyReader:
             self._tables[which] = pa.array([getattr(shape, which) for shape in self._shapes], pa.binary())
         return self._tables[which]
 
+    def _places(self, name: str) -> Index:
+        """Where each shape has a value of that name, -1 where it has none."""
+        if name not in self._known_places:
+            self._known_places[name] = np.array([shape.place(name) for shape in self._shapes] or [-1], np.intp)
+        return self._known_places[name]
+
     def _row_hashes(self, tokens: _Tokens) -> NDArray[np.uint32]:
         """A polynomial over the names of each row: their lengths and some of their bytes. Wherever alike rows stand, it is equal."""
         ends, count = tokens.name_ends, len(tokens.name_ends)
         if count > len(self._powers[0]):
             self._powers = _powers(2 * count, _ROOT), _powers(2 * count, _ROOT_INVERSE)
-        words = unsigned_at(tokens.content, 2)
-        # A name of one byte brings the separator before it along; only a chunk's very first has none.
-        traits = words[np.maximum(ends - 2, 0)].astype(np.uint32)
-        traits <<= np.uint32(16)
-        traits |= words[ends - tokens.name_gaps + 1]
+        content, begins = tokens.content, ends - tokens.name_gaps + 1
+        # A name of one byte brings a separator along; only that before a chunk's very first is another one.
+        traits = content[ends - 1].astype(np.uint32)
+        for places in (ends - 2, begins, begins + 1):
+            traits <<= np.uint32(8)
+            traits |= content[places]
         traits *= np.uint32(_MIX)
         traits += tokens.name_gaps.astype(np.uint32)
         traits *= self._powers[0][:count]
@@ -256,8 +290,8 @@ class _Marks:
         return _Marks(places, content[places], gaps)
 
     def last_pairs(self, rows: int) -> Index | None:
-        """Which pair of marks is the last of each row; None where any row is not: name 1 value 2 name 1 value 0, none empty."""
-        if len(self.signs) % 2 or (len(self.gaps) and int(self.gaps.min()) == 1):
+        """Which pair of marks is the last of each row; None where any row is not: name 1 value 2 name 1 value 0, no name empty."""
+        if len(self.signs) % 2 or (len(self.gaps) and int(self.gaps[0::2].min()) == 1):
             return None
         # Two marks are looked at as one number: behind a name and a value, or behind the last value of a row.
         pairs = self.signs.view("<u2")
@@ -278,9 +312,10 @@ class _Marks:
         """The rows whose marks are not those of a regular one."""
         odd: Mask = counts % 2 == 1
         place = np.arange(len(self.signs)) - np.repeat(first, counts)
-        wrong = (self.signs != np.where(place % 2 == 0, NAME_END, VALUE_END)) | (self.gaps == 1)
+        of_name = place % 2 == 0
+        wrong = (self.signs != np.where(of_name, NAME_END, VALUE_END)) | (of_name & (self.gaps == 1))
         closing = first + counts - 1
-        wrong[closing] = (self.signs[closing] != 0) | (self.gaps[closing] == 1)
+        wrong[closing] = self.signs[closing] != 0
         odd[np.searchsorted(first, np.flatnonzero(wrong), "right") - 1] = True
         return odd
 
@@ -311,7 +346,8 @@ def _tokens(fields: _Fields, known_odd: Mask | None) -> tuple[_Tokens, Mask | No
     column = pa.StringArray.from_buffers(2 * len(places), pa.py_buffer(tiles), fields.copies.buffers()[2])
     row_pairs = np.zeros(len(last) + 1, np.int32)
     row_pairs[1:] = last + 1
-    return _Tokens(column, content, names, gaps[0::2], row_pairs), odd
+    empty = gaps[1::2] == 1
+    return _Tokens(column, content, names, gaps[0::2], empty if empty.any() else None, row_pairs), odd
 
 
 def _not_utf8(content: Bytes, ends: NDArray[np.int32]) -> Iterator[int]:

@@ -17,6 +17,8 @@ from native_reader.layout.inner import Unit, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, LONGEST_HEAD, Index, Mask, Records
 from native_reader.scan.strings import Slices, Source
 
+LAST_INNER = (1 << 32) - 1
+"""The lower bits of a rank: the place in an inner batch; the upper ones count records."""
 DECOMPRESSED_AT_ONCE = 16 << 20
 """The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small."""
 
@@ -56,6 +58,10 @@ class Rows:
         if isinstance(which, np.ndarray) and which.dtype == np.bool_:  # one look for all the arrays
             which = np.flatnonzero(which)
         return replace(self, records=self.records[which], rank=self.rank[which], inner=None if self.inner is None else self.inner[which])
+
+    def without(self, which: Index) -> Rows:
+        """All but some of them."""
+        return self.where(np.delete(np.arange(len(self)), which))
 
     def compressed(self) -> Index:
         """The rows whose stored body is compressed."""
@@ -112,18 +118,14 @@ class _Bodies:
         return Decoded(Source.of(b"".join(body or b"" for body in self._bodies)), np.array(self._rows, np.intp) - first, starts, sizes)
 
 
-def unwrapped(rows: Rows, at_most: int) -> tuple[Rows, Rows | None]:
-    """The ordinary rows, and the messages of all inner batches among them.
+def unwrapped(rows: Rows, at_most: int) -> tuple[Rows | None, Index]:
+    """The messages of all inner batches (None: there are none), and which rows those batches are.
 
-    A batch whose units do not add up stays one ordinary row.
+    A batch whose units do not add up is no batch but one ordinary row.
     """
     batches = np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH)
     found = [(int(batch), *unit) for batch in batches if (unit := _unpacked(rows, int(batch), at_most)) is not None]
-    if not found:
-        return rows, None
-    ordinary = np.ones(len(rows), np.bool_)
-    ordinary[[batch for batch, *_ in found]] = False
-    return rows.where(ordinary), _messages(rows, found)
+    return _messages(rows, found) if found else None, np.array([batch for batch, *_ in found], np.intp)
 
 
 def _unpacked(rows: Rows, batch: int, at_most: int) -> tuple[bytes, list[Unit]] | None:

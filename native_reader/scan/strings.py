@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.record import PADDING, Bytes, Index, Mask, at, unsigned_at
 
+_FEW = 32
+"""Runs between so many rows are copied whole; where more is to be changed, taking row by row is cheaper."""
 _INLINE = 12
 """Arrow keeps the bytes of a view this short in the view itself."""
 _INLINE_MASKS = np.array([[0xFF] * size + [0] * (_INLINE - size) for size in range(_INLINE + 1)], np.uint8)
@@ -69,8 +71,13 @@ class Slices:
     sizes: Index
     null: Mask
 
-    def with_others(self, other: Slices, before: Index) -> Slices:
-        """Those of another among them: its i-th follows the first `before[i]` of these."""
+    def with_others(self, other: Slices, before: Index, instead: bool) -> Slices:
+        """Those of another among them; see `spliced`."""
+        if instead:
+            gone, number = np.unique(before, return_inverse=True)
+            mine = np.delete(np.arange(len(self.which)), gone)
+            kept = Slices(self.sources, self.which[mine], self.starts[mine], self.sizes[mine], self.null[mine])
+            return kept.with_others(other, before - number, instead=False)
         return Slices(
             [*self.sources, *other.sources],
             np.insert(self.which, before, other.which + len(self.sources)),
@@ -125,18 +132,32 @@ def content_of(column: pa.Array) -> Bytes:
     return np.frombuffer(content, np.uint8, int(offsets_of(column)[-1])) if content is not None else np.empty(0, np.uint8)
 
 
-def spliced(mine: pa.Array, theirs: pa.Array, before: Index) -> pa.Array:
-    """Both in one column: `theirs[i]` follows the first `before[i]` of `mine`; runs are copied whole."""
+def spliced(mine: pa.Array, theirs: pa.Array, before: Index, instead: bool = False) -> pa.Array:
+    """Both in one column: `theirs[i]` follows the first `before[i]` of `mine`; runs are copied whole.
+
+    `instead`: what follows the first `before[i]` of `mine` itself is left out.
+    """
     first = np.flatnonzero(np.diff(before, prepend=-1))
     runs, done = [], 0
     for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(before)], strict=True):
-        runs += [mine.slice(done, int(before[begin]) - done), theirs.slice(begin, end - begin)]
-        done = int(before[begin])
+        place = int(before[begin])
+        runs += [mine.slice(done, place - done), theirs.slice(begin, end - begin)]
+        done = place + instead
     return pa.concat_arrays([*runs, mine.slice(done)])
 
 
 def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
     """`column` with other values in some rows, which ascend."""
-    mask = np.zeros(len(column), np.bool_)
-    mask[rows] = True
-    return pc.replace_with_mask(column, pa.array(mask), values)
+    if len(rows) * _FEW < len(column):
+        return spliced(column, values, rows, instead=True)
+    places = np.arange(len(column))
+    places[rows] = len(column) + np.arange(len(rows))
+    return pa.concat_arrays([column, values]).take(pa.array(places))
+
+
+def without(column: pa.Array, rows: Index) -> pa.Array:
+    """`column` but for some rows, which ascend."""
+    if len(rows) * _FEW < len(column):
+        bounds = [-1, *rows.tolist(), len(column)]
+        return pa.concat_arrays([column.slice(one + 1, other - one - 1) for one, other in pairwise(bounds)])
+    return column.take(pa.array(np.delete(np.arange(len(column)), rows)))

@@ -18,8 +18,6 @@ CHUNK = 4 << 20
 """What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
 _FIRST_CHUNK = 64 << 10
 _BEYOND_CUT = 4 << 10
-_SMALL_RECORD = 700
-"""Below this mean size a look for magics is quicker than a loop over sizes; measured."""
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -90,22 +88,19 @@ class Walk:
 
     def _guess(self, limit: int) -> Index:
         """Where records probably start; a start is right when all before it are valid records that lead to it."""
-        if self.records and self.record_bytes < _SMALL_RECORD * self.records:
-            starts = self._by_magic(limit)
-            if starts is not None:
-                return starts
-        return self._by_size(limit)
+        starts = self._by_magic(limit)
+        return self._by_size(limit) if starts is None else starts
 
     def _by_magic(self, limit: int) -> Index | None:
-        """Every magic there is, unless some of them lie in bodies: quicker for small records than hopping."""
-        starts = magics(self._window.u8, self._window.filled)
+        """Every magic there is, unless some of them lie in bodies."""
+        starts = magics(self._window.u8, self._window.filled, self._window.scratch)
         starts = starts[(starts >= self._frame) & (starts < min(limit + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
         sizes = at(self._window.u8, ">i4")[starts].astype(np.intp)
         chained = len(starts) and starts[0] == self._frame and bool((starts[1:] == starts[:-1] + sizes[:-1] + self._frame).all())
         return starts if chained else None
 
     def _by_size(self, limit: int) -> Index:
-        """Hop by sizes, and check nothing: the one loop over records, because nothing else is as fast."""
+        """Hop by sizes, one after the other, where bodies hold magics."""
         frame, content = self._frame, self._window.u8.data
         starts: list[int] = []
         position, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)

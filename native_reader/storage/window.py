@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.errors import DataLoss
-from native_reader.layout.record import PADDING, Bytes
+from native_reader.layout.record import PADDING, Bytes, Mask
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 
@@ -59,6 +59,14 @@ class Window:
         self._room = size
         own = bytearray(size + PADDING)
         self._view, self.u8, self.arrow = memoryview(own), _as_bytes(own), pa.py_buffer(own)
+        self._scratch: Mask | None = None
+
+    @property
+    def scratch(self) -> Mask:
+        """Memory for a look at every second byte of it, twice; see `magics`."""
+        if self._scratch is None:
+            self._scratch = np.empty((2, len(self.u8) // 2), np.bool_)
+        return self._scratch
 
     def close(self) -> None:
         """Let go of the file."""
