@@ -174,3 +174,11 @@ def test_a_cut_on_a_forged_record_is_found_out() -> None:
     assert found_out % 2 == 0
     table, _ = read(segments, "plain", len(segments[0][1]))
     assert table["topic"].to_pylist() == ["t"] * 4
+
+
+def test_a_first_size_that_became_1_does_not_make_the_log_a_dledger_one() -> None:
+    log = CommitLog(256)
+    for _ in range(4):
+        log.append(Message(topic="orders", body=b"", version=2))
+    (base, content), *rest = log.segments()
+    same([(base, b"\0\0\0\1" + content[4:]), *rest], "plain")

@@ -12,6 +12,7 @@ from native_reader.storage.protocol import Entry, storage_of
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _COMPARED = 1 << 20
+_ENTRY_POSITION = slice(24, 32)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,14 +72,16 @@ def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = 
 
 
 def _framing_of(uris: Iterable[str]) -> str:
-    """PLAIN or DLEDGER, by the first bytes: an entry begins with its magic 1, a plain record with its size."""
+    """PLAIN or DLEDGER: an entry begins with its magic 1 and says where it lies; a plain record has its own magic in between."""
     for uri in uris:
         try:
             with storage_of(uri).open(uri) as file:
-                (head,) = file.read_ranges([(0, 8)])
+                (head,) = file.read_ranges([(0, _ENTRY_POSITION.stop)])
         except FileNotFoundError:  # expired since
             continue
-        return DLEDGER if head[:4] == b"\x00\x00\x00\x01" and head[4:] > b"\x00\x00\x00\x30" else PLAIN
+        base = int(uri.rpartition("/")[2])
+        is_entry = head[:4] == b"\x00\x00\x00\x01" and head[_ENTRY_POSITION] == base.to_bytes(8, "big")
+        return DLEDGER if is_entry and head[4:5] < b"\x80" else PLAIN
     return PLAIN
 
 
