@@ -92,6 +92,7 @@ class Explanation:
             "bytes_to_scan": self.plan.bytes_to_scan,
             "bytes_skipped": sum(segment.size for segment, _ in self.plan.skipped),
             "ends": dict(self.plan.ends),
+            "gaps": [list(gap) for gap in self.plan.gaps],
         }
 
     def __str__(self) -> str:
@@ -102,6 +103,8 @@ class Explanation:
         ]
         if self.plan.skipped:
             lines.append(f" not read   {told['bytes_skipped']:,} bytes in {len(self.plan.skipped)} segments, by {self.plan.skipped[0][1]}")
+        for store, start, stop in self.plan.gaps:
+            lines.append(f" missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {store}: they lie in no file")
         return "\n".join(lines)
 
 
@@ -157,6 +160,8 @@ class Scan:
 
     def head(self, count: int) -> pa.Table:
         """Its first rows; reads no further than it must."""
+        if not isinstance(count, int) or count < 0:
+            raise OptionError(f"head({count!r}): a whole number of rows is meant, 0 or more")
         kept, left = [], count
         for batch in self.to_batches():
             kept.append(batch.slice(0, left))

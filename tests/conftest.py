@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import golden
 import pytest
-from stores import ZERO, files_of, on_disk
+from stores import ZERO, Backend, files_of, in_memory, on_disk
+
+from native_reader.storage import FaultyStorage, Storage, storage_of
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +40,30 @@ def store(tmp_path: Path) -> Path:
         "store/lock": b"lock",
     }
     return on_disk(tmp_path, files_of() | beside) / "store"
+
+
+@pytest.fixture(params=["memory", "local", "faulty memory", "faulty local"])
+def lay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
+    kept: list[Storage] = []
+
+    def backend(files: Mapping[str, bytes]) -> Backend:
+        if request.param.endswith("local"):
+            on_disk(tmp_path, files)
+
+            def put(name: str, content: bytes) -> None:
+                (tmp_path / "new").write_bytes(content)
+                (tmp_path / "new").replace(tmp_path / name)
+
+            url, remove = tmp_path.as_uri(), lambda name: (tmp_path / name).unlink()
+        else:
+            own = dict(files)
+            memory = in_memory(own)
+            kept.append(memory)
+            url, put, remove = memory.url, own.__setitem__, own.pop
+        if request.param.startswith("faulty"):
+            faulty = FaultyStorage(url)
+            kept.append(faulty)
+            url = faulty.url
+        return Backend(url, storage_of(url), put, remove)
+
+    return backend  # which holds on to what it laid

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import native_reader as nr
-from native_reader.storage import MemoryStorage
+from native_reader.storage import MemoryStorage, Storage
 from native_reader.testing.logs import CommitLog, Framing
 from native_reader.testing.records import Message, pack_properties
 
 Files = dict[str, bytes]
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 ZERO = "00000000000000000000"
+
+
+class Backend(NamedTuple):
+    """Where some files lie: the URI above them, and how to take one away or put another in its place."""
+
+    url: str
+    storage: Storage
+    put: Callable[[str, bytes], None]
+    remove: Callable[[str], None]
+
+
+def sampled(examples: int) -> settings:
+    """So many examples in the gate, always the same ones; forty times as many, and others each time, in `make sweep`."""
+    whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
+    return settings(deadline=None, max_examples=40 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
 
 
 def message(number: int, **fields: object) -> Message:

@@ -26,6 +26,18 @@ class Split:
     def __len__(self) -> int:
         return self.stop - self.start
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled flat, with the store's name once: a plan has a split for each task."""
+        segment = self.segment
+        place = segment.uri.removeprefix(f"{self.store}/")
+        known = segment.base, segment.size, segment.identity, segment.framing
+        return _split, (self.store, place, known, (self.start, self.stop, self.end))
+
+
+def _split(store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int]) -> Split:
+    base, size, identity, framing = known
+    return Split(store, Segment(base, size, place if "://" in place else f"{store}/{place}", identity, framing), *cut)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -36,6 +48,8 @@ class Plan:
     predicate: Predicate
     skipped: tuple[tuple[Segment, str], ...] = ()
     unwritten: tuple[Segment, ...] = ()
+    gaps: tuple[tuple[str, int, int], ...] = ()
+    """Offsets `(store, start, stop)` that lie in no file, where they are no error."""
 
     @property
     def bytes_to_scan(self) -> int:
@@ -59,11 +73,11 @@ def plan(
     splits: list[Split] = []
     skipped: list[tuple[Segment, str]] = []
     unwritten: list[Segment] = []
+    gaps: list[tuple[str, int, int]] = []
     first, behind = offsets or (0, 2**63)
     for store in stores:
         end = ends[store.uri]
-        if fail_on_data_loss:
-            _refuse_gaps(store, first, min(behind, end))
+        gaps += ((store.uri, *gap) for gap in store.gaps() if gap[1] > first and gap[0] < min(behind, end))
         for segment in store.segments:
             if segment.end <= first or segment.base >= behind:
                 skipped.append((segment, "physical offset"))
@@ -71,7 +85,9 @@ def plan(
                 unwritten.append(segment)
             else:
                 splits += _cut(store.uri, segment, min(end - segment.base, segment.size), max_partition_bytes)
-    return Plan(tuple(splits), tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten))
+    if gaps and fail_on_data_loss:
+        raise _loss(gaps)
+    return Plan(tuple(splits), tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten), tuple(gaps))
 
 
 def _cut(store: str, segment: Segment, end: int, most: int) -> list[Split]:
@@ -81,10 +97,10 @@ def _cut(store: str, segment: Segment, end: int, most: int) -> list[Split]:
     return [Split(store, segment, start, stop, end) for start, stop in zip(cuts, [*cuts[1:], segment.size], strict=True)]
 
 
-def _refuse_gaps(store: StoreFiles, first: int, behind: int) -> None:
-    for start, stop in store.gaps():
-        if stop > first and start < behind:
-            raise DataLoss(
-                f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: "
-                "a segment is missing, or was cut short. fail_on_data_loss=False reads what is there"
-            )
+def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
+    store, start, stop = gaps[0]
+    more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
+    return DataLoss(
+        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: a segment is missing, or was cut short.{more} "
+        "fail_on_data_loss=False reads what is there"
+    )

@@ -27,9 +27,10 @@ class Run:
         if not isinstance(jobs, int) or jobs < 1:
             raise OptionError(f"jobs={jobs!r} is no whole number of 1 or more")
         self._plan, self._projection, self._jobs = plan, projection, jobs
-        skipped = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
-        skipped += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
-        self._reports = [Report(tuple(skipped))]
+        unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
+        accounts = [SegmentReport(segment.uri, segment.base, segment.size) for segment in unread]
+        accounts += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
+        self._reports = [Report(tuple(accounts))]
 
     @property
     def report(self) -> Report:
@@ -53,18 +54,20 @@ class Run:
     def _side_by_side(self) -> Iterator[pa.RecordBatch]:
         stopped, ahead = threading.Event(), deque[_Ahead]()
         waiting = iter(self._plan.splits)
-        with ThreadPoolExecutor(self._jobs) as pool:
-            try:
-                while True:
-                    while len(ahead) < self._jobs and (split := next(waiting, None)) is not None:
-                        ahead.append(_Ahead(self._reading(split), pool, stopped))
-                    if not ahead:
-                        break
-                    yield from ahead[0]
-                    self._reports.append(ahead.popleft().reading.report)
-            finally:
-                stopped.set()
-        self._reports += [each.reading.report for each in ahead]
+        try:
+            with ThreadPoolExecutor(self._jobs) as pool:
+                try:
+                    while True:
+                        while len(ahead) < self._jobs and (split := next(waiting, None)) is not None:
+                            ahead.append(_Ahead(self._reading(split), pool, stopped))
+                        if not ahead:
+                            break
+                        yield from ahead[0]
+                        self._reports.append(ahead.popleft().reading.report)
+                finally:
+                    stopped.set()
+        finally:
+            self._reports += [each.reading.report for each in ahead]
 
 
 class _Ahead:

@@ -88,7 +88,8 @@ def _opened(segment: Segment) -> StoredFile:
         file = storage_of(segment.uri).open(segment.uri)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DataLoss(
-            f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments; load the store again"
+            f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments: "
+            "load the store again. On a cluster, every machine must see the store under that path"
         ) from error
     if file.identity() != segment.identity:
         file.close()

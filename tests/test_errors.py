@@ -1,0 +1,62 @@
+"""The family of errors: each is also the built-in it is a kind of, and says the nearest thing that exists."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import native_reader as nr
+from native_reader.errors import nearest
+
+FAMILY = {
+    nr.PathError: FileNotFoundError,
+    nr.OptionError: ValueError,
+    nr.SchemaError: LookupError,
+    nr.StoreDamaged: ValueError,
+    nr.DataLoss: OSError,
+    nr.SplitError: RuntimeError,
+    nr.UnreadableError: OSError,
+}
+
+
+def test_the_family_is_complete():
+    assert set(nr.StoreError.__subclasses__()) == set(FAMILY)
+    assert {name for name in nr.__all__ if isinstance(getattr(nr, name), type) and issubclass(getattr(nr, name), Exception)} == {
+        "StoreError",
+        *(kind.__name__ for kind in FAMILY),
+    }
+
+
+@pytest.mark.parametrize(("kind", "built_in"), FAMILY.items())
+def test_each_is_a_store_error_and_a_built_in_one(kind, built_in):
+    error = kind("what, where, and what to do")
+    assert isinstance(error, nr.StoreError)
+    assert isinstance(error, built_in)
+    assert str(error) == "what, where, and what to do"
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (kind, str(error))
+
+
+def test_an_unreadable_file_keeps_its_number():
+    error = pickle.loads(pickle.dumps(nr.UnreadableError(5, "file:///x at byte 7 cannot be read: Input/output error")))
+    assert (error.errno, str(error)) == (5, "[Errno 5] file:///x at byte 7 cannot be read: Input/output error")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("storeTimestamp", " Did you mean 'store_timestamp'?"),
+        ("STORE_TIMESTAMP", " Did you mean 'store_timestamp'?"),
+        ("topik", " Did you mean 'topic'?"),
+        ("body_", " Did you mean 'body'?"),
+        ("zzzzz", ""),
+        ("", ""),
+    ],
+)
+def test_the_nearest_name(name, expected):
+    assert nearest(name, ["topic", "body", "store_timestamp", "born_timestamp"]) == expected
+
+
+def test_nothing_is_near_nothing():
+    assert nearest("topic", []) == ""
