@@ -159,7 +159,7 @@ EXPLAINED = (
                 lambda java, ours: java is None and ours == b""),
     Explanation("Java has no map for a record without properties; ours is never null", ("properties",),
                 lambda java, ours: java is None and ours == {}),
-    Explanation("the property CRC is the broker's, not the user's: hidden (FORMAT.md §2.3)", ("properties",),
+    Explanation("the property CRC is the broker's, not the user's: hidden", ("properties",),
                 lambda java, ours: isinstance(java, dict) and "__CRC32#" in java and ours == _without(java, "__CRC32#")),
     Explanation("Java gives 0 to a message of an inner batch; ours is its record's, which covers it", ("body_crc",),
                 lambda java, ours: java == 0 and ours > 0),

@@ -1,4 +1,4 @@
-"""A plain decoder of commitlogs, to be checked against FORMAT.md by eye: the second truth of the tests.
+"""A plain decoder of commitlogs, to be checked by eye against the layouts of native_reader/layout: the second truth of the tests.
 
 It imports nothing of ours, types its constants again, never raises on any bytes, and is as slow as it is simple.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa  # only for its LZ4 and zstd streams
 
-V1, V2, BLANK = -626843481, -626843477, -875286124  # §2.1: DAA320A7, DAA320AB, CBD43194
+V1, V2, BLANK = -626843481, -626843477, -875286124  # DAA320A7, DAA320AB, CBD43194
 MAX_BODY = 64 << 20  # maxDecompressedBytes
 SYSTEM_TOPICS = {"TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"}
 
@@ -90,11 +90,11 @@ def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, R
 
 def is_blank(data: bytes, p: int, framing: str) -> bool:
     left = len(data) - p
-    return left >= 8 and unpack_from(">ii", data, p) == ((left, BLANK) if framing == "plain" else (-1, left))  # §2.2, §6.1
+    return left >= 8 and unpack_from(">ii", data, p) == ((left, BLANK) if framing == "plain" else (-1, left))
 
 
 def is_torn(record: Record, behind: bytes, framing: str) -> bool:
-    """Is the log's last record "not yet" all there? Not if a successor shows; else its CRC and text must be right (§5.4)."""
+    """Is the log's last record "not yet" all there? Not if a successor shows; else its CRC and text must be right."""
     if len(behind) >= 8:
         first, second = unpack_from(">ii", behind)
         if (second in (V1, V2, BLANK) and first > 0) if framing == "plain" else first == 1:
@@ -103,7 +103,7 @@ def is_torn(record: Record, behind: bytes, framing: str) -> bool:
 
 
 def record_at(data: bytes, base: int, p: int, framing: str) -> Record | None:
-    """The structurally valid record at position p, or None. In DLedger p is where its entry begins (§6.1)."""
+    """The structurally valid record at position p, or None. In DLedger p is where its entry begins."""
     if framing == "plain":
         return plain_record_at(data, base, p)
     if p + 48 > len(data):
@@ -116,7 +116,7 @@ def record_at(data: bytes, base: int, p: int, framing: str) -> Record | None:
 
 
 def plain_record_at(data: bytes, base: int, p: int) -> Record | None:
-    """§2.1, field by field."""
+    """A record, field by field."""
     if p + 75 + 8 + 8 > len(data):
         return None
     total, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born = unpack_from(">iiiiiqqiq", data, p)
@@ -177,7 +177,7 @@ def columns(stored_body: bytes, body: bytes | None, raw: bytes, outer: Row) -> R
 
 
 def properties_of(raw: bytes) -> dict[str, str]:
-    """§2.6, the parser of 4.9.1 and later. A property CRC (§2.3) is cut off first, by position: it may be glued to a value."""
+    """The parser of 4.9.1 and later. A property CRC is cut off first, by position: it may be glued to a value."""
     if re.fullmatch(rb"__CRC32#\x01[0-9]{10}\x02", raw[-20:]):
         raw = raw[:-20]
     pairs = (piece.partition("\x01") for piece in raw.decode(errors="replace").split("\x02"))
@@ -185,7 +185,7 @@ def properties_of(raw: bytes) -> dict[str, str]:
 
 
 def units_of(body: bytes) -> list[tuple[int, bytes, bytes]] | None:
-    """The (flag, body, properties) of an inner batch's messages (§2.8); None unless they fill the body exactly."""
+    """The (flag, body, properties) of an inner batch's messages; None unless they fill the body exactly."""
     units, p = [], 0
     while p < len(body):
         if p + 22 > len(body):
@@ -203,7 +203,7 @@ def units_of(body: bytes) -> list[tuple[int, bytes, bytes]] | None:
 
 
 def decompressed(body: bytes, sys_flag: int) -> bytes | None:
-    """§2.4; None when it cannot be done. Java leaves an empty body alone, whatever the flags say."""
+    """As the producer sent it; None when it cannot be done. Java leaves an empty body alone, whatever the flags say."""
     if not sys_flag & 1 or not body:
         return body
     codec = sys_flag >> 8 & 7
@@ -223,7 +223,7 @@ def decompressed(body: bytes, sys_flag: int) -> bytes | None:
 
 
 def kind_of(topic: str, sys_flag: int) -> str:
-    """DESIGN §6.1: the first that fits."""
+    """The first that fits."""
     transaction = sys_flag & 0xC
     rules = [
         ("prepared", transaction == 0x4),

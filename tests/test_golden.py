@@ -16,7 +16,7 @@ import native_reader as nr
 
 TEXTS = pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
-SCHEMA = {  # DESIGN.md §6.1, typed again
+SCHEMA = {  # the columns, typed again
     "topic": pa.string(), "queue_id": pa.int32(), "queue_offset": pa.int64(), "tags": pa.string(), "keys": TEXTS, "msg_id": pa.string(),
     "body": pa.binary(), "properties": pa.map_(pa.string(), pa.string()), "born_timestamp": TIME, "store_timestamp": TIME,
     "kind": pa.string(), "physical_offset": pa.int64(), "store": pa.string(),

@@ -112,7 +112,7 @@ def keys_of(record: Record) -> Iterator[str]:
 
 
 def expected_index(records: list[Record], spec: StoreSpec) -> list[bytes]:
-    """IndexFile.putKey, line by line (FORMAT.md §4.1)."""
+    """IndexFile.putKey, line by line."""
     slots, entries = spec.max_hash_slot_num, spec.max_index_num
     files: list[bytearray] = []
     begin_time = end_time = begin_offset = end_offset = used = 0

@@ -1,4 +1,4 @@
-"""Bodies compressed the way RocketMQ's producers compress them (FORMAT.md §2.4)."""
+"""Bodies compressed the way RocketMQ's producers compress them."""
 
 from __future__ import annotations
 

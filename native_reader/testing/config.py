@@ -1,4 +1,4 @@
-"""What lies beside the data: config/*.json in fastjson's dialect, checkpoint, lock, abort (FORMAT.md §1.2, §5)."""
+"""What lies beside the data: config/*.json in fastjson's dialect, checkpoint, lock, abort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IndexFiles, entry by entry as the broker puts them, but a block at a time (FORMAT.md §4.1)."""
+"""IndexFiles, entry by entry as the broker puts them, but a block at a time."""
 
 from __future__ import annotations
 

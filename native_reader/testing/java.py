@@ -40,7 +40,7 @@ def _spread(name: str) -> int:
 
 
 def index_hash(topic: str, key: str) -> int:
-    """IndexFile's hash of a key: never negative, 0 for Integer.MIN_VALUE (FORMAT.md §4.1)."""
+    """IndexFile's hash of a key: never negative, 0 for Integer.MIN_VALUE."""
     code = abs(hash_code(f"{topic}#{key}"))
     return code if code < 2**31 else 0
 

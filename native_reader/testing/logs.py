@@ -1,4 +1,4 @@
-"""A commitlog in memory: records appended under the broker's rolling rule (FORMAT.md §2.2, §6.1)."""
+"""A commitlog in memory: records appended under the broker's rolling rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consume queues: 20-byte entries, and the 46-byte ones of batch topics (FORMAT.md §3.1, §3.5)."""
+"""Consume queues: 20-byte entries, and the 46-byte ones of batch topics."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Rare:
         return encode(self.message, offset)
 
     def tags_code(self) -> int:
-        """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch (FORMAT.md §3.1, §10.17)."""
+        """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch."""
         if self.message.topic == SCHEDULE and "DELAY" in self.pairs:
             return self.message.store_timestamp + 1000 * DELAY_SECONDS[min(int(self.pairs["DELAY"]), len(DELAY_SECONDS)) - 1]
         return 0 if self.message.sys_flag & INNER_BATCH else tags_code(self.pairs.get("TAGS"))

@@ -1,4 +1,4 @@
-"""One record of any kind, byte by byte after FORMAT.md §2.1: slow, plain, and the same for every writer here."""
+"""One record of any kind, byte by byte: slow, plain, and the same for every writer here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Message:
     reconsume_times: int = 0
     prepared_transaction_offset: int = 0
     version: Literal[1, 2] = 1
-    property_crc: PropertyCrc = ""  # "glued": 5.x's batch path puts no separator before the trailer (§2.3)
+    property_crc: PropertyCrc = ""  # "glued": 5.x's batch path puts no separator before the trailer
     body_crc: int | None = None  # None: the right one
     total_size: int | None = None  # the next four lie on purpose when given
     body_length: int | None = None
@@ -60,7 +60,7 @@ class Message:
 
 @dataclass(frozen=True)
 class InnerMessage:
-    """One unit of an inner batch's body (§2.8)."""
+    """One unit of an inner batch's body."""
 
     body: bytes = b""
     properties: bytes = b""
@@ -68,19 +68,19 @@ class InnerMessage:
 
 
 def body_crc(body: bytes) -> int:
-    """CRC32 of the stored body, sign bit cleared (§2.3)."""
+    """CRC32 of the stored body, sign bit cleared."""
     return zlib.crc32(body) & 0x7FFFFFFF
 
 
 def pack_properties(pairs: Mapping[str, str] | Iterable[tuple[str, str]], *, trailing: bool = True) -> bytes:
-    """`name 01 value 02` in the order given; `trailing` is False for brokers and clients of 4.9.1 to 5.1.4 (§2.6)."""
+    """`name 01 value 02` in the order given; `trailing` is False for brokers and clients of 4.9.1 to 5.1.4."""
     items = pairs.items() if isinstance(pairs, Mapping) else pairs
     text = "\x02".join(f"{name}\x01{value}" for name, value in items)
     return (text + "\x02" if trailing and text else text).encode()
 
 
 def pack_inner(messages: Iterable[InnerMessage]) -> bytes:
-    """The body of an inner batch: total, magic and CRC (both 0), flag, body, properties (§2.8)."""
+    """The body of an inner batch: total, magic and CRC (both 0), flag, body, properties."""
     units = []
     for message in messages:
         total = 22 + len(message.body) + len(message.properties)
@@ -95,7 +95,7 @@ def body_position(message: Message) -> int:
 
 
 def crc_digits(crc: int) -> bytes:
-    """Ten digits, the last one first, padded with zeros behind (§2.3)."""
+    """Ten digits, the last one first, padded with zeros behind."""
     return str(crc)[::-1].ljust(10, "0").encode()
 
 
@@ -141,18 +141,18 @@ def forge(carrier: Message, inner: Message, physical_offset: int) -> Message:
 
 
 def blank(remaining: int) -> bytes:
-    """The eight bytes that close a full segment; what lies behind them is anything (§2.2)."""
+    """The eight bytes that close a full segment; what lies behind them is anything."""
     return struct.pack(">iI", remaining, MAGIC_BLANK)
 
 
 def frame(record: bytes, position: int, index: int, term: int = 1) -> bytes:
-    """A DLedger entry at `position`; the record in it must have been encoded for `position + 48` (§6.1)."""
+    """A DLedger entry at `position`; the record in it must have been encoded for `position + 48`."""
     size = DLEDGER_HEADER + len(record)
     return struct.pack(">iiqqqiiii", 1, size, index, term, position, 0, 0, 0, len(record)) + record
 
 
 def dledger_blank(remaining: int) -> bytes:
-    """DLedger's end of file: magic and size swapped, and zeros behind (§6.1)."""
+    """DLedger's end of file: magic and size swapped, and zeros behind."""
     return struct.pack(">ii", -1, remaining)
 
 

@@ -1,4 +1,4 @@
-"""Where records come to lie, and the commitlog's files (FORMAT.md §2.2)."""
+"""Where records come to lie, and the commitlog's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rare records between the ordinary ones: every kind of FORMAT.md §2.9, told as a 5.5.0 broker tells them.
+"""The rare records between the ordinary ones: every kind there is, told as a 5.5.0 broker tells them.
 
 A story begins with one record (or a batch of them) and goes on when its record has been stored: a half message is
 committed, a delayed one delivered, a failed one retried until it is dead. What is unfinished at the end stays unfinished.

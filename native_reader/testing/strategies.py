@@ -1,6 +1,6 @@
 """Hypothesis strategies: messages of every kind, commitlogs that hold them, and ways to damage them.
 
-The logs drawn are small, but nothing in them is tame: FORMAT.md §2 lists what a broker may leave, and each of its
+The logs drawn are small, but nothing in them is tame: brokers have left much behind since 4.0, and each of its
 dialects is drawn here. `commitlogs()` holds only what a broker can have written (every record structurally valid);
 `damaged_logs()` holds what happened to it afterwards.
 """
@@ -132,7 +132,7 @@ def long_topics() -> st.SearchStrategy[str]:
 
 @st.composite
 def properties(draw: st.DrawFn) -> bytes:
-    """The property bytes in every dialect of FORMAT.md §2.6, proper ones most often."""
+    """The property bytes in every dialect there was, proper ones most often."""
     packed = pack_properties(draw(_PAIRS), trailing=draw(st.booleans()))
     if not draw(st.integers(0, 3)):
         at = draw(st.integers(0, len(packed)))
