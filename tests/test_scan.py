@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from native_reader.scan import rows as scan_rows
 from native_reader.storage import FaultyStorage
 from native_reader.testing import compression
 from native_reader.testing.logs import CommitLog
-from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
+from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, encode, pack_inner, pack_properties
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 
@@ -157,3 +158,33 @@ def test_splits_side_by_side_and_left_early() -> None:
     table, report = read(segments, "plain", 4000, jobs=4)
     assert len(table) == 300
     assert sum(each.records for each in report.segments) == 300
+
+
+def test_the_limit_of_a_record_does_not_depend_on_the_cuts() -> None:
+    segments = log_of(*(Message(topic="t", body=bytes(size)) for size in (300, 300, 700)), size=1 << 20)
+    for most in (1 << 30, 400, 900):
+        with pytest.raises(nr.StoreDamaged, match=r"at offset 0 .* a record of 39\d bytes is larger than max_record_bytes=100"):
+            table_of(segments, max_record_bytes=100, max_partition_bytes=most)
+        assert len(table_of(segments, max_record_bytes=1000, max_partition_bytes=most)) == 3
+
+
+def test_a_record_that_claims_nearly_a_gibibyte_takes_no_memory(tmp_path: Path) -> None:
+    """A sparse file; the record is valid, so only its head and its lengths may be looked at."""
+    claimed = 900 << 20
+    empty = len(encode(Message(topic="t", body=b""), 0))
+    record = encode(Message(topic="t", body=b"", body_length=claimed, total_size=empty + claimed), 0)
+    folder = tmp_path / "commitlog"
+    folder.mkdir()
+    with (folder / f"{0:020d}").open("wb") as file:
+        file.write(record[:88])
+        file.seek(88 + claimed)
+        file.write(record[88:])
+        file.truncate(1 << 30)
+    tracemalloc.start()
+    scan = nr.open(tmp_path).messages()
+    assert scan.plan().ends == ((f"file://{tmp_path}", empty + claimed),)
+    with pytest.raises(nr.StoreDamaged, match="is larger than max_record_bytes=67,108,864"):
+        scan.to_table()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20

@@ -56,7 +56,7 @@ def _end_in(window: Window, max_record_bytes: int, walked_whole: int) -> int | N
 
 
 def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> int | None:
-    walk = Walk(window, start, bound, bound, max_record_bytes=window.segment.size, skip_damage=True, synced=True)
+    walk = Walk(window, start, bound, bound, max_record_bytes=max_record_bytes, skip_damage=True, synced=True)
     for _ in walk:
         pass
     if walk.closed:

@@ -52,10 +52,16 @@ class Walk:
             if records is None:
                 position = yield from self._pass(position)
                 continue
-            begin, position = position, self._count(records, position)
+            begin = position
+            if isinstance(records, int):
+                position = self._count(begin, records, 1)
+            else:
+                last, size = int(records.starts[-1]), int(records.sizes[-1])
+                position = self._count(begin + last - self._frame, size + self._frame, len(records), begin)
             if position > self._end:
                 raise crosses_end(self._window, begin, position, self._end)
-            yield records
+            if not isinstance(records, int):
+                yield records
             look = min(look * 4, CHUNK)
         yield from self._leave(position)
 
@@ -64,16 +70,24 @@ class Walk:
             return self._start
         return sync(self._window, self._start, min(self._stop, self._end))
 
-    def _chunk(self, position: int, look: int) -> Records | None:
-        """The valid records from that position on, as many as are at hand; None where none stands there."""
+    def _chunk(self, position: int, look: int) -> Records | int | None:
+        """The valid records from that position on, as many as are at hand; None where none stands there.
+
+        Of one over the limit just the size, if it is to be passed: it never takes memory.
+        """
         window, frame, limit = self._window, self._frame, min(self._stop, self._end) - position
         window.load(position, min(look, limit + _BEYOND_CUT))
         records = self._proven(limit)
         if records is None and (size := record_size_at(window, position)) is not None and size > window.filled:
-            if size > self._max_record_bytes + frame:
-                raise too_large(self._window, position, size - frame, self._max_record_bytes)
+            if size - frame > self._max_record_bytes:
+                if self._skip_damage:
+                    return size
+                raise too_large(window, position, size - frame, self._max_record_bytes)
             window.load(position, size)
             records = self._proven(1)
+        if records is not None and not self._skip_damage and int(records.sizes.max()) > self._max_record_bytes:
+            first = int(np.argmax(records.sizes > self._max_record_bytes))
+            raise too_large(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._max_record_bytes)
         return records
 
     def _proven(self, limit: int) -> Records | None:
@@ -113,13 +127,12 @@ class Walk:
             position += size + frame
         return np.array(starts, np.intp)
 
-    def _count(self, records: Records, position: int) -> int:
-        last, size = int(records.starts[-1]), int(records.sizes[-1])
-        behind = position + last + size
-        self.records += len(records)
-        self.record_bytes += behind - position
-        self.last_record = position + last - self._frame, size + self._frame
-        return behind
+    def _count(self, last: int, size: int, records: int, begin: int | None = None) -> int:
+        """Account for records from `begin` to the last one, which has that place and size, frames included."""
+        self.records += records
+        self.record_bytes += last + size - (last if begin is None else begin)
+        self.last_record = last, size
+        return last + size
 
     def _pass(self, position: int) -> Generator[Damage, None, int]:
         """Past whatever is no record at that position, to the next record or the end of the file."""
