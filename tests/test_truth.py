@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from plain_decoder import Log, walk
+from stores import sampled
 
 import native_reader as nr
 from native_reader.scan.report import Report
@@ -21,13 +21,6 @@ from native_reader.testing.records import Message, encode
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 NOT_IN_PLAIN = ("store", "segment", "corrupt_record", "corrupt_reason")
 Segments = list[tuple[int, bytes]]
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
-def sampled(examples: int) -> settings:
-    """So many examples in the gate, always the same ones; forty times as many, and others each time, in `make sweep`."""
-    whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
-    return settings(deadline=None, max_examples=40 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
 
 
 def storage_of(segments: Segments, framing: str) -> tuple[MemoryStorage, str]:
@@ -78,6 +71,8 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
             read(segments, framing, 1 << 40)
         return pa.table({})
     table, report = read(segments, framing, most, jobs)
+    identities = table.select(["store", "physical_offset", "inner_index"]).to_pylist()
+    assert len({tuple(each.values()) for each in identities}) == len(table)
     rows = [{name: value for name, value in row.items() if name not in NOT_IN_PLAIN} for row in rows_of(table)]
     assert rows == told(plain)
     accounts = [(each.base, each.record_bytes, each.blank_bytes, each.damage_bytes, each.unwritten_bytes) for each in report.segments]

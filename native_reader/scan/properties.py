@@ -8,7 +8,7 @@ Rows that are odd in any way go through the exact parser, one by one, without sl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END, parse
-from native_reader.layout.record import Bytes, Index, Mask, unsigned_at
-from native_reader.scan.strings import content_of, offsets_of, short, spliced, without
+from native_reader.layout.properties import parse
+from native_reader.layout.record import Bytes, Index, Mask
+from native_reader.scan.strings import content_of, offsets_of, spliced, without
+from native_reader.scan.tokens import Fields, Tokens, tokens_of
 from native_reader.schema import PROPERTIES_TYPE
 
-_CRC_WORD = int.from_bytes(CRC_NAME, "little")
 _MIX, _ROOT = 0x85EBCA6B, 0x9E3779B1
 _ROOT_INVERSE = pow(_ROOT, -1, 1 << 32)
 _MOST_SHAPES = 4096
@@ -56,29 +56,6 @@ class _Shape:
         return len(self.names) - 1 - self.names[::-1].index(name) if name in self.names else -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    """All names and values of regular rows: token 4i is the i-th name, token 4i + 2 its value, between them separators."""
-
-    column: pa.Array
-    content: Bytes
-    name_ends: Index
-    name_gaps: Index
-    """The size of each name, and 1."""
-    empty: Mask | None
-    """Which values are empty: pairs that do not count. None where none is."""
-    row_pairs: NDArray[np.int32]
-    """Row r holds the pairs from row_pairs[r] to row_pairs[r + 1]."""
-
-    def keys(self) -> pa.Array:
-        """All names."""
-        return self.column.take(pa.array(np.arange(0, 4 * len(self.name_ends), 4)))
-
-    def values(self) -> pa.Array:
-        """All values."""
-        return self.column.take(pa.array(np.arange(2, 4 * len(self.name_ends), 4)))
-
-
 class PropertyReader:
     """Reads properties chunk after chunk, and remembers the shapes it has met."""
 
@@ -97,12 +74,11 @@ class PropertyReader:
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
         """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
-        fields = _Fields.of(u8, arrow, starts, sizes - CRC_SIZE * _crc_trailers(u8, starts, sizes))
-        return self._read(fields, None)
+        return self._read(Fields.of(u8, arrow, starts, sizes), None)
 
-    def _read(self, fields: _Fields, odd: Mask | None) -> PropertyColumns:
+    def _read(self, fields: Fields, odd: Mask | None) -> PropertyColumns:
         """`odd`: which of the filled fields are known to be unlike what they seem."""
-        tokens, odd = _tokens(fields, odd)
+        tokens, odd = tokens_of(fields, odd)
         keys = tokens.keys()
         shapes, unlike = self._shapes_of(tokens, keys)
         if unlike is None and tokens.empty is not None:
@@ -120,14 +96,14 @@ class PropertyReader:
         regular = self._columns(tokens, keys, shapes, place[fields.filled[~odd]], int(place[-1]) + 1)
         return self._with_odd(regular, [parse(fields.field(row)) for row in rows.tolist()], place[rows] + 1)
 
-    def _empty_repeats(self, tokens: _Tokens, shapes: Index) -> Mask | None:
+    def _empty_repeats(self, tokens: Tokens, shapes: Index) -> Mask | None:
         """The rows that have an empty value and a name twice: which of two values counts is then for the exact parser to say."""
         rows = np.searchsorted(tokens.row_pairs, self._empty_pairs(tokens), "right") - 1
         both = np.zeros(len(shapes), np.bool_)
         both[rows] = self._repeats[shapes[rows]]
         return both if both.any() else None
 
-    def _columns(self, tokens: _Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
+    def _columns(self, tokens: Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
         table = None
         if self._want_map:
             counts = np.zeros(rows + 1, np.int32)
@@ -142,10 +118,10 @@ class PropertyReader:
         return PropertyColumns(table, {name: self._single(name, tokens, shapes, filled, rows) for name in self._names})
 
     @staticmethod
-    def _empty_pairs(tokens: _Tokens) -> Index:
+    def _empty_pairs(tokens: Tokens) -> Index:
         return np.zeros(0, np.intp) if tokens.empty is None else np.flatnonzero(tokens.empty)
 
-    def _gone(self, tokens: _Tokens, shapes: Index) -> Index:
+    def _gone(self, tokens: Tokens, shapes: Index) -> Index:
         """The pairs that do not count: a later one has the same name, or the value is empty."""
         gone = self._empty_pairs(tokens)
         if not self._repeats[shapes].any():
@@ -153,7 +129,7 @@ class PropertyReader:
         kept = content_of(self._table("kept").take(pa.array(shapes)))
         return np.union1d(gone, np.flatnonzero(kept == 0))
 
-    def _single(self, name: str, tokens: _Tokens, shapes: Index, filled: Index, rows: int) -> pa.Array:
+    def _single(self, name: str, tokens: Tokens, shapes: Index, filled: Index, rows: int) -> pa.Array:
         places = self._places(name)[shapes]
         pairs = tokens.row_pairs[:-1] + places
         absent = places < 0
@@ -166,7 +142,7 @@ class PropertyReader:
         at[filled], null[filled] = token, absent
         return tokens.column.take(pa.array(at, mask=null))
 
-    def _shapes_of(self, tokens: _Tokens, keys: pa.Array) -> tuple[Index, Mask | None]:
+    def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> tuple[Index, Mask | None]:
         """The shape of each row, and which rows are unlike the shape their hash stands for (None: no row is)."""
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
         if self._shapes and self._all_alike(tokens, content, self._latest):
@@ -190,7 +166,7 @@ class PropertyReader:
         same = pc.and_(pc.equal(own_text, text), pc.equal(own_sizes, sizes))
         return shapes, ~same.to_numpy(zero_copy_only=False)
 
-    def _all_alike(self, tokens: _Tokens, content: Bytes, shape: int) -> bool:
+    def _all_alike(self, tokens: Tokens, content: Bytes, shape: int) -> bool:
         """Whether every row has the names of one shape: cheaper to see than which shape each has."""
         gaps, text = np.frombuffer(self._shapes[shape].gaps, np.int32), np.frombuffer(self._shapes[shape].text, np.uint8)
         rows = len(tokens.row_pairs) - 1
@@ -199,7 +175,7 @@ class PropertyReader:
         alike = bool((tokens.name_gaps.reshape(rows, -1) == gaps).all() and (content.reshape(rows, -1) == text).all())
         return alike and bool((tokens.row_pairs[1:] - tokens.row_pairs[:-1] == len(gaps)).all())
 
-    def _learn(self, keys: pa.Array, tokens: _Tokens, row: int) -> int:
+    def _learn(self, keys: pa.Array, tokens: Tokens, row: int) -> int:
         first, behind = int(tokens.row_pairs[row]), int(tokens.row_pairs[row + 1])
         self._shapes.append(_Shape.of(tuple(keys.slice(first, behind - first).to_pylist())))
         self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
@@ -219,7 +195,7 @@ class PropertyReader:
             self._known_places[name] = np.array([shape.place(name) for shape in self._shapes] or [-1], np.intp)
         return self._known_places[name]
 
-    def _row_hashes(self, tokens: _Tokens) -> NDArray[np.uint32]:
+    def _row_hashes(self, tokens: Tokens) -> NDArray[np.uint32]:
         """A polynomial over the names of each row: their lengths and some of their bytes. Wherever alike rows stand, it is equal."""
         ends, count = tokens.name_ends, len(tokens.name_ends)
         if count > len(self._powers[0]):
@@ -247,148 +223,6 @@ class PropertyReader:
         if table is not None:
             table = spliced(table, pa.array([list(row.items()) for row in parsed], PROPERTIES_TYPE), before)
         return PropertyColumns(table, named)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """The properties fields of all rows; of those that are not empty copies, each ending in a 0 of ours."""
-
-    u8: Bytes
-    starts: Index
-    sizes: Index
-    filled: Index
-    copies: pa.Array
-
-    @staticmethod
-    def of(u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> _Fields:
-        filled = np.flatnonzero(sizes)
-        begins, lengths = (starts, sizes) if len(filled) == len(sizes) else (starts[filled], sizes[filled])
-        open_ended = u8[begins + lengths - 1] != VALUE_END
-        copies = short(arrow, begins, lengths + open_ended, pa.binary())
-        # These bytes Arrow has made a moment ago, and nobody else holds them.
-        content_of(copies)[offsets_of(copies)[1:] - 1] = 0
-        return _Fields(u8, starts, sizes, filled, copies)
-
-    def field(self, row: int) -> bytes:
-        """The field of one row, as it lies there."""
-        return self.u8[self.starts[row] : self.starts[row] + self.sizes[row]].tobytes()
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """Every separator of the copies: where it stands, what it is, and how far behind the one before it."""
-
-    places: Index
-    signs: Bytes
-    gaps: Index
-
-    @staticmethod
-    def of(content: Bytes) -> _Marks:
-        places = np.flatnonzero(content <= VALUE_END)
-        gaps = np.empty(len(places), np.intp)
-        gaps[:1], gaps[1:] = places[:1] + 1, places[1:] - places[:-1]
-        return _Marks(places, content[places], gaps)
-
-    def last_pairs(self, rows: int) -> Index | None:
-        """Which pair of marks is the last of each row; None where any row is not: name 1 value 2 name 1 value 0, no name empty."""
-        if len(self.signs) % 2 or (len(self.gaps) and int(self.gaps[0::2].min()) == 1):
-            return None
-        # Two marks are looked at as one number: behind a name and a value, or behind the last value of a row.
-        pairs = self.signs.view("<u2")
-        last = np.flatnonzero(pairs == NAME_END)
-        between = np.count_nonzero(pairs == NAME_END + (VALUE_END << 8))
-        return last if len(last) == rows and len(last) + between == len(pairs) else None
-
-    def of_rows(self, ends: NDArray[np.int32]) -> tuple[Index, Index]:
-        """The first mark of each row, and how many it has."""
-        zeros = np.flatnonzero(self.signs == 0)
-        if len(zeros) == len(ends) - 1:  # the last of each row: no field holds a 0 of its own
-            first = np.concatenate([np.zeros(1, np.intp), zeros[:-1] + 1])
-            return first, zeros + 1 - first
-        first = np.searchsorted(self.places, ends[:-1])
-        return first, np.searchsorted(self.places, ends[1:]) - first
-
-    def odd(self, first: Index, counts: Index) -> Mask:
-        """The rows whose marks are not those of a regular one."""
-        odd: Mask = counts % 2 == 1
-        place = np.arange(len(self.signs)) - np.repeat(first, counts)
-        of_name = place % 2 == 0
-        wrong = (self.signs != np.where(of_name, NAME_END, VALUE_END)) | (of_name & (self.gaps == 1))
-        closing = first + counts - 1
-        wrong[closing] = self.signs[closing] != 0
-        odd[np.searchsorted(first, np.flatnonzero(wrong), "right") - 1] = True
-        return odd
-
-
-def _tokens(fields: _Fields, known_odd: Mask | None) -> tuple[_Tokens, Mask | None]:
-    """Names and values of all regular rows, and which rows are odd (None: none is)."""
-    content, ends = content_of(fields.copies), offsets_of(fields.copies)
-    marks, odd = _Marks.of(content), known_odd
-    last = marks.last_pairs(len(fields.copies))
-    utf8 = _is_utf8(fields.copies, content)
-    places, gaps = marks.places, marks.gaps
-    if odd is not None or last is None or not utf8:
-        first, counts = marks.of_rows(ends)
-        odd = marks.odd(first, counts) if odd is None else odd | marks.odd(first, counts)
-        if not utf8:
-            for position in _not_utf8(content, ends):
-                odd[np.searchsorted(ends, position, "right") - 1] = True
-        regular = np.repeat(~odd, counts)
-        places, gaps = places[regular], gaps[regular]
-        last = np.cumsum(counts[~odd] >> 1) - 1
-    names, values = places[0::2], places[1::2]
-    tiles = np.zeros(2 * len(places) + 1, np.int32)
-    np.subtract(names + 1, gaps[0::2], out=tiles[0:-1:4], casting="unsafe")
-    tiles[1::4] = names
-    np.add(names, 1, out=tiles[2::4], casting="unsafe")
-    tiles[3::4] = values
-    tiles[-1] = values[-1] if len(values) else 0
-    column = pa.StringArray.from_buffers(2 * len(places), pa.py_buffer(tiles), fields.copies.buffers()[2])
-    row_pairs = np.zeros(len(last) + 1, np.int32)
-    row_pairs[1:] = last + 1
-    empty = gaps[1::2] == 1
-    return _Tokens(column, content, names, gaps[0::2], empty if empty.any() else None, row_pairs), odd
-
-
-def _not_utf8(content: Bytes, ends: NDArray[np.int32]) -> Iterator[int]:
-    """A position in each row that is no UTF-8: one decode for all of them, and one more for each that is found."""
-    begin, text = 0, content.tobytes()
-    while True:
-        try:
-            text[begin:].decode("utf-8")
-        except UnicodeDecodeError as error:
-            position = begin + error.start
-            yield position
-            begin = int(ends[np.searchsorted(ends, position, "right")])
-        else:
-            return
-
-
-def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
-    """1 for each field that ends in the broker's checksum, else 0."""
-    at = starts + sizes - CRC_SIZE
-    able = (sizes >= CRC_SIZE) & (u8[starts + sizes - 1] == VALUE_END)
-    rows = np.flatnonzero(able)
-    if len(rows):
-        words = unsigned_at(u8, 8)
-        rows = rows[(words[at[rows]] == _CRC_WORD) & (u8[at[rows] + len(CRC_NAME)] == NAME_END)]
-    found = np.zeros(len(starts), np.intp)
-    if len(rows):
-        digits = u8[at[rows][:, None] + np.arange(len(CRC_NAME) + 1, CRC_SIZE - 1)]
-        found[rows] = ((digits >= 0x30) & (digits <= 0x39)).all(axis=1)
-    return found
-
-
-def _is_utf8(fields: pa.Array, content: Bytes) -> bool:
-    """Whether all of it is: rows and names end in ASCII, so the whole is valid where they are."""
-    if not len(content) or int(content.max()) < 0x80:
-        return True
-    whole = pa.py_buffer(np.array([0, len(content)], np.int32))
-    try:
-        pa.Array.from_buffers(pa.string(), 1, [None, whole, fields.buffers()[2]]).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _powers(count: int, root: int) -> NDArray[np.uint32]:
