@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.layout.hosts import host_text, offset_message_ids
-from native_reader.layout.kinds import NORMAL, kind_of, may_be_special
+from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
 from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
 from native_reader.scan.properties import PropertyColumns, PropertyReader
@@ -208,15 +208,14 @@ def _kind(chunk: Chunk) -> pa.Array:
     records, u8 = chunk.records, chunk.rows.source.u8
     flags = chunk.heads["sys_flag"] & (TRANSACTION | INNER_BATCH)
     close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
-    normal = chunk.columns.repeated(NORMAL, len(chunk.rows))
     if not len(close):
-        return normal
+        return chunk.columns.repeated(NORMAL, len(chunk.rows))
     topics = chunk.topic().take(pa.array(close)).dictionary_encode()
-    codes = topics.indices.to_numpy().astype(np.int64) << 8 | flags[close]
-    found = pa.array(codes).dictionary_encode()
     names = topics.dictionary.to_pylist()
-    kinds = pa.array([kind_of(names[code >> 8], code & 0xFF) for code in found.dictionary.to_pylist()], pa.string())
-    return replaced(normal, close, kinds.take(found.indices))
+    which = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close].tolist(), strict=True)]
+    codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
+    codes[close] = [KINDS.index(kind) for kind in which]
+    return pa.array(KINDS, pa.string()).take(pa.array(codes))
 
 
 def _bodies(name: str) -> Maker:
