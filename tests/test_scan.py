@@ -17,6 +17,8 @@ from test_truth import read, rows_of, same, storage_of, told
 import native_reader as nr
 from native_reader.scan import properties as fast
 from native_reader.scan import rows as scan_rows
+from native_reader.scan.read import Projection
+from native_reader.scan.read import read as read_split
 from native_reader.storage import FaultyStorage
 from native_reader.testing import compression
 from native_reader.testing.logs import CommitLog
@@ -188,3 +190,20 @@ def test_a_record_that_claims_nearly_a_gibibyte_takes_no_memory(tmp_path: Path) 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20
+
+
+def test_a_reading_that_is_stopped_goes_no_further_than_its_chunk() -> None:
+    """What a run with several jobs does to those ahead when it is left: a split without rows would never look up otherwise."""
+    log = CommitLog(16 << 20)
+    for _ in range(12):
+        log.append(Message(topic="t", body=bytes(1 << 20)))
+    memory, path = storage_of(log.segments(preallocated=False), "plain")
+    scan = nr.open(path).messages(columns=["topic"])
+    reading = read_split(scan.plan().splits[0], Projection(("topic",)))
+    batches = iter(reading)
+    assert 0 < next(batches).num_rows < 12
+    reading.stop()
+    assert list(batches) == []
+    (account,) = reading.report.segments
+    assert account.unread_bytes > 0
+    assert memory.files

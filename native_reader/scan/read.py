@@ -53,16 +53,23 @@ class Reading:
         self._walk: Walk | None = None
         self._damage: list[Damage] = []
         self._rows = 0
+        self._stopped = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
         with Window(split.segment, min(CHUNK, len(split) + projection.max_record_bytes)) as window:
             self._walk = Walk(window, split.start, split.stop, split.end, max_record_bytes=projection.max_record_bytes)
             for found in self._walk:
+                if self._stopped:
+                    return
                 if isinstance(found, Damage):
                     self._damage.append(found)
                 else:
                     yield from self._batches(Rows.of(Source(window.u8, window.arrow), found))
+
+    def stop(self) -> None:
+        """Go no further than the chunk at hand; from any thread."""
+        self._stopped = True
 
     def _batches(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         rows = self._of_records.survivors(rows)

@@ -66,6 +66,8 @@ class Run:
                         self._reports.append(ahead.popleft().reading.report)
                 finally:
                     stopped.set()
+                    for each in ahead:
+                        each.reading.stop()
         finally:
             self._reports += [each.reading.report for each in ahead]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from native_reader.errors import StoreDamaged
 from native_reader.storage.protocol import Entry, storage_of
@@ -45,7 +45,6 @@ class StoreFiles:
     consume_queue: str | None = None
     index: str | None = None
     config: str | None = None
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def min_offset(self) -> int:
