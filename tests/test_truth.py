@@ -188,3 +188,4 @@ def test_a_first_size_that_became_1_does_not_make_the_log_a_dledger_one() -> Non
         log.append(Message(topic="orders", body=b"", version=2))
     (base, content), *rest = log.segments()
     same([(base, b"\0\0\0\1" + content[4:]), *rest], "plain")
+    same([(base, b"\0\0\0\1\0" + content[5:]), *rest], "plain")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from native_reader.errors import StoreDamaged
+from native_reader.layout.record import ENTRY_HEAD, MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
 from native_reader.storage.protocol import Entry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _COMPARED = 1 << 20
-_ENTRY_POSITION = slice(24, 32)
+_ASKED = 8
+_ENTRY = struct.Struct(">ii16xq12xiii")
+"""Of a DLedger entry: magic, size, position, body size; of the record in it: size, magic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,17 +74,22 @@ def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = 
     return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(found, uris, strict=True)]
 
 
-def _framing_of(uris: Iterable[str]) -> str:
-    """PLAIN or DLEDGER: an entry begins with its magic 1 and says where it lies; a plain record has its own magic in between."""
-    for uri in uris:
+def _framing_of(uris: Sequence[str]) -> str:
+    """PLAIN or DLEDGER, as the first segment says whose first record is whole enough to tell; no single field decides."""
+    for uri in uris[:_ASKED]:
         try:
             with storage_of(uri).open(uri) as file:
-                (head,) = file.read_ranges([(0, _ENTRY_POSITION.stop)])
+                (head,) = file.read_ranges([(0, _ENTRY.size)])
         except FileNotFoundError:  # expired since
             continue
-        base = int(uri.rpartition("/")[2])
-        is_entry = head[:4] == b"\x00\x00\x00\x01" and head[_ENTRY_POSITION] == base.to_bytes(8, "big")
-        return DLEDGER if is_entry and head[4:5] < b"\x80" else PLAIN
+        if len(head) < _ENTRY.size:
+            continue
+        magic, size, position, body_size, record_size, record_magic = _ENTRY.unpack(head)
+        if size in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK):  # where a plain record has its magic
+            return PLAIN
+        said = magic, size - ENTRY_HEAD, position, record_size
+        if said == (MAGIC_ENTRY, body_size, int(uri.rpartition("/")[2]), body_size) and record_magic in (MAGIC_V1, MAGIC_V2):
+            return DLEDGER
     return PLAIN
 
 
