@@ -1,0 +1,36 @@
+"""One topic as a Parquet file, batch by batch, so that it need not fit the memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import pyarrow.parquet as pq
+
+import native_reader as nr
+
+
+def to_parquet(path: str, topic: str, file: str) -> int:
+    """Write it, with every body's checksum verified; returns how many messages there were."""
+    scan = nr.open(path).messages(topic=topic, verify_crc=True)
+    written = 0
+    with pq.ParquetWriter(file, scan.schema, compression="zstd") as writer:
+        for batch in scan.to_batches(jobs=4):
+            writer.write_batch(batch)
+            written += batch.num_rows
+    return written
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("store", "topic", "file"):
+        parser.add_argument(name)
+    asked = parser.parse_args()
+    try:
+        print(f"{to_parquet(asked.store, asked.topic, asked.file):,} messages of '{asked.topic}' in {asked.file}")
+    except nr.StoreError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Which topics fill the disk, the largest first: python examples/what_fills_the_disk.py STORE [ROWS]."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import native_reader as nr
+
+
+def by_topic(path: str) -> pa.Table:
+    """Messages and bytes in the log of each topic and kind, and when they were stored."""
+    table = nr.open(path).messages(columns="topic,kind,record_size,inner_index,store_timestamp").to_table(jobs=4)
+    # Each message of an inner batch shows the size of the whole record: it counts once, for the first of them.
+    first = pc.fill_null(pc.equal(table["inner_index"], 0), True)
+    table = table.append_column("bytes", pc.if_else(first, table["record_size"], 0))
+    wanted = [("topic", "count"), ("bytes", "sum"), ("store_timestamp", "min"), ("store_timestamp", "max")]
+    return table.group_by(["topic", "kind"]).aggregate(wanted).sort_by([("bytes_sum", "descending"), ("topic", "ascending")])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store")
+    parser.add_argument("rows", nargs="?", type=int, default=20)
+    asked = parser.parse_args()
+    try:
+        found = by_topic(asked.store)
+    except nr.StoreError as error:
+        sys.exit(str(error))
+    total = pc.sum(found["bytes_sum"]).as_py() or 0
+    print(f"{'bytes':>17} {'share':>6} {'messages':>12}  {'first':16} {'last':16} kind      topic")
+    for row in found.slice(0, asked.rows).to_pylist():
+        first, last = (f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (row["store_timestamp_min"], row["store_timestamp_max"]))
+        share = row["bytes_sum"] / total
+        print(f"{row['bytes_sum']:17,} {share:6.1%} {row['topic_count']:12,}  {first:16} {last:16} {row['kind']:9} {row['topic']}")
+    print(f"{total:17,} bytes of records in {found.num_rows} topics and kinds; times are UTC")
+
+
+if __name__ == "__main__":
+    main()

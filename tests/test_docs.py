@@ -1,0 +1,107 @@
+"""What the documents list is what the code has, and the examples run."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import native_reader as nr
+from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
+from native_reader.options import MessageOptions
+from native_reader.schema import COLUMNS, projected
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+HERE = Path(__file__).parent.parent
+COLUMNS_MD = "docs/columns.md"
+DEFAULTS = {"": None, "13 columns": None, "13 列": None, "`True`": True, "`False`": False, "`128m`": 128 << 20, "`64m`": 64 << 20}
+
+
+def rows_of(name: str, heading: str) -> list[list[str]]:
+    """The rows of the table whose head begins with that cell."""
+    text = (HERE / name).read_text(encoding="utf-8")
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table, f"{name} has no table with a column '{heading}'"
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "store"
+    write_store(folder, StoreSpec(bytes=2 << 20, queues=False, index=False))
+    return folder
+
+
+def test_every_column_is_told_with_its_type() -> None:
+    told = [(quoted(name)[0], quoted(kind)[0], default == "default") for name, kind, default, _ in rows_of(COLUMNS_MD, "column")]
+    assert told == [(name, str(spec.type), spec.default) for name, spec in COLUMNS.items()]
+
+
+def test_what_heads_leaves_out_is_told() -> None:
+    sentence = re.search(r'`columns="heads"`: all but (.*?)\. `columns', (HERE / COLUMNS_MD).read_text(encoding="utf-8"), re.DOTALL)
+    assert sentence
+    assert set(quoted(sentence[1])) == COLUMNS.keys() - set(projected("heads"))
+
+
+def test_every_kind_is_told_in_order() -> None:
+    assert [kind for row in rows_of(COLUMNS_MD, "kind") for kind in quoted(row[0])] == list(KINDS)
+    hidden = re.search(r"`system_topics=False` hides (.*)\.", (HERE / COLUMNS_MD).read_text(encoding="utf-8"))
+    assert hidden
+    assert tuple(quoted(hidden[1])) == SYSTEM_KINDS
+
+
+@pytest.mark.parametrize(("name", "heading"), [("README.md", "option"), ("README.zh.md", "选项")])
+def test_every_option_is_told_with_its_default(name: str, heading: str) -> None:
+    told = [(quoted(option)[0], DEFAULTS[default]) for option, _, default, _ in rows_of(name, heading)]
+    assert told == [(field.name, field.default) for field in fields(MessageOptions)]
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_numbers_of_columns_are_right(name: str) -> None:
+    text = (HERE / name).read_text(encoding="utf-8")
+    assert {int(number) for number in re.findall(r"(\d+) (?:columns|列)", text)} == {len(COLUMNS), len(projected(None))}
+
+
+def test_what_fills_the_disk_adds_up(path: Path) -> None:
+    by_topic = runpy.run_path(str(HERE / "examples/what_fills_the_disk.py"))["by_topic"](str(path))
+    run = nr.open(path).messages(columns="kind").run()
+    kinds = {kind for batch in run for kind in batch["kind"].to_pylist()}
+    assert "batch" in kinds
+    assert sum(by_topic["bytes_sum"].to_pylist()) == sum(segment.record_bytes for segment in run.report.segments)
+    assert sum(by_topic["topic_count"].to_pylist()) == run.report.rows
+    assert set(by_topic["kind"].to_pylist()) == kinds
+
+
+def test_a_topic_becomes_a_parquet_file(path: Path, tmp_path: Path) -> None:
+    script = str(HERE / "examples/topic_to_parquet.py")
+    told = subprocess.run([sys.executable, script, path, "orders", tmp_path / "orders"], check=True, capture_output=True, text=True).stdout
+    found, expected = pq.read_table(tmp_path / "orders"), nr.open(path).messages(topic="orders").to_table()
+    assert found.equals(expected)
+    assert told.startswith(f"{len(expected):,} messages of 'orders' in ")
+
+
+@pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py"])
+def test_an_example_says_what_is_wrong_in_one_sentence(script: str, tmp_path: Path) -> None:
+    arguments = [tmp_path / "store", *(["orders", tmp_path / "file"] if script == "topic_to_parquet.py" else [])]
+    ended = subprocess.run([sys.executable, HERE / "examples" / script, *arguments], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == f"{(tmp_path / 'store').as_uri()} does not exist.\n"
+
+
+def test_the_disk_is_told_as_a_table(path: Path) -> None:
+    script = HERE / "examples/what_fills_the_disk.py"
+    lines = subprocess.run([sys.executable, script, path, "3"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == 5
+    assert lines[0].split() == ["bytes", "share", "messages", "first", "last", "kind", "topic"]
+    assert lines[1].endswith("orders")
