@@ -27,9 +27,6 @@ _PROPERTIES_OF = {
 }
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
-BODIES = ("body", "stored_body")
-"""The columns that are most of the bytes."""
-
 
 class Columns:
     """Makes the columns of one read, chunk after chunk; what it learns of one chunk it uses in the next.
@@ -44,10 +41,10 @@ class Columns:
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
 
-    def arrays(self, rows: Rows, without: tuple[str, ...] = ()) -> dict[str, pa.Array]:
-        """Every column of those rows, by name."""
+    def arrays(self, rows: Rows) -> list[pa.Array]:
+        """Every column of those rows."""
         chunk = Chunk(self, rows)
-        return {name: _MAKERS[name](chunk) for name in self.names if name not in without}
+        return [_MAKERS[name](chunk) for name in self.names]
 
     def chunk(self, rows: Rows) -> Chunk:
         """Those rows, to ask for one column after the other."""
@@ -223,7 +220,8 @@ def _bodies(name: str) -> Maker:
 
 
 def _inner_index(chunk: Chunk) -> pa.Array:
-    return pa.nulls(len(chunk.rows), pa.int32()) if chunk.rows.inner is None else pa.array(chunk.rows.inner)
+    inner = chunk.rows.inner
+    return pa.nulls(len(chunk.rows), pa.int32()) if inner is None else pa.array(inner, mask=inner < 0)
 
 
 _MAKERS: dict[str, Maker] = {

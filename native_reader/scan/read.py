@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from native_reader.access.plan import Split
@@ -15,11 +14,11 @@ from native_reader.access.predicate import EVERYTHING, Predicate
 from native_reader.errors import StoreDamaged
 from native_reader.layout.properties import crc_trailer
 from native_reader.layout.record import Records
-from native_reader.scan.columns import BODIES, Columns
+from native_reader.scan.columns import Columns
 from native_reader.scan.filter import Filter
 from native_reader.scan.report import Damage, Report, SegmentReport
-from native_reader.scan.rows import LAST_INNER, Rows, unwrapped
-from native_reader.scan.strings import Source, spliced
+from native_reader.scan.rows import Rows, unwrapped
+from native_reader.scan.strings import Source
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.schema import schema_of
 from native_reader.storage.window import Window
@@ -65,7 +64,7 @@ class Reading:
                 if isinstance(found, Damage):
                     self._damage.append(found)
                 else:
-                    yield from self._batches(Rows.of(Source(window.u8, window.arrow), found))
+                    yield from self._batches(Rows(Source(window.u8, window.arrow), found))
 
     def stop(self) -> None:
         """Go no further than the chunk at hand; from any thread."""
@@ -75,47 +74,14 @@ class Reading:
         rows = self._of_records.survivors(rows)
         if self._projection.verify_crc:
             self._verify(rows.source, rows.records)
-        inner, batches = unwrapped(rows, self._projection.max_decompressed_bytes)
-        if inner is None:
-            rows = self._of_messages.survivors(rows)
-            self._rows += len(rows)
-            for piece in self._with_bodies(rows) if len(rows) and self._columns.names else ():
+        rows = self._of_messages.survivors(unwrapped(rows, self._projection.max_decompressed_bytes))
+        self._rows += len(rows)
+        if len(rows) and self._columns.names:
+            for piece in rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else (rows,):
                 yield self._batch(piece)
-            return
-        if self._of_messages:
-            rows, inner, batches = self._of_messages.survivors(rows.without(batches)), self._of_messages.survivors(inner), batches[:0]
-        self._rows += len(rows) - len(batches) + len(inner)
-        if self._columns.names:
-            yield from self._merged_batches(rows, inner, instead=len(batches) > 0)
-
-    def _merged_batches(self, rows: Rows, inner: Rows, instead: bool) -> Iterator[pa.RecordBatch]:
-        """Ordinary rows and messages of inner batches in the order of the log; `instead`: of the rows that are their batches."""
-        done = 0
-        for piece in self._with_bodies(rows):
-            upto = len(inner)
-            if piece.first + len(piece) < len(rows):
-                upto = int(np.searchsorted(inner.rank, piece.rank[-1] | LAST_INNER, "right"))
-            if done < upto:
-                yield self._merged(piece, inner.where(slice(done, upto)), instead)
-            elif len(piece):
-                yield self._batch(piece)
-            done = upto
-
-    def _with_bodies(self, rows: Rows) -> Iterator[Rows]:
-        return rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else iter((rows,))
-
-    def _merged(self, rows: Rows, inner: Rows, instead: bool) -> pa.RecordBatch:
-        before = np.searchsorted(rows.rank, inner.rank & ~LAST_INNER if instead else inner.rank)
-        mine, theirs = (self._columns.arrays(each, without=BODIES) for each in (rows, inner))
-        columns = {name: spliced(mine[name], theirs[name], before, instead) for name in mine}
-        for name in BODIES:  # most of the bytes: they are copied once, into their places
-            if name in self._columns.names:
-                columns[name] = rows.bodies(name).with_others(inner.bodies(name), before, instead).copied()
-        return pa.RecordBatch.from_arrays([columns[name] for name in self._columns.names], schema=self._schema)
 
     def _batch(self, rows: Rows) -> pa.RecordBatch:
-        arrays = self._columns.arrays(rows)
-        return pa.RecordBatch.from_arrays([arrays[name] for name in self._columns.names], schema=self._schema)
+        return pa.RecordBatch.from_arrays(self._columns.arrays(rows), schema=self._schema)
 
     def _verify(self, source: Source, records: Records) -> None:
         """Every checksum against what it covers. `zlib.crc32` has no form for many: one call a record."""

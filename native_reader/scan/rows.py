@@ -1,7 +1,7 @@
 """The rows of a chunk: for each message where its parts lie, before any column is made.
 
-A record is a row, but for an inner batch, which is a row for each message in it. So a row's place in the table is
-(record, inner), and a row's parts may lie in bytes that were decompressed: `u8` is the chunk, or a buffer made for it.
+A record is a row, but for an inner batch, which is a row for each message in it: their heads are the record's with a
+few fields of their own, and their bodies and properties lie where the batch packed them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Unit, units_of
-from native_reader.layout.record import COMPRESSED, INNER_BATCH, LONGEST_HEAD, Index, Mask, Records
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
 from native_reader.scan.strings import Slices, Source
 
-LAST_INNER = (1 << 32) - 1
-"""The lower bits of a rank: the place in an inner batch; the upper ones count records."""
 DECOMPRESSED_AT_ONCE = 16 << 20
 """The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small."""
 
@@ -32,42 +30,34 @@ class Decoded:
     starts: Index
     sizes: Index
 
+    @staticmethod
+    def of(bodies: list[bytes | None], rows: list[int], first: int) -> Decoded:
+        """Of the rows that begin with the first."""
+        sizes = np.array([-1 if body is None else len(body) for body in bodies], np.intp)
+        ends = np.cumsum(np.maximum(sizes, 0))
+        return Decoded(Source.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Messages in order; `rank` sorts them, `inner` is their place in an inner batch, -1 outside of one."""
+    """Messages in order; `inner` is their place in an inner batch, -1 outside of one; None where no row is inside of one."""
 
     source: Source
     records: Records
-    rank: NDArray[np.int64]
     inner: NDArray[np.int32] | None = None
     decoded: Decoded | None = None
-    first: int = 0
-    """Of a piece: how many rows came before it."""
-
-    @staticmethod
-    def of(source: Source, records: Records) -> Rows:
-        """A row for each record."""
-        return Rows(source, records, np.arange(len(records), dtype=np.int64) << 32)
 
     def __len__(self) -> int:
-        return len(self.rank)
+        return len(self.records)
 
     def where(self, which: slice | Index | Mask) -> Rows:
         """Some of them."""
-        if isinstance(which, np.ndarray) and which.dtype == np.bool_:  # one look for all the arrays
-            which = np.flatnonzero(which)
-        return replace(self, records=self.records[which], rank=self.rank[which], inner=None if self.inner is None else self.inner[which])
-
-    def without(self, which: Index) -> Rows:
-        """All but some of them."""
-        return self.where(np.delete(np.arange(len(self)), which))
+        return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which])
 
     def compressed(self) -> Index:
-        """The rows whose stored body is compressed."""
-        if self.inner is not None:
-            return np.empty(0, np.intp)
-        return np.flatnonzero(self.records.heads["sys_flag"] & COMPRESSED)
+        """The rows whose stored body is compressed. Messages of a compressed batch were unpacked with it."""
+        flags = self.records.heads["sys_flag"] & COMPRESSED
+        return np.flatnonzero(flags if self.inner is None else flags & (self.inner < 0))
 
     def bodies(self, name: str) -> Slices:
         """Where the bodies lie, as they are on disk or decompressed."""
@@ -91,83 +81,63 @@ class Rows:
         if not len(compressed):
             yield self
             return
-        first, found = 0, _Bodies()
-        for row in compressed:
-            body = decompress(self.stored_body(row), int(self.records.heads["sys_flag"][row]), at_most)
-            if found.size and found.size + len(body or b"") > DECOMPRESSED_AT_ONCE:
-                yield replace(self.where(slice(first, row)), decoded=found.decoded(first), first=first)
-                first, found = int(row), _Bodies()
-            found.add(int(row), body)
-        yield replace(self.where(slice(first, None)), decoded=found.decoded(first), first=first)
+        records, content = self.records, self.source.u8.data
+        begins, sizes = records.body_at[compressed].tolist(), records.body_size[compressed].tolist()
+        flags = records.heads["sys_flag"][compressed].tolist()
+        first, at_hand, bodies, rows = 0, 0, list[bytes | None](), list[int]()
+        for row, begin, size, flag in zip(compressed.tolist(), begins, sizes, flags, strict=True):
+            body = decompress(content[begin : begin + size], flag, at_most)
+            if body and at_hand and at_hand + len(body) > DECOMPRESSED_AT_ONCE:
+                yield replace(self.where(slice(first, row)), decoded=Decoded.of(bodies, rows, first))
+                first, at_hand, bodies, rows = row, 0, [], []
+            at_hand += len(body or b"")
+            bodies.append(body)
+            rows.append(row)
+        yield replace(self.where(slice(first, None)), decoded=Decoded.of(bodies, rows, first))
 
 
-class _Bodies:
-    def __init__(self) -> None:
-        self._rows: list[int] = []
-        self._bodies: list[bytes | None] = []
-        self.size = 0
-
-    def add(self, row: int, body: bytes | None) -> None:
-        self._rows.append(row)
-        self._bodies.append(body)
-        self.size += len(body or b"")
-
-    def decoded(self, first: int) -> Decoded:
-        sizes = np.array([-1 if body is None else len(body) for body in self._bodies], np.intp)
-        starts = np.concatenate([np.zeros(1, np.intp), np.cumsum(np.maximum(sizes, 0))[:-1]])
-        return Decoded(Source.of(b"".join(body or b"" for body in self._bodies)), np.array(self._rows, np.intp) - first, starts, sizes)
-
-
-def unwrapped(rows: Rows, at_most: int) -> tuple[Rows | None, Index]:
-    """The messages of all inner batches (None: there are none), and which rows those batches are.
-
-    A batch whose units do not add up is no batch but one ordinary row.
-    """
+def unwrapped(rows: Rows, at_most: int) -> Rows:
+    """The same rows, each inner batch replaced by its messages. One whose units do not add up stays one ordinary row."""
     batches = np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH)
-    found = [(int(batch), *unit) for batch in batches if (unit := _unpacked(rows, int(batch), at_most)) is not None]
-    return _messages(rows, found) if found else None, np.array([batch for batch, *_ in found], np.intp)
+    found = [(int(batch), *unpacked) for batch in batches if (unpacked := _unpacked(rows, int(batch), at_most)) is not None]
+    return _with_messages(rows, found) if found else rows
 
 
-def _unpacked(rows: Rows, batch: int, at_most: int) -> tuple[bytes, list[Unit]] | None:
-    body: bytes | None = bytes(rows.stored_body(batch))
-    flags = int(rows.records.heads["sys_flag"][batch])
-    if flags & COMPRESSED:
-        body = decompress(rows.stored_body(batch), flags, at_most)
-    units = units_of(body) if body else None
-    return None if body is None or units is None else (body, units)
+def _unpacked(rows: Rows, batch: int, at_most: int) -> tuple[list[Unit], bytes | None] | None:
+    """The units of a batch, and its body if it had to be decompressed for that."""
+    stored, flags = rows.stored_body(batch), int(rows.records.heads["sys_flag"][batch])
+    body = decompress(stored, flags, at_most) if flags & COMPRESSED else None
+    units = units_of(stored if body is None and not flags & COMPRESSED else body or b"")
+    return None if units is None else (units, body)
 
 
-def _messages(rows: Rows, batches: list[tuple[int, bytes, list[Unit]]]) -> Rows:
-    """A head for each message, and one buffer: of each batch its head (for its hosts), its body, then its topic for each message."""
-    records, counts = rows.records, np.array([len(units) for _, _, units in batches])
-    outer = np.repeat([batch for batch, *_ in batches], counts)
-    pieces, starts, body_begins, topics_at, size = [], [], [], [], 0
-    for batch, body, units in batches:
-        start, topic_at, topic_size = (int(places[batch]) for places in (records.starts, records.topic_at, records.topic_size))
-        pieces += [
-            rows.source.u8[start : start + LONGEST_HEAD].tobytes(),
-            body,
-            rows.source.u8[topic_at : topic_at + topic_size].tobytes() * len(units),
-        ]
-        starts.append(size)
-        body_begins.append(size + LONGEST_HEAD)
-        topics_at += [size + LONGEST_HEAD + len(body) + topic_size * each for each in range(len(units))]
-        size = topics_at[-1] + topic_size
-    fields = np.array([unit for *_, units in batches for unit in units], np.intp)
-    inner = np.concatenate([np.arange(count) for count in counts])
-    heads, begins = records.heads[outer], np.repeat(body_begins, counts)
-    heads["flag"] = fields[:, 0]
-    heads["queue_offset"] += inner
-    heads["body_size"] = fields[:, 2]
-    messages = Records(
-        starts=np.repeat(starts, counts),
-        heads=heads,
-        sizes=records.sizes[outer],
-        body_at=begins + fields[:, 1],
-        body_size=fields[:, 2],
-        topic_at=np.array(topics_at, np.intp),
-        topic_size=records.topic_size[outer],
-        properties_at=begins + fields[:, 3],
-        properties_size=fields[:, 4],
-    )
-    return Rows(Source.of(b"".join(pieces)), messages, rows.rank[outer] + inner, inner.astype(np.int32))
+def _with_messages(rows: Rows, batches: list[tuple[int, list[Unit], bytes | None]]) -> Rows:
+    counts = np.ones(len(rows), np.intp)
+    counts[[batch for batch, *_ in batches]] = [len(units) for _, units, _ in batches]
+    records = rows.records[np.repeat(np.arange(len(rows)), counts)]
+    source, bodies_at = _with_bodies_behind(rows.source, [body for *_, body in batches])
+    inner = np.full(len(records), -1, np.int32)
+    first = np.cumsum(counts) - counts
+    for (batch, units, _), elsewhere in zip(batches, bodies_at, strict=True):
+        mine = slice(int(first[batch]), int(first[batch]) + len(units))
+        begin = int(rows.records.body_at[batch]) if elsewhere is None else elsewhere
+        flags, body_at, body_size, properties_at, properties_size = np.array(units, np.intp).T
+        inner[mine] = np.arange(len(units))
+        records.heads["flag"][mine] = flags
+        records.heads["queue_offset"][mine] += inner[mine]
+        records.heads["body_size"][mine] = records.body_size[mine] = body_size
+        records.body_at[mine], records.properties_at[mine] = begin + body_at, begin + properties_at
+        records.properties_size[mine] = properties_size
+    return Rows(source, records, inner)
+
+
+def _with_bodies_behind(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
+    """The bytes and, behind them, those bodies that lie nowhere yet; and where each begins."""
+    others = [body for body in bodies if body is not None]
+    if not others:
+        return source, [None] * len(bodies)
+    places, end = [], len(source.u8) - PADDING
+    for body in bodies:
+        places.append(None if body is None else end)
+        end += len(body or b"")
+    return Source.of(source.u8[:-PADDING].data, *others), places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,26 +20,31 @@ _INLINE = 12
 _INLINE_MASKS = np.array([[0xFF] * size + [0] * (_INLINE - size) for size in range(_INLINE + 1)], np.uint8)
 
 
-class _EveryOther:
-    """0, 2, 4 ... as an Arrow array that grows when it must and is never copied."""
+class Growing:
+    """The first elements of an endless array, which grows when it must and is never copied."""
 
-    def __init__(self) -> None:
-        self._even = pa.array(np.arange(0, 1 << 16, 2))
+    def __init__(self, first: Callable[[int], NDArray[np.generic]]) -> None:
+        self._first, self._known = first, pa.array(first(1 << 16))
 
     def __call__(self, count: int) -> pa.Array:
-        if count > len(self._even):
-            self._even = pa.array(np.arange(0, 4 * count, 2))
-        return self._even.slice(0, count)
+        if count > len(self._known):
+            self._known = pa.array(self._first(2 * count))
+        return self._known.slice(0, count)
 
 
-_every_other = _EveryOther()
+_every_other = Growing(lambda count: np.arange(0, 2 * count, 2))
 
 
 def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> pa.Array:
-    """Copies of short slices that ascend and do not overlap.
+    """Copies of short slices; best where they ascend without overlap, as parts of records do."""
+    if not (starts[1:] >= starts[:-1] + sizes[:-1]).all():  # the topic of an inner batch; messages that were decompressed
+        _, first, places = np.unique(starts, return_index=True, return_inverse=True)
+        return _ascending(buffer, starts[first], sizes[first], kind).take(pa.array(places))
+    return _ascending(buffer, starts, sizes, kind)
 
-    One array of offsets tiles the buffer (gap, slice, gap, slice ...), and every other tile is taken: cheaper than a view each.
-    """
+
+def _ascending(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> pa.Array:
+    """One array of offsets tiles the buffer (gap, slice, gap, slice ...), and every other tile is taken: cheaper than a view each."""
     count = len(starts)
     tiles = np.empty(2 * count + 1, np.int32)
     tiles[0:-1:2] = starts
@@ -54,11 +60,10 @@ class Source(NamedTuple):
     arrow: pa.Buffer
 
     @staticmethod
-    def of(content: bytes) -> Source:
-        """A copy of some bytes, padded."""
-        own = np.zeros(len(content) + PADDING, np.uint8)
-        own[: len(content)] = np.frombuffer(content, np.uint8)
-        return Source(own, pa.py_buffer(own))
+    def of(*parts: bytes | memoryview) -> Source:
+        """Copies of some bytes, one behind the other, padded."""
+        own = b"".join([*parts, bytes(PADDING)])
+        return Source(np.frombuffer(own, np.uint8), pa.py_buffer(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +75,6 @@ class Slices:
     starts: Index
     sizes: Index
     null: Mask
-
-    def with_others(self, other: Slices, before: Index, instead: bool) -> Slices:
-        """Those of another among them; see `spliced`."""
-        if instead:
-            gone, number = np.unique(before, return_inverse=True)
-            mine = np.delete(np.arange(len(self.which)), gone)
-            kept = Slices(self.sources, self.which[mine], self.starts[mine], self.sizes[mine], self.null[mine])
-            return kept.with_others(other, before - number, instead=False)
-        return Slices(
-            [*self.sources, *other.sources],
-            np.insert(self.which, before, other.which + len(self.sources)),
-            np.insert(self.starts, before, other.starts),
-            np.insert(self.sizes, before, other.sizes),
-            np.insert(self.null, before, other.null),
-        )
 
     def copied(self) -> pa.Array:
         """A binary column of them: one view each, and one cast that copies."""
