@@ -1,8 +1,8 @@
 """The properties of many records as an Arrow map, and single properties as columns.
 
 The keys of records repeat: a few *shapes*, sequences of names, cover a store, though thirty of them may share a chunk.
-So the names of a row are recognised as a whole, by a hash, then proven byte by byte against the shape; what a shape knows
-(where TAGS is, that no name stands twice) need not be found again for each row.
+So the names of a row are looked up as a whole, and what a shape knows (where TAGS is, that no name stands twice) need
+not be found again for each row.
 Rows that are odd in any way go through the exact parser, one by one, without slowing their neighbours.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.properties import parse
@@ -22,8 +22,6 @@ from native_reader.scan.strings import content_of, offsets_of, spliced, without
 from native_reader.scan.tokens import Fields, Tokens, tokens_of
 from native_reader.schema import PROPERTIES_TYPE
 
-_MIX, _ROOT = 0x85EBCA6B, 0x9E3779B1
-_ROOT_INVERSE = pow(_ROOT, -1, 1 << 32)
 _MOST_SHAPES = 4096
 """A store of nothing but odd shapes must not fill the memory: then everything learned is forgotten."""
 
@@ -46,10 +44,10 @@ class _Shape:
     """A 1 for each name that no later one repeats: the last of equal names wins."""
 
     @staticmethod
-    def of(names: tuple[str, ...]) -> _Shape:
-        encoded = [name.encode() for name in names]
-        gaps = np.array([len(name) + 1 for name in encoded], np.int32).tobytes()
-        return _Shape(names, b"".join(encoded), gaps, bytes(name not in names[i + 1 :] for i, name in enumerate(names)))
+    def of(text: bytes, gaps: bytes) -> _Shape:
+        ends = np.cumsum(np.frombuffer(gaps, np.int32) - 1).tolist()
+        names = tuple(text[begin:end].decode() for begin, end in pairwise([0, *ends]))
+        return _Shape(names, text, gaps, bytes(name not in names[i + 1 :] for i, name in enumerate(names)))
 
     def place(self, name: str) -> int:
         """Where the value of that name stands, -1 where it has none."""
@@ -61,14 +59,13 @@ class PropertyReader:
 
     def __init__(self, names: Sequence[str], want_map: bool) -> None:
         self._names, self._want_map = tuple(names), want_map
-        self._powers = np.ones(1, np.uint32), np.ones(1, np.uint32)
         self._forget()
 
     def _forget(self) -> None:
         self._shapes: list[_Shape] = []
         self._repeats = np.zeros(0, np.bool_)
         self._latest = 0
-        self._known: dict[int, int] = {}
+        self._known: dict[tuple[bytes, bytes], int] = {}
         self._tables: dict[str, pa.Array] = {}
         self._known_places: dict[str, Index] = {}
 
@@ -77,15 +74,14 @@ class PropertyReader:
         return self._read(Fields.of(u8, arrow, starts, sizes), None)
 
     def _read(self, fields: Fields, odd: Mask | None) -> PropertyColumns:
-        """`odd`: which of the filled fields are known to be unlike what they seem."""
+        """`odd`: which of the filled fields are known to need the exact parser."""
         tokens, odd = tokens_of(fields, odd)
         keys = tokens.keys()
-        shapes, unlike = self._shapes_of(tokens, keys)
-        if unlike is None and tokens.empty is not None:
-            unlike = self._empty_repeats(tokens, shapes)
-        if unlike is not None:
+        shapes = self._shapes_of(tokens, keys)
+        unclear = None if tokens.empty is None else self._empty_repeats(tokens, shapes)
+        if unclear is not None:
             found = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
-            found[np.flatnonzero(~found)[unlike]] = True
+            found[np.flatnonzero(~found)[unclear]] = True
             return self._read(fields, found)
         if odd is None:
             return self._columns(tokens, keys, shapes, fields.filled, len(fields.sizes))
@@ -142,29 +138,20 @@ class PropertyReader:
         at[filled], null[filled] = token, absent
         return tokens.column.take(pa.array(at, mask=null))
 
-    def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> tuple[Index, Mask | None]:
-        """The shape of each row, and which rows are unlike the shape their hash stands for (None: no row is)."""
+    def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> Index:
+        """The shape of each row: that of its names, one behind the other, and of their lengths."""
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
         if self._shapes and self._all_alike(tokens, content, self._latest):
-            return np.full(rows, self._latest, np.intp), None
+            return np.full(rows, self._latest, np.intp)
         if len(self._shapes) > _MOST_SHAPES:
             self._forget()
-        hashes = pa.array(self._row_hashes(tokens)).dictionary_encode()
-        codes = hashes.indices.to_numpy()
-        ids = [self._known.get(each, -1) for each in hashes.dictionary.to_pylist()]
-        for code, each in enumerate(hashes.dictionary.to_pylist()):
-            if ids[code] < 0:
-                ids[code] = self._known[each] = self._learn(keys, tokens, int(np.argmax(codes == code)))
-        shapes = np.array(ids, np.intp)[codes]
+        texts, names = _numbered(ends[tokens.row_pairs], keys.buffers()[2])
+        sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
+        both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
+        ids = [self._shape(names[pair // len(gaps)], gaps[pair % len(gaps)]) for pair in both.dictionary.to_pylist()]
         self._latest = ids[-1] if ids else 0
-        text, sizes = (self._table(which).take(pa.array(shapes)) for which in ("text", "gaps"))
-        if np.array_equal(content_of(text), content) and np.array_equal(content_of(sizes).view(np.int32), tokens.name_gaps):
-            return shapes, None
-        own_text = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends[tokens.row_pairs]), keys.buffers()[2]])
-        own_gaps = pa.py_buffer(tokens.name_gaps.astype(np.int32))
-        own_sizes = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(4 * tokens.row_pairs), own_gaps])
-        same = pc.and_(pc.equal(own_text, text), pc.equal(own_sizes, sizes))
-        return shapes, ~same.to_numpy(zero_copy_only=False)
+        shapes: Index = np.array(ids, np.intp)[both.indices.to_numpy()]
+        return shapes
 
     def _all_alike(self, tokens: Tokens, content: Bytes, shape: int) -> bool:
         """Whether every row has the names of one shape: cheaper to see than which shape each has."""
@@ -175,13 +162,16 @@ class PropertyReader:
         alike = bool((tokens.name_gaps.reshape(rows, -1) == gaps).all() and (content.reshape(rows, -1) == text).all())
         return alike and bool((tokens.row_pairs[1:] - tokens.row_pairs[:-1] == len(gaps)).all())
 
-    def _learn(self, keys: pa.Array, tokens: Tokens, row: int) -> int:
-        first, behind = int(tokens.row_pairs[row]), int(tokens.row_pairs[row + 1])
-        self._shapes.append(_Shape.of(tuple(keys.slice(first, behind - first).to_pylist())))
-        self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
-        self._tables.clear()
-        self._known_places.clear()
-        return len(self._shapes) - 1
+    def _shape(self, text: bytes, gaps: bytes) -> int:
+        """The number of the shape with those names, which is learned if it is new."""
+        known = self._known.get((text, gaps))
+        if known is None:
+            known = self._known[text, gaps] = len(self._shapes)
+            self._shapes.append(_Shape.of(text, gaps))
+            self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
+            self._tables.clear()
+            self._known_places.clear()
+        return known
 
     def _table(self, which: str) -> pa.Array:
         """One trait of all shapes as a column, to be taken by shape."""
@@ -195,26 +185,6 @@ class PropertyReader:
             self._known_places[name] = np.array([shape.place(name) for shape in self._shapes] or [-1], np.intp)
         return self._known_places[name]
 
-    def _row_hashes(self, tokens: Tokens) -> NDArray[np.uint32]:
-        """A polynomial over the names of each row: their lengths and some of their bytes. Wherever alike rows stand, it is equal."""
-        ends, count = tokens.name_ends, len(tokens.name_ends)
-        if count > len(self._powers[0]):
-            self._powers = _powers(2 * count, _ROOT), _powers(2 * count, _ROOT_INVERSE)
-        content, begins = tokens.content, ends - tokens.name_gaps + 1
-        # A name of one byte brings a separator along; only that before a chunk's very first is another one.
-        traits = content[ends - 1].astype(np.uint32)
-        for places in (ends - 2, begins, begins + 1):
-            traits <<= np.uint32(8)
-            traits |= content[places]
-        traits *= np.uint32(_MIX)
-        traits += tokens.name_gaps.astype(np.uint32)
-        traits *= self._powers[0][:count]
-        sums = np.zeros(count + 1, np.uint32)
-        np.cumsum(traits, out=sums[1:])
-        first = tokens.row_pairs[:-1]
-        hashes: NDArray[np.uint32] = (sums[tokens.row_pairs[1:]] - sums[first]) * self._powers[1][first]
-        return hashes
-
     def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
         """Rows that went through the exact parser, put back among the others."""
         singles = {name: pa.array([row.get(name) for row in parsed], pa.string()) for name in self._names}
@@ -225,8 +195,7 @@ class PropertyReader:
         return PropertyColumns(table, named)
 
 
-def _powers(count: int, root: int) -> NDArray[np.uint32]:
-    powers = np.full(count, root, np.uint32)
-    powers[0] = 1
-    np.cumprod(powers, out=powers)
-    return powers
+def _numbered(ends: NDArray[np.int32], content: pa.Buffer) -> tuple[NDArray[np.int32], list[bytes]]:
+    """A number for each value, and the distinct values by their numbers."""
+    found = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content]).dictionary_encode()
+    return found.indices.to_numpy(), found.dictionary.to_pylist()
