@@ -18,6 +18,8 @@ CHUNK = 4 << 20
 """What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
 _FIRST_CHUNK = 64 << 10
 _BEYOND_CUT = 4 << 10
+_LARGE = 1 << 10
+"""The mean size of records from which on a hop for each is cheaper than a look at all their bytes."""
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -102,7 +104,8 @@ class Walk:
 
     def _guess(self, limit: int) -> Index:
         """Where records probably start; a start is right when all before it are valid records that lead to it."""
-        starts = self._by_magic(limit)
+        large = self.record_bytes > _LARGE * self.records
+        starts = None if large else self._by_magic(limit)
         return self._by_size(limit) if starts is None else starts
 
     def _by_magic(self, limit: int) -> Index | None:
@@ -114,14 +117,14 @@ class Walk:
         return starts if chained else None
 
     def _by_size(self, limit: int) -> Index:
-        """Hop by sizes, one after the other, where bodies hold magics."""
+        """Hop by sizes, one after the other: where bodies hold magics, and over large records, which are few."""
         frame, content = self._frame, self._window.u8.data
         starts: list[int] = []
         position, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)
-        add = starts.append
+        add, read_size = starts.append, _read_size
         while position < last:
             add(position)
-            (size,) = _read_size(content, position)
+            (size,) = read_size(content, position)
             if size < SMALLEST_RECORD:
                 break
             position += size + frame
