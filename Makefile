@@ -5,21 +5,21 @@ PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
-PYTEST_ARGS ?= -n auto --dist worksteal
+PYTEST_ARGS ?= -n auto --dist loadgroup
 
 # Pythons to try for the environment, in this order; BASE_PYTHON=/path/to/python goes first.
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint ruff types format bench sweep env
+.PHONY: help demo test lint ruff types format bench sweep env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo:  ## a Spark job on a demo store (not built yet)
-	@echo "make demo comes with the Spark reader, which is not built yet. The engine can be tried now: README.md"; exit 1
+demo: java $(STAMP)  ## write a demo store and run a Spark job on it
+	@PYSPARK_PYTHON=$(PYTHON) $(PYTHON) examples/demo.py
 
-test: $(STAMP)  ## make the environment, run the whole suite
+test: java $(STAMP)  ## make the environment, run the whole suite
 	$(PYTHON) -m pytest $(PYTEST_ARGS)
 
 lint: ruff types  ## ruff and mypy, changing nothing
@@ -29,20 +29,24 @@ ruff: $(STAMP)
 	$(PYTHON) -m ruff format --check .
 
 types: $(STAMP)
-	$(PYTHON) -m mypy --strict native_reader rmqstore_spark
+	$(PYTHON) -m mypy --strict native_reader rmqstore_spark pyspark_rmqstore
 
 format: $(STAMP)  ## let ruff mend and format the code
 	$(PYTHON) -m ruff check --fix --exit-zero .
 	$(PYTHON) -m ruff format .
 
-bench: $(STAMP)  ## measure the speed
+bench: java $(STAMP)  ## measure the speed
 	$(PYTHON) benchmarks/run.py
 
-sweep: $(STAMP)  ## the tests that sample, on everything (long)
+sweep: java $(STAMP)  ## the tests that sample, on everything (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 $(PYTEST_ARGS)
 
 env: $(STAMP)
 	@:
+
+# Before anything heavy: is there a Java for Spark?
+java:
+	@.ci/check_java
 
 $(STAMP): setup.cfg pyproject.toml
 	@test -x $(PYTHON) || { \

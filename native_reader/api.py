@@ -115,6 +115,7 @@ class Scan:
         self._stores = stores
         self._projection, self._predicate = options.projection(), options.predicate()
         self._partition_bytes, self._offsets, self._refuses_loss = options.partition_bytes(), options.offsets(), options.refuses_loss()
+        self._partitions = options.partitions()
         self._plan: Plan | None = None
 
     @property
@@ -133,6 +134,7 @@ class Scan:
                 ends,
                 self._predicate,
                 max_partition_bytes=self._partition_bytes,
+                min_partitions=self._partitions,
                 offsets=self._offsets,
                 fail_on_data_loss=self._refuses_loss,
             )

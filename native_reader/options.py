@@ -22,6 +22,7 @@ Size = int | str
 """Bytes: a number, or text like `128m` (k, m, g, t: powers of 1024)."""
 
 _LARGEST = 2**63 - 1
+_MOST_PARTITIONS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
@@ -42,6 +43,7 @@ class MessageOptions:
     verify_crc: bool = False
     fail_on_data_loss: bool = True
     max_partition_bytes: Size = 128 << 20
+    min_partitions: int = 1
     max_record_bytes: Size = 64 << 20
     max_decompressed_bytes: Size = 64 << 20
 
@@ -63,14 +65,16 @@ class MessageOptions:
         if self.topic_pattern is not None:
             parts.append(RLike(Column("topic"), _pattern("topic_pattern", self.topic_pattern), whole=True))
         if self.queue_id is not None:
-            parts.append(_one_of("queue_id", [_whole("queue_id", each, -_LARGEST) for each in _list_of("queue_id", self.queue_id, int)]))
+            parts.append(
+                _one_of("queue_id", [_whole("queue_id", each, -(2**31), 2**31 - 1) for each in _list_of("queue_id", self.queue_id, int)])
+            )
         first = _instant("starting_timestamp", self.starting_timestamp)
         behind = _instant("ending_timestamp", self.ending_timestamp)
         parts += _bounds("store_timestamp", "timestamp", first, behind)
         parts += _bounds("physical_offset", "physical_offset", *self._offsets())
         if not _flag("system_topics", self.system_topics):
             if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
-                raise OptionError(f"system_topics=False hides topic={self.topic!r}: no row could match")
+                raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
             parts.append(Not(In(Column("kind"), SYSTEM_KINDS)))
         return all_of(parts)
 
@@ -86,6 +90,10 @@ class MessageOptions:
     def partition_bytes(self) -> int:
         """The largest split."""
         return _size("max_partition_bytes", self.max_partition_bytes, 1)
+
+    def partitions(self) -> int:
+        """How many splits there must be at least."""
+        return _whole("min_partitions", self.min_partitions, 1, _MOST_PARTITIONS)
 
     def _offsets(self) -> tuple[int | None, int | None]:
         first, behind = self.starting_physical_offset, self.ending_physical_offset
@@ -138,14 +146,14 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole(name: str, value: Any, least: int, most: int = _LARGEST) -> int:
     """A whole number, also one of numpy's."""
     try:
         number = None if isinstance(value, bool) else index(value)
     except TypeError:
         number = None
-    if number is None or not least <= number <= _LARGEST:
-        raise OptionError(f"{name}={value!r} is no whole number from {least} to {_LARGEST}")
+    if number is None or not least <= number <= most:
+        raise OptionError(f"{name}={value!r} is no whole number from {least} to {most}")
     return number
 
 
@@ -155,7 +163,10 @@ def _size(name: str, value: Size, least: int) -> int:
     found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
     if found is None:
         raise OptionError(f"{name}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
-    return _whole(name, int(found[1]) << _UNITS[found[2]], least)
+    size = int(found[1]) << _UNITS[found[2]]
+    if size > _LARGEST:
+        raise OptionError(f"{name}={value!r} is larger than {_LARGEST} bytes")
+    return _whole(name, size, least)
 
 
 def _instant(name: str, value: object) -> int | None:

@@ -21,7 +21,7 @@ from native_reader.testing.store_writer import write_store
 
 HERE = Path(__file__).parent.parent
 COLUMNS_MD = "docs/columns.md"
-DEFAULTS = {"": None, "13 columns": None, "13 列": None, "`True`": True, "`False`": False, "`128m`": 128 << 20, "`64m`": 64 << 20}
+DEFAULTS = {"": None, "13 columns": None, "13 列": None, "`True`": True, "`1`": 1, "`False`": False, "`128m`": 128 << 20, "`64m`": 64 << 20}
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:

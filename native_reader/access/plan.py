@@ -26,6 +26,11 @@ class Split:
     def __len__(self) -> int:
         return self.stop - self.start
 
+    @property
+    def written(self) -> int:
+        """How many of its bytes lie below the end of the log."""
+        return min(self.stop, self.end) - self.start
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled flat, with the store's name once: a plan has a split for each task."""
         segment = self.segment
@@ -50,11 +55,25 @@ class Plan:
     unwritten: tuple[Segment, ...] = ()
     gaps: tuple[tuple[str, int, int], ...] = ()
     """Offsets `(store, start, stop)` that lie in no file, where they are no error."""
+    partition_bytes: int = 128 << 20
+    """The most bytes that belong together in one task."""
 
     @property
     def bytes_to_scan(self) -> int:
         """The bytes that its splits cover."""
-        return sum(min(split.stop, split.end) - split.start for split in self.splits)
+        return sum(split.written for split in self.splits)
+
+    def packed(self) -> list[tuple[Split, ...]]:
+        """The splits in tasks: neighbours go together while they are small, for a task costs more than a small split."""
+        tasks: list[list[Split]] = []
+        room = 0
+        for split in self.splits:
+            if not tasks or split.written > room:
+                tasks.append([])
+                room = self.partition_bytes
+            tasks[-1].append(split)
+            room -= split.written
+        return [tuple(task) for task in tasks]
 
 
 def plan(
@@ -63,6 +82,7 @@ def plan(
     predicate: Predicate,
     *,
     max_partition_bytes: int,
+    min_partitions: int = 1,
     offsets: tuple[int, int] | None = None,
     fail_on_data_loss: bool = True,
 ) -> Plan:
@@ -70,7 +90,7 @@ def plan(
 
     A pure function of what it is handed: it reads nothing.
     """
-    splits: list[Split] = []
+    written: list[tuple[str, Segment, int]] = []
     skipped: list[tuple[Segment, str]] = []
     unwritten: list[Segment] = []
     gaps: list[tuple[str, int, int]] = []
@@ -84,10 +104,12 @@ def plan(
             elif segment.base >= end:
                 unwritten.append(segment)
             else:
-                splits += _cut(store.uri, segment, min(end - segment.base, segment.size), max_partition_bytes)
+                written.append((store.uri, segment, min(end - segment.base, segment.size)))
     if gaps and fail_on_data_loss:
         raise _loss(gaps)
-    return Plan(tuple(splits), tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten), tuple(gaps))
+    most = max(1, min(max_partition_bytes, sum(size for *_, size in written) // min_partitions))
+    splits = tuple(split for each in written for split in _cut(*each, most))
+    return Plan(splits, tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten), tuple(gaps), most)
 
 
 def _cut(store: str, segment: Segment, end: int, most: int) -> list[Split]:

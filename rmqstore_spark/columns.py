@@ -1,0 +1,44 @@
+"""Columns as Spark types them, and which of them a user's schema asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from native_reader.errors import OptionError, SchemaError, nearest
+from native_reader.schema import COLUMNS, projected, schema_of
+from rmqstore_spark.request import Request
+
+
+def spark_schema(names: Iterable[str]) -> StructType:
+    """Those columns, all nullable."""
+    return from_arrow_schema(schema_of(names))
+
+
+def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
+    """The columns of a schema, which must be ours in name and type; their order is free."""
+    if request.asked_columns is not None and tuple(schema.names) != projected(request.asked_columns):
+        raise OptionError("columns= and .schema(...) ask for different columns: leave one of them out")
+    if not schema.fields:
+        raise SchemaError("the schema names no column. .schema('topic string') would do; df.count() counts rows of any columns")
+    for field in schema.fields:
+        _check(field)
+    return projected(schema.names)
+
+
+def _check(field: StructField) -> None:
+    if field.name not in COLUMNS:
+        near = nearest(field.name, COLUMNS)
+        typed = f"{near[:-1]} ({_type_of(near.split(chr(39))[1])})?" if near else ""
+        raise SchemaError(f"column '{field.name}' does not exist.{typed} All columns: {', '.join(COLUMNS)}")
+    wanted = _type_of(field.name)
+    if field.dataType.simpleString() != wanted or spark_schema([field.name])[0].dataType != field.dataType:
+        raise SchemaError(f"column '{field.name}' is {wanted}, the schema asks for {field.dataType.simpleString()}. Cast it after loading")
+    if not field.nullable:
+        raise SchemaError(f"column '{field.name}' may be null, the schema says NOT NULL. Leave that out")
+
+
+def _type_of(name: str) -> str:
+    return str(spark_schema([name])[0].dataType.simpleString())

@@ -1,0 +1,50 @@
+"""One batch read: planned on the driver, then each task reads its ranges of the log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from native_reader.access.plan import Plan
+from native_reader.scan.read import read
+from rmqstore_spark.request import Request
+from rmqstore_spark.speech import in_sparks_words
+
+_BIG = 1 << 30
+"""A scan of so many bytes is announced."""
+
+
+class StoreReader(DataSourceReader):
+    """Travels with every task, so it holds what was asked for, and never what was found."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Ranges of the log, as it is now."""
+        with in_sparks_words():
+            plan = self._request.scan().plan()
+            parts = plan.packed()
+            if plan.bytes_to_scan >= _BIG:
+                announce(plan, len(parts))
+            return [InputPartition(part) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. A plan without one comes as a partition of None (Spark 4.3)."""
+        with in_sparks_words():
+            projection, predicate = self._request.projection(), self._request.predicate()
+            for split in partition.value or ():
+                yield from read(split, projection, predicate)
+
+
+def announce(plan: Plan, tasks: int) -> None:
+    """One line where a Spark user sees it: on standard error, for Spark shows no INFO of its Python workers."""
+    stores = [store for store, _ in plan.ends]
+    segments = len({split.segment for split in plan.splits})
+    where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
+    size = plan.bytes_to_scan / (1 << 30)
+    sys.stderr.write(f"rocketmq-store: scans {size:,.1f} GiB of {where} ({segments:,} segments) in {tasks:,} tasks\n")
+    sys.stderr.flush()

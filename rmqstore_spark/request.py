@@ -1,0 +1,82 @@
+"""What one `load` asks for: which stores, which columns, which rows. Small, for it travels with every task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import native_reader as nr
+from native_reader.access.predicate import Predicate
+from native_reader.api import Scan, Store
+from native_reader.errors import OptionError
+from native_reader.options import MessageOptions
+from native_reader.scan.read import Projection
+from rmqstore_spark.options import checked
+
+_PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
+_NO_PATH = (
+    "no path is given. Name a store: .load('/data/store'). For a table in its catalog Spark 4.3 forgets the OPTIONS when the table is "
+    "read: SELECT ... FROM t WITH (path = '/data/store') says it again; a TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS () remembers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of a `load`, checked; nothing is opened yet."""
+
+    paths: tuple[str, ...]
+    places: dict[str, Any]
+    messages: dict[str, Any]
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> Request:
+        """Every option is checked, whether it will be needed or not."""
+        values = checked(options)
+        places = {name: values.pop(name) for name in _PLACES if name in values}
+        request = Request(
+            _paths(options), places, {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
+        )
+        if not request.paths and not places:
+            raise OptionError(_NO_PATH)
+        checks = MessageOptions(**request.messages)
+        for check in (checks.projection, checks.predicate, checks.partition_bytes, checks.partitions, checks.refuses_loss):
+            check()
+        return request
+
+    @property
+    def asked_columns(self) -> str | None:
+        """The option `columns`."""
+        return self.messages.get("columns")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns wanted."""
+        return self.projection().columns
+
+    def with_columns(self, names: tuple[str, ...]) -> Request:
+        """The same of those columns."""
+        return replace(self, messages={**self.messages, "columns": names})
+
+    def projection(self) -> Projection:
+        """What is wanted of each row."""
+        return MessageOptions(**self.messages).projection()
+
+    def predicate(self) -> Predicate:
+        """Which rows are wanted."""
+        return MessageOptions(**self.messages).predicate()
+
+    def open(self) -> Store:
+        """The stores as they lie there now."""
+        return nr.open(self.paths or None, **self.places)
+
+    def scan(self) -> Scan:
+        """Their messages."""
+        return self.open().messages(**self.messages)
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    """`load(path)` comes as `path`, `load([...])` as `paths`, which is JSON; Spark itself refuses both together."""
+    one, several = options.get("path"), options.get("paths")
+    return tuple(json.loads(several)) if several is not None else () if one is None else (one,)

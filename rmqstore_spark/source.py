@@ -1,0 +1,59 @@
+"""The data source that Spark talks to.
+
+Spark imports this module to find the format and again in every worker, so what is heavy is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+    from rmqstore_spark.request import Request
+
+
+class RocketmqStore(DataSource):
+    """`spark.read.format("rocketmq-store")`: the messages in the files of RocketMQ brokers, one row each.
+
+    Partitions: ranges of the log of `maxPartitionBytes`, small ones together. Options: docs/options.md.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return "rocketmq-store"
+
+    def schema(self) -> StructType:
+        """The columns asked for, or those that come unasked; never called where the user gives a schema."""
+        from rmqstore_spark.columns import spark_schema
+        from rmqstore_spark.speech import in_sparks_words
+
+        with in_sparks_words():
+            request = self._request()
+            request.open()  # so that a wrong path is told by load() already
+            return spark_schema(request.names)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of exactly these columns."""
+        from rmqstore_spark.columns import names_of
+        from rmqstore_spark.reader import StoreReader
+        from rmqstore_spark.speech import in_sparks_words
+
+        with in_sparks_words():
+            request = self._request()
+            return StoreReader(request.with_columns(names_of(schema, request)))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Not built."""
+        from native_reader.errors import OptionError
+
+        raise OptionError("reading a store as a stream is not built yet: use spark.read instead of spark.readStream")
+
+    def _request(self) -> Request:
+        from rmqstore_spark.request import Request
+
+        return Request.of(self.options)

@@ -1,0 +1,78 @@
+"""One real Spark for all tests of the Spark face; they run in one process, one after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from stores import files_of, log_of, on_disk
+
+import rmqstore_spark
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of them in one worker, and first, for they take longest."""
+    mine = [item for item in items if HERE in item.path.parents]
+    for item in mine:
+        item.add_marker(pytest.mark.xdist_group("spark"))
+    items[:] = mine + [item for item in items if item not in mine]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # Spark starts its workers with `python3` of the PATH, whatever Python this is.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    scratch = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.local.dir": str(scratch / "local"),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+    }
+    session = SparkSession.builder.master("local[2]").appName("tests").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    rmqstore_spark.register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No test leaves a setting, a cached frame or a view to the next."""
+    yield
+    if "spark" in request.fixturenames:
+        session: SparkSession = request.getfixturevalue("spark")
+        session.catalog.clearCache()
+        for name in ("spark.sql.session.timeZone", "spark.sql.adaptive.enabled"):
+            session.conf.unset(name)
+        for table in session.catalog.listTables():
+            if table.isTemporary:
+                session.catalog.dropTempView(table.name)
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that no test changes: 40 records in several segments."""
+    return on_disk(tmp_path_factory.mktemp("kept"), files_of(log_of(40))) / "store"
+
+
+@pytest.fixture(scope="session")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that no test changes, with records of every kind: 4 MiB in 4 segments."""
+    path = tmp_path_factory.mktemp("varied") / "store"
+    write_store(path, StoreSpec(bytes=4 << 20, rare=0.2, mapped_file_size_commit_log=1 << 20, max_hash_slot_num=1000, max_index_num=4000))
+    return path

@@ -1,0 +1,156 @@
+"""What a Spark user reads when something is wrong: the last sentence says what, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException, PythonException, StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from stores import files_of, log_of, on_disk
+
+
+def sentence(work: Callable[[], object]) -> str:
+    """The last line of the error, without Spark's own state number and the exception's module."""
+    with pytest.raises(PySparkException) as raised:
+        work()
+    lines = [
+        line for line in str(raised.value).splitlines() if line.strip() and not line.strip().startswith(("SQLSTATE", "JVM stacktrace"))
+    ]
+    return lines[-1].removeprefix("native_reader.errors.").strip()
+
+
+def refused(spark: SparkSession, path: object, **options: object) -> str:
+    """What load() says, which is where a user sees it first."""
+    return sentence(lambda: spark.read.format("rocketmq-store").options(**options).load(str(path)))
+
+
+ALL = "python -m rmqstore_spark lists all options"
+REFUSED = {
+    "startingOffset=earliest": f"OptionError: unknown option 'startingoffset'. Did you mean 'startingOffsets'? {ALL}",
+    "qxyzzq=1": f"OptionError: unknown option 'qxyzzq'. {ALL}",
+    "maxPartitionBytes=lots": "OptionError: maxPartitionBytes='lots' is not a size. Examples: 134217728, '128m', '1g'",
+    "maxPartitionBytes=0": "OptionError: maxPartitionBytes=0 is no whole number from 1 to 9223372036854775807",
+    "maxRecordBytes=9000000t": "OptionError: maxRecordBytes='9000000t' is larger than 9223372036854775807 bytes",
+    "minPartitions=few": "OptionError: minPartitions='few' is no whole number",
+    "minPartitions=0": "OptionError: minPartitions=0 is no whole number from 1 to 1000000",
+    "queueId=3000000000": "OptionError: queueId=3000000000 is no whole number from -2147483648 to 2147483647",
+    "queueId=1,x": "OptionError: queueId='x' is no whole number",
+    "topic=a,,b": "OptionError: topic='a,,b': a name between commas is missing",
+    "topicPattern=(": "OptionError: topicPattern='(' is no regular expression: missing ), unterminated subpattern at position 0",
+    "startingTimestamp=yesterday": "OptionError: startingTimestamp='yesterday' is no moment. "
+    "Examples: '2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000",
+    "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset=-1 is no whole number from 0 to 9223372036854775807",
+    "verifyCrc=yes": "OptionError: verifyCrc='yes' is neither true nor false",
+    "mode=FAILSAFE": "OptionError: mode='FAILSAFE' is none of FAILFAST, DROPMALFORMED, PERMISSIVE. Did you mean 'FAILFAST'?",
+    "mode=PERMISSIVE": "OptionError: mode=PERMISSIVE is not built yet. Today there is mode=FAILFAST",
+    "table=queues": "OptionError: table=queues is not built yet. Today there is table=messages",
+    "access=auto": "OptionError: access=auto is not built yet. Today there is access=scan",
+    "filterPushdown=true": "OptionError: filterPushdown=true is not built yet. Today there is filterPushdown=false",
+    "timeZone=Asia/Shanghai": "OptionError: timeZone=Asia/Shanghai is not built yet. Today there is timeZone=UTC",
+    "where=topic = 'a'": f"OptionError: the option where is not built yet. Leave it out; {ALL}",
+    "maxBytesPerTrigger=1g": f"OptionError: the option maxBytesPerTrigger is not built yet. Leave it out; {ALL}",
+    "tail=flushed": f"OptionError: the option tail is not built yet. Leave it out; {ALL}",
+    "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "
+    "stores are read from file systems of the machines that run Spark, nothing else",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_a_wrong_option_is_told_by_load(spark: SparkSession, kept: Path, asked: str) -> None:
+    name, _, value = asked.partition("=")
+    assert refused(spark, kept, **{name: value}) == REFUSED[asked]
+    # A schema of the user's skips Spark's call of schema(): the reader says the same.
+    frame = spark.read.format("rocketmq-store").schema("topic string").options(**{name: value}).load(str(kept))
+    assert sentence(frame.count) == REFUSED[asked]
+
+
+def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> None:
+    said = refused(spark, kept, startingTimestamp=20, endingTimestamp=10)
+    assert said == "OptionError: startingTimestamp lies behind endingTimestamp: no row can be in between"
+    said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
+    assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX': no row could match"
+    frame = spark.read.format("rocketmq-store").schema("topic string").option("columns", "body").load(str(kept))
+    assert sentence(frame.count) == "OptionError: columns= and .schema(...) ask for different columns: leave one of them out"
+
+
+def test_a_wrong_path_is_told_by_load(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
+    assert refused(spark, tmp_path / "stor") == f"PathError: {(tmp_path / 'stor').as_uri()} does not exist."
+    assert refused(spark, kept.parent / "stor") == f"PathError: {(kept.parent / 'stor').as_uri()} does not exist. Did you mean 'store'?"
+    said = sentence(lambda: spark.read.format("rocketmq-store").load())
+    assert said.startswith("OptionError: no path is given. Name a store: .load('/data/store').")
+    said = refused(spark, tmp_path, brokerConf=tmp_path / "broker.conf")
+    assert said.startswith("PathError: ")
+    assert "broker.conf" in said
+
+
+COLUMNS = {
+    "storeTimestamp timestamp": "SchemaError: column 'storeTimestamp' does not exist. Did you mean 'store_timestamp' (timestamp)? All ",
+    "qq string": "SchemaError: column 'qq' does not exist. All columns: topic,",
+    "topic string, topic string": "SchemaError: column 'topic' is asked for twice",
+    "topic int": "SchemaError: column 'topic' is string, the schema asks for int. Cast it after loading",
+    "queue_id bigint": "SchemaError: column 'queue_id' is int, the schema asks for bigint. Cast it after loading",
+    "properties map<string,binary>": "SchemaError: column 'properties' is map<string,string>, the schema asks for map<string,binary>. Cast",
+    "store_timestamp timestamp_ntz": "SchemaError: column 'store_timestamp' is timestamp, the schema asks for timestamp_ntz. Cast it after",
+    "topic string not null": "SchemaError: column 'topic' may be null, the schema says NOT NULL. Leave that out",
+}
+
+
+@pytest.mark.parametrize("asked", COLUMNS)
+def test_a_schema_that_cannot_be_had(spark: SparkSession, kept: Path, asked: str) -> None:
+    frame = spark.read.format("rocketmq-store").schema(asked).load(str(kept))
+    assert sentence(frame.count).startswith(COLUMNS[asked])
+
+
+def test_a_schema_that_differs_only_inside(spark: SparkSession, kept: Path) -> None:
+    schema = StructType([StructField("keys", ArrayType(StringType(), containsNull=False))])
+    said = sentence(spark.read.format("rocketmq-store").schema(schema).load(str(kept)).count)
+    assert said.startswith("SchemaError: column 'keys' is array<string>, the schema asks for ")
+
+
+def test_unknown_columns_of_the_option(spark: SparkSession, kept: Path) -> None:
+    said = refused(spark, kept, columns="topic, bodi")
+    assert said.startswith("SchemaError: column 'bodi' does not exist. Did you mean 'body'? All columns: topic, queue_id, ")
+
+
+def test_damage_is_told_by_the_action(spark: SparkSession, tmp_path: Path) -> None:
+    log = log_of(30)
+    files = files_of(log)
+    damaged = bytearray(files["store/commitlog/" + "0" * 20])
+    place = log.placed[3].offset
+    damaged[place + 4 : place + 8] = b"\xff" * 4
+    on_disk(tmp_path, files | {"store/commitlog/" + "0" * 20: bytes(damaged)})
+    frame = spark.read.format("rocketmq-store").load(str(tmp_path / "store"))
+    with pytest.raises(PythonException):
+        frame.count()
+    said = sentence(frame.count)
+    segment = (tmp_path / "store/commitlog" / ("0" * 20)).as_uri()
+    assert said.startswith(f"StoreDamaged: {segment} at offset {place:,} (byte {place:,} of the file): expected a record or the blank")
+
+
+def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: Path) -> None:
+    files = files_of(log_of(40))
+    del files["store/commitlog/00000000000000002048"]
+    on_disk(tmp_path, files)
+    frame = spark.read.format("rocketmq-store").load(str(tmp_path / "store"))
+    assert sentence(frame.count) == (
+        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) lie in no file: a segment is missing, or was cut "
+        "short. failOnDataLoss=false reads what is there"
+    )
+    assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(tmp_path / "store")).count() > 0
+
+
+def test_a_stream_is_not_built_yet(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rocketmq-store").load(str(kept))
+    writer = stream.writeStream.format("memory").queryName("never").option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+    with pytest.raises((StreamingQueryException, AnalysisException), match="reading a store as a stream is not built yet"):
+        writer.start().awaitTermination()
+
+
+def test_no_body_and_no_property_is_ever_told(spark: SparkSession, kept: Path) -> None:
+    frame = spark.read.format("rocketmq-store").load(str(kept))
+    plan = frame._jdf.queryExecution().toString()
+    assert "body 1" not in plan
+    assert "tag1" not in plan

@@ -1,0 +1,233 @@
+"""Frames are what the engine reads, however they are asked for and whatever Spark then does with them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import golden
+import pyarrow as pa
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from stores import files_of, log_of, message, on_disk
+
+import native_reader as nr
+from native_reader.schema import COLUMNS, DEFAULT_COLUMNS, projected
+
+
+def load(spark: SparkSession, path: object = None, **options: object) -> DataFrame:
+    return spark.read.format("rocketmq-store").options(**options).load(None if path is None else str(path))
+
+
+def assert_same_rows(frame: DataFrame, other: DataFrame) -> None:
+    """The order of the log, for Spark cannot sort by maps."""
+    keys = ["store", "physical_offset", *(["inner_index"] if "inner_index" in frame.columns else [])]
+    assert_df_equality(frame.orderBy(keys), other.orderBy(keys))
+
+
+def in_order(table: pa.Table) -> list[dict[str, object]]:
+    """Rows as Python sees them, in the order of the log."""
+    return sorted(table.to_pylist(), key=lambda row: (row["store"], row["physical_offset"], row.get("inner_index") or 0))
+
+
+def expected(path: Path, **options: object) -> pa.Table:
+    return nr.open(path).messages(**options).to_table()
+
+
+@pytest.mark.parametrize("columns", ["*", "heads", "store,physical_offset,body", None])
+@pytest.mark.parametrize("most", ["64k", "128m"])
+def test_spark_shows_what_the_engine_reads(spark: SparkSession, varied: Path, columns: str | None, most: str) -> None:
+    frame = load(spark, varied, maxPartitionBytes=most, **({} if columns is None else {"columns": columns}))
+    found = frame.toArrow()
+    assert found.schema.names == list(projected(columns))
+    mine = expected(varied, columns=columns)
+    assert in_order(found.cast(mine.schema)) == in_order(mine)
+
+
+def test_every_column_can_be_had_alone(spark: SparkSession, varied: Path) -> None:
+    for name in COLUMNS:
+        found = load(spark, varied, columns=name).toArrow()
+        mine = expected(varied, columns=name)
+        key = str
+        assert sorted(map(key, found.cast(mine.schema)[name].to_pylist())) == sorted(map(key, mine[name].to_pylist())), name
+
+
+def test_a_schema_of_the_users_projects_in_its_own_order(spark: SparkSession, kept: Path) -> None:
+    frame = spark.read.format("rocketmq-store").schema("body binary, topic string, keys array<string>").load(str(kept))
+    assert frame.columns == ["body", "topic", "keys"]
+    assert_df_equality(frame, load(spark, kept).select("body", "topic", "keys"), ignore_row_order=True)
+
+
+def test_a_schema_taken_from_a_frame_fits(spark: SparkSession, varied: Path) -> None:
+    wide = load(spark, varied, columns="*")
+    again = spark.read.format("rocketmq-store").schema(wide.schema).load(str(varied))
+    assert_same_rows(again, wide)
+
+
+OPTIONS: list[tuple[dict[str, object], dict[str, object]]] = [
+    ({"topic": "T0"}, {"topic": "T0"}),
+    ({"topic": "T0, T2"}, {"topic": ["T0", "T2"]}),
+    ({"TOPIC": "T1"}, {"topic": "T1"}),
+    ({"topicPattern": "T[01]"}, {"topic_pattern": "T[01]"}),
+    ({"queueId": "0"}, {"queue_id": 0}),
+    ({"queueId": "7, 0"}, {"queue_id": [7, 0]}),
+    ({"startingTimestamp": "1700000000010"}, {"starting_timestamp": 1_700_000_000_010}),
+    (
+        {"startingTimestamp": "2023-11-14T22:13:20.010Z", "endingTimestamp": 1_700_000_000_020},
+        {"starting_timestamp": 1_700_000_000_010, "ending_timestamp": 1_700_000_000_020},
+    ),
+    (
+        {"startingPhysicalOffset": "2048", "endingPhysicalOffset": "4000"},
+        {"starting_physical_offset": 2048, "ending_physical_offset": 4000},
+    ),
+    ({"systemTopics": "FALSE"}, {"system_topics": False}),
+    ({"verifyCrc": "true"}, {"verify_crc": True}),
+    ({"failOnDataLoss": "false"}, {"fail_on_data_loss": False}),
+    ({"maxRecordBytes": "1k", "maxDecompressedBytes": "1k"}, {"max_record_bytes": "1k"}),
+    ({"minPartitions": "7"}, {}),
+    ({"mode": "failfast", "table": "messages", "access": "scan", "filterPushdown": "false", "timeZone": "UTC"}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "meant"), OPTIONS, ids=",".join)
+def test_options_mean_what_they_mean_in_python(spark: SparkSession, kept: Path, asked: dict[str, object], meant: dict[str, object]) -> None:
+    found = in_order(load(spark, kept, **asked).toArrow().cast(expected(kept).schema))
+    assert found == in_order(expected(kept, **meant))
+
+
+def test_partitions_are_at_most_so_large_and_at_least_so_many(spark: SparkSession, varied: Path) -> None:
+    def tasks(**options: object) -> int:
+        return load(spark, varied, **options).rdd.getNumPartitions()
+
+    assert tasks() == 1  # four segments of 1 MiB go together
+    assert tasks(maxPartitionBytes="1m") == 4
+    assert tasks(maxPartitionBytes="100k") >= 40
+    assert tasks(minPartitions=9) >= 9
+    assert tasks(minPartitions=2, maxPartitionBytes="1m") == 4
+
+
+def test_a_partition_can_be_smaller_than_a_record(spark: SparkSession, kept: Path) -> None:
+    frame = load(spark, kept, maxPartitionBytes="50")
+    assert frame.rdd.getNumPartitions() > 40
+    assert_same_rows(frame, load(spark, kept))
+
+
+def test_several_paths_a_glob_and_a_parent_come_in_one_frame(spark: SparkSession, tmp_path: Path) -> None:
+    for number, name in enumerate(("a", "b")):
+        on_disk(tmp_path, files_of(log_of(10 + number), f"{name}/commitlog"))
+    a, b = tmp_path / "a", tmp_path / "b"
+    several = spark.read.format("rocketmq-store").load([str(a), str(b)])
+    assert several.groupBy("store").count().orderBy("count").collect() == [(a.as_uri(), 10), (b.as_uri(), 11)]
+    for path in (tmp_path, tmp_path / "*", f"{tmp_path}/[ab]/commitlog"):
+        assert_same_rows(load(spark, path), several)
+    assert load(spark, a / "commitlog" / ("0" * 20)).count() == expected(a, ending_physical_offset=2048).num_rows
+
+
+def test_parts_on_other_disks_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    on_disk(tmp_path, files_of(log_of(10), "disk1/log") | {"home/consumequeue/": b"", "home/config/": b""})
+    (tmp_path / "broker.conf").write_text(f"storePathRootDir={tmp_path}/home\nstorePathCommitLog={tmp_path}/disk1/log\n")
+    assert load(spark, brokerConf=tmp_path / "broker.conf").count() == 10
+    assert load(spark, storePathCommitLog=tmp_path / "disk1/log").count() == 10
+    assert load(spark, tmp_path / "home", storePathCommitLog=f"{tmp_path}/disk1/log,{tmp_path}/disk2").count() == 10
+
+
+def test_a_path_may_be_relative_and_file_uris_are_paths(spark: SparkSession, kept: Path) -> None:
+    assert load(spark, kept.as_uri()).count() == 40
+    assert load(spark, f"file:{kept}").count() == 40
+    assert load(spark, os.path.relpath(kept)).count() == 40
+
+
+def test_sql_reads_a_store(spark: SparkSession, kept: Path) -> None:
+    spark.sql(f"CREATE TEMPORARY VIEW log USING `rocketmq-store` OPTIONS (path '{kept}', topic 'T0,T1')")
+    assert spark.sql("SELECT count(*) FROM log WHERE topic = 'T1'").first()[0] == 13
+    assert spark.sql("SELECT count(*) FROM log a JOIN log b USING (store, physical_offset)").first()[0] == 27
+    one = spark.sql("SELECT properties['KEYS'], keys FROM log WHERE array_contains(keys, 'k4')").first()
+    assert tuple(one) == ("k4 all", ["k4", "all"])
+
+
+def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, kept: Path) -> None:
+    spark.sql("DROP TABLE IF EXISTS logged")
+    spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}')")
+    try:
+        assert spark.sql(f"SELECT * FROM logged WITH (path = '{kept}')").count() == 40
+        with pytest.raises(Exception, match=r"no path is given\. Name a store"):
+            spark.sql("SELECT * FROM logged").count()
+    finally:
+        spark.sql("DROP TABLE logged")
+
+
+def test_a_limit_stops_early(spark: SparkSession, varied: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "store"
+    shutil.copytree(varied, broken)
+    with (broken / "commitlog" / "00000000000000000000").open("r+b") as file:
+        file.seek(1 << 19)
+        file.write(bytes(1 << 10))
+    frame = load(spark, broken, maxPartitionBytes="1m")
+    assert len(frame.limit(5).collect()) == 5  # who takes five rows never meets the damage behind the first half megabyte
+    assert frame.first()["physical_offset"] == 0
+    with pytest.raises(Exception, match="StoreDamaged"):
+        frame.count()
+
+
+def test_an_empty_store_is_an_empty_frame(spark: SparkSession, tmp_path: Path) -> None:
+    on_disk(tmp_path, {"fresh/commitlog/": b"", "fresh/consumequeue/": b"", "zeros/commitlog/" + "0" * 20: bytes(4096)})
+    for name in ("fresh", "zeros"):
+        frame = load(spark, tmp_path / name)
+        assert frame.columns == list(DEFAULT_COLUMNS)
+        assert (frame.count(), frame.collect(), frame.groupBy("topic").count().collect()) == (0, [], [])
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_frame_is_used_twice_joined_with_itself_cached_and_repartitioned(spark: SparkSession, kept: Path, adaptive: str) -> None:
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    frame = load(spark, kept, maxPartitionBytes="1k")
+    assert (frame.count(), frame.count()) == (40, 40)
+    first, second = frame.filter("topic = 'T0'"), frame.filter("topic = 'T1'")
+    assert first.union(second).groupBy("topic").count().orderBy("topic").collect() == [("T0", 14), ("T1", 13)]
+    assert frame.alias("a").join(frame.alias("b"), ["store", "physical_offset"]).count() == 40
+    assert_same_rows(frame.repartition(5), frame)
+    cached = frame.cache()
+    assert (cached.count(), cached.filter("queue_offset < 5").count()) == (40, 5)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe"])
+def test_moments_are_the_same_in_every_session_zone(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    # Around the night in which New York's clocks go back, and the one in which they go forward; and with milliseconds.
+    moments = [1_762_063_200_000 + 600_000 * step for step in range(24)] + [1_772_953_200_123 + 600_000 * step for step in range(24)]
+    on_disk(tmp_path, files_of(log_of([message(n, store_timestamp=moment) for n, moment in enumerate(moments)])))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    frame = load(spark, tmp_path / "store").orderBy("queue_offset")
+    assert [row[0] for row in frame.select(sf.unix_millis("store_timestamp")).collect()] == moments
+    assert frame.toArrow()["store_timestamp"].cast(pa.int64()).to_pylist() == [1000 * moment for moment in moments]
+    begin = datetime.fromtimestamp(moments[5] / 1000, UTC).isoformat()
+    assert load(spark, tmp_path / "store", startingTimestamp=begin).count() == len(moments) - 5
+
+
+def test_a_frame_keeps_the_plan_of_its_first_use(spark: SparkSession, tmp_path: Path) -> None:
+    on_disk(tmp_path, files_of(log_of(30)))
+    frame = load(spark, tmp_path / "store")
+    assert frame.count() == 30
+    on_disk(tmp_path, files_of(log_of(60)))
+    assert frame.count() == 30  # what came later is not seen
+    assert load(spark, tmp_path / "store").count() == 60
+    (tmp_path / "store/commitlog" / ("0" * 20)).unlink()
+    with pytest.raises(Exception, match=r"is gone: it was there when the read was planned\. A broker deletes its oldest segments"):
+        frame.count()
+    assert 0 < load(spark, tmp_path / "store").count() < 60  # what expired is no loss
+
+
+@pytest.mark.parametrize("name", golden.STORES)
+def test_golden_stores_come_out_of_spark_as_out_of_the_engine(
+    spark: SparkSession, golden_store: Callable[[str], golden.Golden], name: str
+) -> None:
+    store = golden_store(name)
+    logs = ",".join(map(str, store.log_folders)) if name == "v5-multipath" else None
+    spark_says = {} if logs is None else {"storePathCommitLog": logs}
+    found = load(spark, store.root, columns="*", maxPartitionBytes="256k", **spark_says).toArrow()
+    mine = nr.open(store.root, store_path_commit_log=logs).messages(columns="*").to_table()
+    assert in_order(found.cast(mine.schema)) == in_order(mine)
