@@ -36,7 +36,10 @@ format: $(STAMP)  ## let ruff mend and format the code
 	$(PYTHON) -m ruff format .
 
 bench: java $(STAMP)  ## measure the speed
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(PYTHON) benchmarks/run.py
+	$(PYTHON) benchmarks/spark.py
+	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 
 sweep: java $(STAMP)  ## the tests that sample, on everything (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 $(PYTEST_ARGS)

@@ -1,0 +1,240 @@
+"""Measures the Spark face: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick look.
+
+Every figure is a ratio of two works of the same run, whose rounds are interleaved: what Spark itself costs is in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+from run import MIB, STORES, interleaved, made, size_of
+
+import native_reader as nr
+import rmqstore_spark
+from native_reader.schema import DEFAULT_COLUMNS, schema_of
+from native_reader.testing.records import Message, blank, encode
+from rmqstore_spark.columns import spark_schema
+
+BIG, SMALL = 10 << 30, 100 << 20
+
+
+class Prebuilt(DataSource):
+    """The very batches of a scan, already made: what is left is what Spark and its pipe cost."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "prebuilt"
+
+    def schema(self) -> StructType:
+        return spark_schema(nr.open(self.options["store"]).messages().schema.names)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return PrebuiltReader(self.options["path"])
+
+
+class PrebuiltReader(DataSourceReader):
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(str(file)) for file in sorted(Path(self._folder).glob("*.arrow"))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(partition.value) as file:
+            batches = pa.ipc.open_file(file)
+            for number in range(batches.num_record_batches):
+                yield batches.get_batch(number)
+
+
+def prebuild(store: str, folder: Path) -> str:
+    """Each task's batches in a file that lies in memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    scan = nr.open(store).messages()
+    for number, splits in enumerate(scan.plan().packed()):
+        file = folder / f"{number:04}.arrow"
+        if not file.exists():
+            with pa.OSFile(str(file), "wb") as out, pa.ipc.new_file(out, scan.schema) as writer:
+                for split in splits:
+                    part = nr.open(store).messages(
+                        starting_physical_offset=split.segment.base + split.start,
+                        ending_physical_offset=split.segment.base + min(split.stop, split.end),
+                    )
+                    for batch in part.to_batches():
+                        writer.write_batch(batch)
+    return str(folder)
+
+
+def by_hand(spark: SparkSession, store: str, schema: StructType) -> DataFrame:
+    """What a good engineer writes today: `mapInArrow` over the same ranges, and `struct` in a loop."""
+    splits = nr.open(store).messages().plan().splits
+    ranges = [(split.segment.uri.removeprefix("file://"), split.start, split.start + split.written, store) for split in splits]
+    ask = spark.createDataFrame(ranges, "file string, start long, stop long, store string").repartition(len(ranges))
+    return ask.mapInArrow(_looped, schema)
+
+
+def _looped(asks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    head = struct.Struct(">iiiiiqqiq4siq4siiqi")
+    for ask in asks:
+        for asked in ask.to_pylist():
+            with open(asked["file"], "rb") as file:
+                file.seek(asked["start"])
+                content = file.read(asked["stop"] - asked["start"] + (8 << 20))
+            yield from _records(content, asked, head)
+
+
+def _records(content: bytes, asked: dict[str, object], head: struct.Struct) -> Iterator[pa.RecordBatch]:
+    base = int(Path(str(asked["file"])).name)
+    start, stop = int(asked["start"]), int(asked["stop"])  # type: ignore[call-overload]
+    at, rows = content.find(b"\xda\xa3\x20\xa7") - 4, []
+    while at + start < stop and at + 88 <= len(content):
+        size, magic, _, queue, _, queue_offset, offset, flags, born, _, _, stored, _, _, _, _, body_size = head.unpack_from(content, at)
+        if magic != -626843481 or offset != base + start + at or flags & 0x30:
+            at += max(size, 4)
+            continue
+        body_at = at + 88
+        topic_size = content[body_at + body_size]
+        topic_at = body_at + body_size + 1
+        text = content[topic_at + topic_size + 2 : at + size].decode("utf-8", "replace")
+        properties = dict(pair.split("\x01", 1) for pair in text.split("\x02") if "\x01" in pair)
+        keys = properties.get("KEYS")
+        rows.append((
+            content[topic_at : topic_at + topic_size].decode(), queue, queue_offset, properties.get("TAGS"), keys and keys.split(),
+            properties.get("UNIQ_KEY"), content[body_at : body_at + body_size], list(properties.items()),
+            datetime.fromtimestamp(born / 1000, UTC), datetime.fromtimestamp(stored / 1000, UTC), "normal", offset, asked["store"],
+        ))  # fmt: skip
+        at += size
+        if len(rows) == 2000:
+            yield _batch(rows)
+            rows = []
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    schema = schema_of(DEFAULT_COLUMNS)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)], schema=schema
+    )
+
+
+def noop(frame: Callable[[], DataFrame]) -> Callable[[], object]:
+    return lambda: frame().write.format("noop").mode("overwrite").save()
+
+
+def told(name: str, times: list[list[float]], over: int, under: int, wanted: str) -> None:
+    best = [min(each) for each in zip(*times, strict=True)]
+    median = statistics.median(each[over] / each[under] for each in times)
+    print(f"| {name} | {best[under]:.2f} s | {best[over]:.2f} s | {best[over] / best[under]:.2f} ({median:.2f}) | {wanted} |", flush=True)
+
+
+def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.Namespace, wanted: tuple[str, ...]) -> None:
+    def read(**options: str) -> DataFrame:
+        return spark.read.format("rocketmq-store").options(**options).load(store)
+
+    ready = prebuild(store, Path(arguments.memory) / f"prebuilt-{Path(store).name}")
+    parquet = Path(f"{store}.spark.parquet")
+    if not parquet.exists():
+        read().write.option("compression", "none").parquet(str(parquet))
+    times = interleaved(
+        arguments.rounds,
+        noop(read),
+        noop(lambda: spark.read.format("prebuilt").option("store", store).load(ready)),
+        noop(lambda: spark.read.parquet(str(parquet))),
+        noop(lambda: read(columns="heads")),
+    )
+    told(f"{name}: prebuilt batches ÷ ours", times, 1, 0, wanted[0])
+    if arguments.slots < (os.cpu_count() or 1):
+        told(f"{name}: Spark's Parquet ÷ ours", times, 2, 0, wanted[1])
+        told(f"{name}: default columns ÷ heads", times, 0, 3, wanted[2])
+        if "100 B" not in name:
+            times = interleaved(1, noop(read), noop(lambda: by_hand(spark, store, read().schema)))
+            told(f"{name}: a struct loop in mapInArrow ÷ ours", times, 1, 0, wanted[3])
+
+
+def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
+    big, small, empty = (folder / name for name in ("sparse-10GiB", "sparse-100MiB", "empty"))
+    (empty / "commitlog").mkdir(parents=True, exist_ok=True)
+    for path, size in ((big, BIG), (small, SMALL)):
+        if not path.exists():
+            sparse(path, size)
+    # Apart from each other: a limit kills Spark's Python worker, and the next query pays for a new one.
+    times = interleaved(
+        max(5, rounds),
+        lambda: spark.read.format("rocketmq-store").load(str(big)).limit(5).collect(),
+        lambda: spark.read.format("rocketmq-store").load(str(small)).limit(5).collect(),
+    )
+    told("limit(5) of 10 GiB ÷ of 100 MiB", times, 0, 1, "≤ 1.5")
+    times = interleaved(
+        max(9, rounds),
+        lambda: spark.read.format("rocketmq-store").load(str(empty)).count(),
+        lambda: spark.range(1).count(),
+    )
+    told("count of an empty store ÷ spark.range(1).count()", times, 0, 1, "≤ 5")
+
+
+def sparse(path: Path, size: int) -> None:
+    """A store of that size: each segment begins with 20 MiB of records, and all the rest of it is blank, and a hole in the file."""
+    segment = min(size, 1 << 30)
+    (path / "commitlog").mkdir(parents=True)
+    for base in range(0, size, segment):
+        with (path / "commitlog" / f"{base:020}").open("wb") as file:
+            file.truncate(segment)
+            while file.tell() < 20 * MIB:
+                file.write(encode(Message(topic="sparse", body=bytes(1024)), base + file.tell()))
+            file.write(blank(segment - file.tell()))
+
+
+def session(slots: int, folder: Path) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(folder / "local"),
+    }
+    spark = SparkSession.builder.master(f"local[{slots}]").config(map=settings | {"spark.driver.host": "127.0.0.1"}).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    rmqstore_spark.register(spark)
+    spark.dataSource.register(Prebuilt)
+    return spark
+
+
+def main() -> None:
+    cores = os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser.add_argument("--memory", default="/dev/shm", help="a file system in memory")
+    parser.add_argument("--bytes", type=size_of, default=1 << 30)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--slots", type=int, default=max(1, cores // 2))
+    arguments = parser.parse_args()
+    folder = arguments.folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    half = arguments.slots < cores
+    spark = session(arguments.slots, folder)
+    print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
+    print("| what | under the line | above it | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
+    for name, wanted in {
+        "1 KiB mixed": (("≥ 0.9", "≥ 1.0", "≥ 2", "≥ 4") if half else ("≥ 0.7",)),
+        "100 B mixed": (("≥ 0.8", "≥ 1.0", "≥ 2", "≥ 4") if half else ("report",)),
+    }.items():
+        assert name in STORES
+        full_scans(spark, made(folder, name, arguments.bytes), name, arguments, wanted)
+    if half:
+        fixed_costs(spark, folder, arguments.rounds)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
