@@ -9,10 +9,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from native_reader.access.plan import Plan
+from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import read
 from rmqstore_spark.request import Request
 from rmqstore_spark.speech import in_sparks_words
 
+_BATCHES_AHEAD = 2
+"""So many batches are made while Spark takes one: the pipe between them holds little."""
 _BIG = 1 << 30
 """A scan of so many bytes is announced."""
 
@@ -37,7 +40,11 @@ class StoreReader(DataSourceReader):
         with in_sparks_words():
             projection, predicate = self._request.projection(), self._request.predicate()
             for split in partition.value or ():
-                yield from read(split, projection, predicate)
+                ahead = Ahead(read(split, projection, predicate), _BATCHES_AHEAD)
+                try:
+                    yield from ahead
+                finally:  # LIMIT stops early
+                    ahead.stop()
 
 
 def announce(plan: Plan, tasks: int) -> None:

@@ -170,7 +170,7 @@ def test_a_run_left_early_leaves_no_threads(store, leave):
 
 def test_jobs_that_wait_for_their_reader_end_when_it_leaves(monkeypatch):
     """Every split has more batches than its queue can hold, so its thread waits to get rid of one."""
-    monkeypatch.setattr("native_reader.scan.run._QUEUED_BATCHES", 1)
+    monkeypatch.setattr("native_reader.scan.run._BATCHES_AHEAD", 1)
     memory = in_memory(files_of(log_of([message(number, body=bytes(4096)) for number in range(700)], 1 << 20)))
     scan, before = nr.open(memory.url).messages(), readers()
     assert len(list(scan.to_batches())) >= 3 * len(scan.plan().splits) - 1

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
 from native_reader.access.plan import Plan, Split
 from native_reader.errors import OptionError
+from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Projection, Reading, read
 from native_reader.scan.report import Report, SegmentReport
 
-_QUEUED_BATCHES = 4
+_BATCHES_AHEAD = 4
 """How many batches a split may be ahead of whoever takes them: memory stays bounded by jobs, not by splits."""
-_GIVE_UP_CHECK = 0.1
 
 
 class Run:
@@ -52,52 +49,19 @@ class Run:
         return read(split, self._projection, self._plan.predicate)
 
     def _side_by_side(self) -> Iterator[pa.RecordBatch]:
-        stopped, ahead = threading.Event(), deque[_Ahead]()
+        ahead = deque[Ahead]()
         waiting = iter(self._plan.splits)
         try:
-            with ThreadPoolExecutor(self._jobs) as pool:
-                try:
-                    while True:
-                        while len(ahead) < self._jobs and (split := next(waiting, None)) is not None:
-                            ahead.append(_Ahead(self._reading(split), pool, stopped))
-                        if not ahead:
-                            break
-                        yield from ahead[0]
-                        self._reports.append(ahead.popleft().reading.report)
-                finally:
-                    stopped.set()
-                    for each in ahead:
-                        each.reading.stop()
+            while True:
+                while len(ahead) < self._jobs and (split := next(waiting, None)) is not None:
+                    ahead.append(Ahead(self._reading(split), _BATCHES_AHEAD))
+                if not ahead:
+                    break
+                yield from ahead[0]
+                self._reports.append(ahead.popleft().reading.report)
         finally:
+            for each in ahead:
+                each.give_up()
+            for each in ahead:
+                each.stop()
             self._reports += [each.reading.report for each in ahead]
-
-
-class _Ahead:
-    """A reading that goes on in a thread, a few batches ahead of whoever iterates it."""
-
-    def __init__(self, reading: Reading, pool: ThreadPoolExecutor, stopped: threading.Event) -> None:
-        self.reading, self._stopped = reading, stopped
-        self._batches: queue.Queue[pa.RecordBatch | None] = queue.Queue(_QUEUED_BATCHES)
-        self._done: Future[None] = pool.submit(self._read)
-
-    def _read(self) -> None:
-        try:
-            for batch in self.reading:
-                self._put(batch)
-                if self._stopped.is_set():
-                    return
-        finally:
-            self._put(None)
-
-    def _put(self, batch: pa.RecordBatch | None) -> None:
-        while not self._stopped.is_set():
-            try:
-                return self._batches.put(batch, timeout=_GIVE_UP_CHECK)
-            except queue.Full:
-                continue
-        return None
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while (batch := self._batches.get()) is not None:
-            yield batch
-        self._done.result()

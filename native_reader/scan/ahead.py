@@ -1,0 +1,59 @@
+"""A reading that goes on in a thread, a few batches ahead of whoever takes them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from native_reader.scan.read import Reading
+
+_GIVE_UP_CHECK = 0.1
+
+
+class Ahead:
+    """Iterate it for the batches of a reading; `stop` it when it is left early. It holds at most `batches` of them, and one more."""
+
+    def __init__(self, reading: Reading, batches: int) -> None:
+        self.reading = reading
+        self._stopped = threading.Event()
+        self._queue: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(batches)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            for batch in self.reading:
+                self._put(batch)
+                if self._stopped.is_set():
+                    return
+        except BaseException as error:  # raised where the batches are taken
+            self._put(error)
+        else:
+            self._put(None)
+
+    def _put(self, found: pa.RecordBatch | BaseException | None) -> None:
+        while not self._stopped.is_set():
+            try:
+                return self._queue.put(found, timeout=_GIVE_UP_CHECK)
+            except queue.Full:
+                continue
+        return None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (found := self._queue.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            yield found
+
+    def give_up(self) -> None:
+        """Go no further than the chunk at hand."""
+        self._stopped.set()
+        self.reading.stop()
+
+    def stop(self) -> None:
+        """Give up, and wait until it has: its report is final then."""
+        self.give_up()
+        self._thread.join()
