@@ -17,7 +17,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: java $(STAMP)  ## write a demo store and run a Spark job on it
-	@PYSPARK_PYTHON=$(PYTHON) $(PYTHON) examples/demo.py
+	@$(PYTHON) examples/demo.py
 
 test: java $(STAMP)  ## make the environment, run the whole suite
 	$(PYTHON) -m pytest $(PYTEST_ARGS)

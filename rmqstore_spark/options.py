@@ -111,7 +111,7 @@ OPTIONS = (
     Option("verifyCrc", FLAG, "false", "check the body's checksum, and that of the record where it has one; a wrong one is an error"),
     Option("failOnDataLoss", FLAG, "true", "`false` reads on although a segment between others is missing"),
     Option("maxPartitionBytes", SIZE, "128m", "the largest range of the log in one task"),
-    Option("minPartitions", NUMBER, "", "at least so many tasks, where the log is large enough to be cut"),
+    Option("minPartitions", NUMBER, "1", "at least so many tasks, where the log is large enough to be cut"),
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
     Option("maxDecompressedBytes", SIZE, "64m", "a larger body becomes null"),
     Option("table", one_of("messages", "queues", "damage", "segments"), "messages", "what to read of the store", ("messages",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
 import subprocess
@@ -18,10 +19,11 @@ from native_reader.options import MessageOptions
 from native_reader.schema import COLUMNS, projected
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
+from rmqstore_spark.options import OPTIONS, as_markdown, python_name
 
 HERE = Path(__file__).parent.parent
 COLUMNS_MD = "docs/columns.md"
-DEFAULTS = {"": None, "13 columns": None, "13 列": None, "`True`": True, "`1`": 1, "`False`": False, "`128m`": 128 << 20, "`64m`": 64 << 20}
+DEFAULTS = {"": None, "13 columns": None, "true": True, "1": 1, "false": False, "128m": 128 << 20, "64m": 64 << 20}
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
@@ -61,10 +63,16 @@ def test_every_kind_is_told_in_order() -> None:
     assert tuple(quoted(hidden[1])) == SYSTEM_KINDS
 
 
-@pytest.mark.parametrize(("name", "heading"), [("README.md", "option"), ("README.zh.md", "选项")])
-def test_every_option_is_told_with_its_default(name: str, heading: str) -> None:
-    told = [(quoted(option)[0], DEFAULTS[default]) for option, _, default, _ in rows_of(name, heading)]
-    assert told == [(field.name, field.default) for field in fields(MessageOptions)]
+def test_the_table_of_options_is_the_codes_own() -> None:
+    assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
+
+
+def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
+    built = {python_name(option.name): option for option in OPTIONS if option.built is True}
+    for name, parts in ((MessageOptions, fields(MessageOptions)), (nr.open, list(inspect.signature(nr.open).parameters.values()))):
+        assert {part.name for part in parts} <= built.keys(), name
+    for field in fields(MessageOptions):
+        assert DEFAULTS[built[field.name].default] == field.default
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])

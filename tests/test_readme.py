@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
-
-from native_reader.options import MessageOptions
 
 HERE = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh.md")
@@ -25,9 +22,3 @@ def test_the_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True)
     told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert told.replace(str(tmp_path), "/…") == output
-
-
-@pytest.mark.parametrize("name", READMES)
-def test_every_option_is_listed(name: str) -> None:
-    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", (HERE / name).read_text(), re.MULTILINE)))
-    assert {field.name for field in fields(MessageOptions)} <= set(listed)

@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     new.add_argument("--compressed", type=float, default=default.compressed, help="share of compressed bodies (default %(default)s)")
     new.add_argument("--codecs", type=lambda text: tuple(text.split(",")), default=default.codecs, help="zlib,lz4,zstd")
     new.add_argument("--rare", type=float, default=default.rare, help="share of rare records: transactions, retries ... (default 0.015)")
+    new.add_argument("--huge", action="store_true", help="one producer sends huge messages")
     new.add_argument("--seed", type=int, default=default.seed)
     new.add_argument("--topics", type=int, default=default.topics)
     new.add_argument("--producers", type=int, default=default.producers)

@@ -24,6 +24,7 @@ class StoreSpec:
     compressed: float = 0.01  # share of the ordinary bodies
     codecs: tuple[str, ...] = ("zlib", "lz4", "zstd")
     rare: float | None = None  # share of records that are not ordinary; None: 0.015, and 0 for equal shapes
+    huge: bool = False  # one producer sends, among the rare records, messages of up to 256 KiB
     seed: int = 1
     topics: int = 12
     producers: int = 50

@@ -43,8 +43,8 @@ _MULTI_TAGS: Final = 2
 class Stories:
     """Hands out the next rare records, the due ones first."""
 
-    def __init__(self, topics: Sequence[Topic], producers: Producers, largest: int, seed: int) -> None:
-        self._topics, self._producers, self._largest = topics, producers, largest
+    def __init__(self, topics: Sequence[Topic], producers: Producers, largest: int, seed: int, huge: bool = False) -> None:
+        self._topics, self._producers, self._largest, self._with_huge = topics, producers, largest, huge
         self._random = random.Random(seed)
         self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
         self._tie = itertools.count()
@@ -59,6 +59,7 @@ class Stories:
         return [
             self._transaction, self._transaction, self._delayed, self._delayed, self._retried, self._timed, self._popped, self._trace,
             self._light, self._inner_batch, self._client_batch, self._ipv6, self._compressed, self._old_transaction, self._odd,
+            *([self._huge] if self._with_huge else []),
         ]  # fmt: skip
 
     def next(self, now: int) -> list[Rare]:
@@ -71,9 +72,9 @@ class Stories:
     def _later(self, seconds: float, make: Callable[[], list[Rare]]) -> None:
         heapq.heappush(self._due, (self._now + int(seconds * 1000), next(self._tie), make))
 
-    def _send(self, topic: str, queue_id: int, own: Mapping[str, str], body: bytes, **more: Any) -> Rare:
+    def _send(self, topic: str, queue_id: int, own: Mapping[str, str], body: bytes, *, producer: int | None = None, **more: Any) -> Rare:
         """What a broker stores of a client's single message."""
-        producer = self._random.randrange(self._producers.count)
+        producer = self._random.randrange(self._producers.count) if producer is None else producer
         born = self._now - self._random.randint(1, 9)
         pairs = {"UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true", **own}
         pairs |= {"MSG_REGION": "DefaultRegion", "CLUSTER": CLUSTER, "TRACE_ON": "true"}
@@ -356,6 +357,12 @@ class Stories:
         name, flags, compress = self._random.choice(compression.CODECS)
         body = compress(self._text(self._random.randint(1000, 3000)))  # a producer compresses from 4 KiB on
         return [self._send(topic, queue_id, {"TAGS": tag, "KEYS": name}, body, sys_flag=flags)]
+
+    def _huge(self) -> list[Rare]:
+        """One producer's exports, always in the same topic."""
+        topic = self._topics[-1]
+        body = self._random.randbytes(self._random.randint(self._largest // 2, self._largest))
+        return [self._send(topic.name, 0, {"TAGS": "export"}, body, producer=0)]
 
     def _odd(self) -> list[Rare]:
         """Legal, and seldom thought of: no body, a large one, no properties of its own, stray bits, odd text."""
