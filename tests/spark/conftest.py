@@ -1,4 +1,4 @@
-"""One real Spark for all tests of the Spark face; they run in one process, one after the other."""
+"""One real Spark for the tests of the Spark face; they run in one process, one after the other."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of them in one worker, and first, for they take longest."""
+    """Those that share the session in one worker, those that start a Spark of their own in another; first, for they take longest."""
     mine = [item for item in items if HERE in item.path.parents]
     for item in mine:
-        item.add_marker(pytest.mark.xdist_group("spark"))
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else "processes"))  # type: ignore[attr-defined]
     items[:] = mine + [item for item in items if item not in mine]
 
 
