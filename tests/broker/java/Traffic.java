@@ -1,0 +1,264 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.LocalTransactionState;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.TransactionListener;
+import org.apache.rocketmq.client.producer.TransactionMQProducer;
+import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+
+/** Traffic WHAT NAME_SERVER BROKER SEED ...: what clients do to a broker. Prints what the broker acknowledged. */
+public class Traffic {
+    private static String nameServer;
+    private static String broker;
+    private static Random random;
+    private static DefaultMQAdminExt admin;
+    private static DefaultMQProducer producer;
+
+    public static void main(String[] arguments) {
+        try {
+            nameServer = arguments[1];
+            broker = arguments[2];
+            random = new Random(Long.parseLong(arguments[3]));
+            admin = new DefaultMQAdminExt(10_000);
+            admin.setNamesrvAddr(nameServer);
+            admin.setInstanceName("admin" + System.nanoTime());
+            admin.start();
+            run(arguments[0], arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0);
+            Runtime.getRuntime().halt(0);
+        } catch (Throwable error) {
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private static void run(String what, int count) throws Exception {
+        if (what.equals("ready")) {
+            ready();
+            return;
+        }
+        producer = started(new DefaultMQProducer("PG_traffic"));
+        switch (what) {
+            case "plain":
+                plain("Plain", count);
+                break;
+            case "kinds":
+                timed("plain", () -> plain("Plain", 40));
+                timed("oddities", Traffic::oddities);
+                timed("batch", Traffic::batch);
+                timed("transactions", Traffic::transactions);
+                timed("delays", Traffic::delays);
+                timed("retries", Traffic::retries);
+                timed("trace", Traffic::trace);
+                timed("deleted", Traffic::deletedAndMadeAgain);
+                break;
+            default:
+                throw new IllegalArgumentException(what);
+        }
+    }
+
+    private interface Step {
+        void run() throws Exception;
+    }
+
+    private static void timed(String name, Step step) throws Exception {
+        long begun = System.currentTimeMillis();
+        step.run();
+        new Json().put("step", name).put("milliseconds", System.currentTimeMillis() - begun).print();
+    }
+
+    private static <P extends DefaultMQProducer> P started(P made) throws Exception {
+        made.setNamesrvAddr(nameServer);
+        made.setInstanceName("producer" + System.nanoTime());
+        made.setSendMsgTimeout(10_000);
+        made.start();
+        return made;
+    }
+
+    /** The broker takes a command, and the name server knows the topic that it made. */
+    private static void ready() throws Exception {
+        for (int left = 200; ; left--) {
+            try {
+                topic("Ready", 1);
+                return;
+            } catch (Exception notYet) {
+                if (left == 0) {
+                    throw notYet;
+                }
+                Thread.sleep(100);
+            }
+        }
+    }
+
+    private static void topic(String name, int queues) throws Exception {
+        admin.createAndUpdateTopicConfig(broker, new TopicConfig(name, queues, queues, 6));
+        for (int left = 100; ; left--) {
+            try {
+                admin.examineTopicRouteInfo(name);
+                return;
+            } catch (Exception notYet) {
+                if (left == 0) {
+                    throw notYet;
+                }
+                Thread.sleep(50);
+            }
+        }
+    }
+
+    private static void tell(String kind, Message message, SendResult result) {
+        new Json().put("kind", kind).put("topic", message.getTopic()).put("status", result.getSendStatus()).put("msg_id", result.getMsgId())
+            .put("offset_msg_id", result.getOffsetMsgId()).put("queue_id", result.getMessageQueue().getQueueId())
+            .put("queue_offset", result.getQueueOffset()).put("body_size", message.getBody().length).print();
+    }
+
+    private static void send(String kind, Message message, int queue) throws Exception {
+        tell(kind, message, producer.send(message, new MessageQueue(message.getTopic(), "broker-a", queue)));
+    }
+
+    private static byte[] text(int size) {
+        StringBuilder words = new StringBuilder();
+        while (words.length() < size) {
+            words.append(random.nextInt(1000)).append(random.nextBoolean() ? " total " : " état 支付 ");
+        }
+        return words.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static void plain(String name, int count) throws Exception {
+        topic(name, 4);
+        for (int number = 0; number < count; number++) {
+            Message message = new Message(name, "Tag" + number % 3, "key" + number, text(random.nextInt(300)));
+            if (number % 4 == 0) {
+                message.setKeys(Collections.singletonList("key" + number + " shared"));
+                message.putUserProperty("number", "" + number);
+            }
+            send("plain", message, number % 4);
+        }
+    }
+
+    private static void oddities() throws Exception {
+        topic("Odd", 1);
+        send("one byte", new Message("Odd", new byte[] {7}), 0);
+        byte[] large = new byte[100_000];
+        random.nextBytes(large);
+        send("large", new Message("Odd", "Large", "large", large), 0);
+        send("compressed", new Message("Odd", "Zip", "zip", text(6_000)), 0);
+        Message unicode = new Message("Odd", "标签", "ключ 鍵", "Grüße 🚀".getBytes(StandardCharsets.UTF_8));
+        unicode.putUserProperty("属性", "значение 🚀");
+        send("unicode", unicode, 0);
+        for (String colliding : new String[] {"AaAa", "BBBB", "AaBB"}) { // one hash for all of them
+            send("colliding", new Message("Odd", colliding, colliding, colliding.getBytes(StandardCharsets.UTF_8)), 0);
+        }
+        Message flagged = new Message("Odd", null, null, Integer.MIN_VALUE, "flag".getBytes(StandardCharsets.UTF_8), true);
+        send("flag", flagged, 0);
+    }
+
+    private static void batch() throws Exception {
+        topic("Batch", 2);
+        List<Message> messages = new ArrayList<>();
+        for (int number = 0; number < 7; number++) {
+            messages.add(new Message("Batch", "TagB", "batch" + number, text(20 + number)));
+        }
+        tell("batch", messages.get(0), producer.send(messages, new MessageQueue("Batch", "broker-a", 1)));
+    }
+
+    private static void transactions() throws Exception {
+        topic("Paid", 2);
+        TransactionMQProducer transactional = new TransactionMQProducer("PG_transactions");
+        transactional.setTransactionListener(new TransactionListener() {
+            @Override
+            public LocalTransactionState executeLocalTransaction(Message message, Object state) {
+                return (LocalTransactionState) state;
+            }
+
+            @Override
+            public LocalTransactionState checkLocalTransaction(MessageExt message) {
+                return LocalTransactionState.UNKNOW;
+            }
+        });
+        started(transactional);
+        for (int number = 0; number < 9; number++) {
+            LocalTransactionState state = LocalTransactionState.values()[number % 3];
+            Message message = new Message("Paid", state.name(), "tx" + number, text(50));
+            tell(state.name(), message, transactional.sendMessageInTransaction(message, state));
+        }
+        Thread.sleep(4_000); // undecided ones are checked and put again
+        transactional.shutdown();
+    }
+
+    private static void delays() throws Exception {
+        topic("Later", 2);
+        for (int level : new int[] {1, 2, 3, 8, 9}) { // 8 and 9 are hours away: pending
+            Message message = new Message("Later", "Level" + level, "later" + level, text(30));
+            message.setDelayTimeLevel(level);
+            send("delay", message, level % 2);
+        }
+    }
+
+    private static void retries() throws Exception {
+        topic("Fails", 1);
+        AtomicInteger done = new AtomicInteger();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_fails");
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName("consumer" + System.nanoTime());
+        consumer.setPollNameServerInterval(1_000); // else a retry topic that is new is heard of after 30 s
+        consumer.setHeartbeatBrokerInterval(1_000);
+        consumer.subscribe("Fails", "*");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setMaxReconsumeTimes(2);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            MessageExt message = messages.get(0);
+            boolean fails = message.getTags().equals("always") || message.getTags().equals("once") && message.getReconsumeTimes() == 0;
+            done.addAndGet(fails && message.getReconsumeTimes() < 2 ? 0 : 1);
+            return fails ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        for (int number = 0; number < 6; number++) {
+            String tag = new String[] {"fine", "once", "always"}[number % 3];
+            send("retry", new Message("Fails", tag, "fails" + number, text(40)), 0);
+        }
+        for (int left = 300; done.get() < 6 && left > 0; left--) {
+            Thread.sleep(100);
+        }
+        Thread.sleep(1_500); // the dead ones are sent back
+        consumer.shutdown();
+    }
+
+    private static void trace() throws Exception {
+        DefaultMQProducer traced = started(new DefaultMQProducer("PG_traced", null, true, null));
+        for (int number = 0; number < 3; number++) {
+            Message message = new Message("Plain", "Traced", "traced" + number, text(20));
+            tell("traced", message, traced.send(message, new MessageQueue("Plain", "broker-a", 0)));
+        }
+        Thread.sleep(1_500);
+        traced.shutdown();
+    }
+
+    private static void deletedAndMadeAgain() throws Exception {
+        for (String name : new String[] {"Gone", "Again"}) {
+            topic(name, 1);
+            for (int number = 0; number < 5; number++) {
+                send("deleted", new Message(name, "Old", "old" + number, text(30)), 0);
+            }
+            Thread.sleep(500);
+            admin.deleteTopicInBroker(Collections.singleton(broker), name);
+            admin.deleteTopicInNameServer(Collections.singleton(nameServer), "DefaultCluster", name);
+        }
+        Thread.sleep(500);
+        topic("Again", 1);
+        for (int number = 0; number < 4; number++) {
+            send("made again", new Message("Again", "New", "new" + number, text(30)), 0);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+"""RocketMQ's own programs and classes, from Maven Central: run, compiled against, started and stopped.
+
+Nothing of it is part of the product. A broker lives in a temporary home on free loopback ports, has small files, and
+never outlives the test that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+BUILD = HERE.parents[1] / "build" / "rocketmq"
+VERSIONS = ("4.9.7", "5.5.0")
+READY_WITHIN = 20.0
+# RocketMQ unmaps its files by way of classes that Java 17 hides; without these 4.9.7 leaves `abort` behind.
+_OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "java.lang", "java.util", "jdk.internal.misc", "jdk.internal.access")
+# 4.9.7 refuses to start without these files.
+_LOGBACK = """<configuration><appender name="F" class="ch.qos.logback.core.FileAppender"><file>{log}</file><encoder><pattern>%d %p %c{{0}} %m%n
+</pattern></encoder></appender><root level="INFO"><appender-ref ref="F"/></root></configuration>"""
+SMALL_FILES = {
+    "mappedFileSizeCommitLog": 256 << 10, "mappedFileSizeConsumeQueue": 600, "mapperFileSizeBatchConsumeQueue": 460,
+    "maxHashSlotNum": 200, "maxIndexNum": 800, "maxMessageSize": 128 << 10,
+}  # fmt: skip
+QUICK = {
+    "brokerClusterName": "DefaultCluster", "brokerName": "broker-a", "brokerId": 0, "brokerRole": "ASYNC_MASTER", "flushDiskType": "ASYNC_FLUSH",
+    "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "autoCreateTopicEnable": "true", "traceTopicEnable": "true", "diskMaxUsedSpaceRatio": 98,
+    "messageDelayLevel": "1s 2s 1s 1s 2s 3s 5s 1h 2h", "transactionTimeOut": 1500, "transactionCheckInterval": 2000, "transactionCheckMax": 3,
+    "timerWheelEnable": "true", "recallMessageEnable": "true", "enableLmq": "true", "enableMultiDispatch": "true",
+}  # fmt: skip
+
+
+def missing() -> str | None:
+    """What is to be installed before any of this can run; None where all is there."""
+    lacks = [name for name in ("java", "javac", "mvn") if shutil.which(name) is None]
+    if not lacks:
+        return None
+    return (
+        f"tests with a real broker need a JDK 17 and Maven (missing: {', '.join(lacks)}). Debian, Ubuntu: apt install openjdk-17-jdk maven"
+    )
+
+
+class Java:
+    """One version of RocketMQ: its jars, and our small programs compiled against them, each once a machine."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._folder = BUILD / version
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.classpath = f"{self._compiled()}:{self._jars()}"
+
+    def _jars(self) -> str:
+        pom = HERE / "pom.xml"
+        listed = self._folder / f"classpath-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+        if not listed.exists() or not all(Path(jar).exists() for jar in listed.read_text().split(":")):
+            resolve = ["mvn", "-q", "-B", "-f", str(pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
+            subprocess.run([*resolve, f"-Dmdep.outputFile={listed}"], check=True, timeout=600, stdin=subprocess.DEVNULL)
+        return listed.read_text()
+
+    def _compiled(self) -> Path:
+        sources = sorted(path for path in (HERE / "java").glob("*.java") if not (path.stem.endswith("5") and self.version < "5"))
+        said = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+        classes = self._folder / f"classes-{said}"
+        if not classes.exists():
+            half = self._folder / f"half-{os.getpid()}"
+            command = ["javac", "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(half), "-cp", self._jars(), *map(str, sources)]
+            ended = subprocess.run(command, check=False, timeout=300, capture_output=True, text=True)
+            assert ended.returncode == 0, ended.stderr
+            with contextlib.suppress(OSError):  # somebody else was quicker
+                half.rename(classes)
+        return classes
+
+    def command(self, main: str, *arguments: object, home: Path, memory: str = "512m") -> list[str]:
+        opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
+        exported = ["--add-exports", "java.base/jdk.internal.ref=ALL-UNNAMED", "--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED"]
+        settings = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", f"-Drocketmq.client.logRoot={home}/log", "-Duser.timezone=UTC"]
+        # Client ids of 32 digits also where the machine has IPv6; and a retry topic is pulled at once, not after 20 s.
+        settings += ["-Djava.net.preferIPv4Stack=true", "-Drocketmq.client.rebalance.waitInterval=1500", "-Dfile.encoding=UTF-8"]
+        return ["java", "-Xms64m", f"-Xmx{memory}", "-XX:MaxDirectMemorySize=1g", *settings, *opened, *exported, "-cp", self.classpath, main, *map(str, arguments)]  # fmt: skip
+
+    def run(self, main: str, *arguments: object, home: Path, timeout: float = 180) -> list[dict[str, Any]]:
+        """Run one of our programs to its end; it prints a JSON object a line."""
+        home.mkdir(parents=True, exist_ok=True)
+        command = self.command(main, *arguments, home=home)
+        ended = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=timeout, check=False)
+        assert ended.returncode == 0, f"{main} ended with {ended.returncode}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
+        return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+
+    def start(self, main: str, *arguments: object, home: Path, log: str, memory: str = "512m") -> subprocess.Popen[bytes]:
+        """Start one of our programs or RocketMQ's, in a process group of its own; what it says goes to a file."""
+        home.mkdir(parents=True, exist_ok=True)
+        with (home / log).open("ab") as said:
+            return subprocess.Popen(
+                self.command(main, *arguments, home=home, memory=memory), cwd=home, stdout=said, stderr=said, start_new_session=True
+            )
+
+
+def free_port() -> int:
+    """A loopback port that is free now, and whose neighbours RocketMQ may take too."""
+    while True:
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
+            port = int(server.getsockname()[1])
+        if 2000 < port < 60000:
+            return port
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), contextlib.closing(socket.create_connection(("127.0.0.1", port), 0.5)):
+        return True
+    return False
+
+
+def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM, patience: float = 40) -> int:
+    """Stop a process and all it started; 143 is a clean end after SIGTERM."""
+    if process.poll() is None:
+        process.send_signal(how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+@dataclass
+class Broker:
+    """A broker that runs, or ran; `store` is its storage directory."""
+
+    java: Java
+    home: Path
+    name_server: str
+    settings: Mapping[str, object]
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+    ready_after: float = 0.0
+
+    @property
+    def store(self) -> Path:
+        return self.home / "store"
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers and the name server knows it."""
+        places = {
+            "storePathRootDir": self.store,
+            "storePathCommitLog": self.store / "commitlog",
+            "listenPort": self.port,
+            "haListenPort": free_port(),
+        }
+        settings = QUICK | SMALL_FILES | places | dict(self.settings)
+        configuration = self.home / "broker.conf"
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        begun = time.monotonic()
+        main = "org.apache.rocketmq.broker.BrokerStartup"
+        self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")
+        await_all(lambda: listens(self.port), self.process, self.home / "broker.out")
+        self.java.run("Traffic", "ready", self.name_server, self.address, 0, home=self.home)
+        self.ready_after = time.monotonic() - begun
+
+    def stop(self) -> int:
+        """As an operator stops it."""
+        assert self.process is not None
+        return ended(self.process)
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        ended(self.process, signal.SIGKILL)
+
+    def traffic(self, what: str, *arguments: object, seed: int = 1) -> list[dict[str, Any]]:
+        """Run one of the traffic programs against it."""
+        return self.java.run("Traffic", what, self.name_server, self.address, seed, *arguments, home=self.home)
+
+
+def await_all(done: Any, process: subprocess.Popen[bytes], log: Path) -> None:
+    patience = time.monotonic() + READY_WITHIN
+    while not done():
+        said = log.read_text(errors="replace")[-3000:] if log.exists() else ""
+        assert process.poll() is None, f"it ended with {process.returncode}: {said}"
+        assert time.monotonic() < patience, f"not ready within {READY_WITHIN:.0f} s: {said}"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
+    """A name server and a broker of its own; both are gone afterwards, whatever happens."""
+    (home / "conf").mkdir(parents=True)
+    for name in ("namesrv", "broker", "tools"):
+        (home / "conf" / f"logback_{name}.xml").write_text(_LOGBACK.format(log=home / f"{name}.log"))
+    port = free_port()
+    (home / "namesrv.conf").write_text(f"listenPort={port}\nkvConfigPath={home}/kv.json\n")
+    name_server = java.start(
+        "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", home / "namesrv.conf", home=home, log="namesrv.out", memory="256m"
+    )
+    broker = Broker(java, home, f"127.0.0.1:{port}", settings)
+    try:
+        await_all(lambda: listens(port), name_server, home / "namesrv.out")
+        broker.start()
+        yield broker
+    finally:
+        for process in (broker.process, name_server):
+            if process is not None:
+                ended(process, signal.SIGKILL)
+
+
+def digits(text: str) -> list[int]:
+    """All numbers in a text."""
+    return [int(number) for number in re.findall(r"\d+", text)]

@@ -1,0 +1,51 @@
+"""Brokers of both lines write what clients make them write, and we read it as Java does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from golden import EXPLAINED, differences
+from javas_truth import judged
+from rocketmq import READY_WITHIN, VERSIONS, Broker
+from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
+
+import native_reader as nr
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_everything_a_client_can_do(broker: Callable[..., Broker], version: str) -> None:
+    running = broker(version)
+    assert running.ready_after < READY_WITHIN
+    acknowledged = [line for line in running.traffic("kinds") if "kind" in line]
+    assert running.stop() == 143
+    assert not (running.store / "abort").exists()
+
+    java = judged(running.java, running.home)
+    rows = rows_of(nr.open(running.store).messages(columns="*").to_table())
+    assert len(rows) == len(java.expected_rows)
+    assert differences(java.expected_rows, rows, [name for name in SCHEMA if name not in NOT_JAVAS], (*EXPLAINED, OUR_OWN), Counter()) == []
+
+    # Each message that was acknowledged is there, and by the ids that the client was given.
+    assert {line["status"] for line in acknowledged} == {"SEND_OK"}
+    by_id = {(row["uniq_key"], row["kind"]): row for row in rows if not row["reconsume_times"]}
+    for line in acknowledged:
+        kind = {"delay": "delay", **dict.fromkeys(("COMMIT_MESSAGE", "ROLLBACK_MESSAGE", "UNKNOW"), "half")}.get(line["kind"], "normal")
+        offset_ids = (line["offset_msg_id"] or "").split(",")
+        for number, unique in enumerate(line["msg_id"].split(",")):
+            row = by_id[unique, kind]
+            assert (row["real_topic"] or row["topic"]) == line["topic"]
+            assert row["msg_id"] == unique
+            assert row["offset_msg_id"] == offset_ids[number] or kind == "half"  # a client is not told where a half lies
+
+    kinds = Counter(row["kind"] for row in rows)
+    assert kinds["committed"] == 3
+    assert kinds["op"] >= 1  # one can name several halves
+    assert kinds["dlq"] == 2
+    assert kinds["retry"] == 2 + 2 * 2  # once: one each; always: two each
+    assert kinds["trace"] >= 1
+    assert [row["delay_level"] for row in rows if row["kind"] == "delay" and row["real_topic"] == "Later"] == [1, 2, 3, 8, 9]
+    assert sum(row["topic"] == "Later" for row in rows) == 3  # two are hours away
+    assert [row["queue_offset"] for row in rows if row["topic"] == "Again"] == [*range(5), *range(4)]
+    assert sum(row["topic"] == "Gone" for row in rows) == 5
