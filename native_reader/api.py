@@ -128,7 +128,7 @@ class Scan:
         if self._plan is None:
             # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
             walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
-            ends = {store.uri: end_of_log(store.segments, self._projection.max_record_bytes, walked_whole) for store in self._stores}
+            ends = {store.uri: end_of_log(store, self._projection.max_record_bytes, walked_whole) for store in self._stores}
             self._plan = plan(
                 self._stores,
                 ends,

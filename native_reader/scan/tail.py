@@ -3,38 +3,47 @@
 The end of the last valid record, or of the blank, in the highest segment that has one. Below it zeros are damage; at or
 above it everything is unwritten: files sized ahead, dirty tails of pooled buffers, half of a record that never came.
 A broker sizes one or two segments ahead, so the highest files are often all zeros.
+
+The newest record counts if something proves that it was finished. At rest its own bytes do; while a broker writes they do
+not, and it waits for its witness.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
 from native_reader.scan.sync import frame_of, sync, valid_records
 from native_reader.scan.walk import Walk
-from native_reader.storage.store import Segment
+from native_reader.scan.witness import is_dispatched, is_live
+from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
+
+Finished = Callable[[Window, int, int], bool]
+"""Whether the record at that position, of that size, was written to its end."""
 
 _LOOK = 4 << 20
 _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
 
 
-def end_of_log(segments: Sequence[Segment], max_record_bytes: int, walked_whole: int) -> int:
+def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int) -> int:
     """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
-    for segment in reversed(segments):
+    finished: Finished = partial(is_dispatched, store) if is_live(store) else _is_complete
+    for segment in reversed(store.segments):
         with Window(segment, _LOOK) as window:
-            end = _end_in(window, max_record_bytes, walked_whole)
+            end = _end_in(window, max_record_bytes, walked_whole, finished)
         if end is not None:
             return segment.base + end
-    return segments[0].base if segments else 0
+    return store.min_offset
 
 
-def _end_in(window: Window, max_record_bytes: int, walked_whole: int) -> int | None:
+def _end_in(window: Window, max_record_bytes: int, walked_whole: int, finished: Finished) -> int | None:
     """The position behind the last record that counts, the file's size behind a blank, None where there is neither."""
     size = window.segment.size
     written = _written_end(window)
@@ -42,21 +51,21 @@ def _end_in(window: Window, max_record_bytes: int, walked_whole: int) -> int | N
         return None
     bound = min(size, written + _ZEROS_IN_A_RECORD)
     if size <= walked_whole:
-        return _walked(window, 0, bound, max_record_bytes)
+        return _walked(window, 0, bound, max_record_bytes, finished)
     look, stop = _LOOK, bound
     while stop > 0:
         start = max(0, bound - look)
         if start == 0:
-            return _walked(window, 0, bound, max_record_bytes)
+            return _walked(window, 0, bound, max_record_bytes, finished)
         first = sync(window, start, stop)
         if first is not None:
-            return _walked(window, first, bound, max_record_bytes)
+            return _walked(window, first, bound, max_record_bytes, finished)
         look, stop = look * 4, start
     return None
 
 
-def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> int | None:
-    walk = Walk(window, start, bound, bound, max_record_bytes=max_record_bytes, skip_damage=True, synced=True)
+def _walked(window: Window, start: int, bound: int, max_record_bytes: int, finished: Finished) -> int | None:
+    walk = Walk(window, start, bound, bound, max_record_bytes=max_record_bytes, skip_damage=True, synced=True, decided=False)
     for _ in walk:
         pass
     if walk.closed:
@@ -65,7 +74,7 @@ def _walked(window: Window, start: int, bound: int, max_record_bytes: int) -> in
         return None
     position, size = walk.last_record
     # One that is too large is refused by whoever reads it; it is not worth its memory here.
-    counts = size > max_record_bytes or _has_successor(window, position + size) or _is_complete(window, position, size)
+    counts = size > max_record_bytes or _has_successor(window, position + size) or finished(window, position, size)
     return position + size if counts else position
 
 

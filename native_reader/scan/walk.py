@@ -28,15 +28,25 @@ class Walk:
     """Iterate the records that start in `[start, stop)`, as `Records` of one chunk after the other, and the damage between.
 
     The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
-    `end` is where the log ends in this file; what is behind it is unwritten. `synced`: `start` is known to be a record's.
+    `end` is where the log ends in this file; what is behind it is unwritten. Not `decided`: it is how far to look, and a
+    record may reach beyond it, as it does where a broker writes on meanwhile. `synced`: `start` is known to be a record's.
     A walk that skips no damage raises at the first.
     """
 
     def __init__(
-        self, window: Window, start: int, stop: int, end: int, *, max_record_bytes: int, skip_damage: bool = False, synced: bool = False
+        self,
+        window: Window,
+        start: int,
+        stop: int,
+        end: int,
+        *,
+        max_record_bytes: int,
+        skip_damage: bool = False,
+        synced: bool = False,
+        decided: bool = True,
     ) -> None:
         self._window, self._start, self._stop, self._end = window, start, stop, end
-        self._max_record_bytes, self._skip_damage, self._synced = max_record_bytes, skip_damage, synced
+        self._max_record_bytes, self._skip_damage, self._synced, self._decided = max_record_bytes, skip_damage, synced, decided
         self._frame = frame_of(window.segment)
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
         self.closed = False
@@ -60,7 +70,7 @@ class Walk:
             else:
                 last, size = int(records.starts[-1]), int(records.sizes[-1])
                 position = self._count(begin + last - self._frame, size + self._frame, len(records), begin)
-            if position > self._end:
+            if position > self._end and self._decided:
                 raise crosses_end(self._window, begin, position, self._end)
             if not isinstance(records, int):
                 yield records

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import stat
+import struct
+import sys
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader.errors import OptionError, UnreadableError
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register
+
+if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
+    _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@qqihh"), 3, (0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
+else:  # type, whence, start, length, pid
+    _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@hhqqi4x"), 0, (fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """What Python takes for a path."""
@@ -110,6 +118,20 @@ class LocalStorage(Storage):
 
     def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
+
+    def is_locked(self, uri: str) -> bool:
+        try:
+            descriptor = os.open(local_path(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            # F_GETLK asks whether a lock could be had, and takes none.
+            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(*_ANY_LOCK))
+        except OSError:  # a file system without locks
+            return False
+        finally:
+            os.close(descriptor)
+        return bool(_FLOCK.unpack(answer)[_TYPE] != fcntl.F_UNLCK)
 
     def quoted(self, name: str) -> str:
         return quote(os.fsencode(name), safe="")

@@ -108,6 +108,10 @@ class Storage(ABC):
         with _named(f"{uri} cannot be opened"):
             return self._open(uri)
 
+    def is_locked(self, uri: str) -> bool:
+        """Whether another process of this host holds a lock on that file; where nobody can know, False."""
+        return False
+
     def quoted(self, name: str) -> str:
         """A name in a directory, as it stands in a URI."""
         return name

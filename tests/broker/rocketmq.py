@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -28,16 +27,19 @@ READY_WITHIN = 20.0
 # RocketMQ unmaps its files by way of classes that Java 17 hides; without these 4.9.7 leaves `abort` behind.
 _OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "java.lang", "java.util", "jdk.internal.misc", "jdk.internal.access")
 # 4.9.7 refuses to start without these files.
-_LOGBACK = """<configuration><appender name="F" class="ch.qos.logback.core.FileAppender"><file>{log}</file><encoder><pattern>%d %p %c{{0}} %m%n
-</pattern></encoder></appender><root level="INFO"><appender-ref ref="F"/></root></configuration>"""
+_LOGBACK = """<configuration>
+<appender name="F" class="ch.qos.logback.core.FileAppender"><file>{log}</file>
+<encoder><pattern>%d %p %c{{0}} %m%n</pattern></encoder></appender>
+<root level="INFO"><appender-ref ref="F"/></root></configuration>"""
 SMALL_FILES = {
     "mappedFileSizeCommitLog": 256 << 10, "mappedFileSizeConsumeQueue": 600, "mapperFileSizeBatchConsumeQueue": 460,
     "maxHashSlotNum": 200, "maxIndexNum": 800, "maxMessageSize": 128 << 10,
 }  # fmt: skip
 QUICK = {
-    "brokerClusterName": "DefaultCluster", "brokerName": "broker-a", "brokerId": 0, "brokerRole": "ASYNC_MASTER", "flushDiskType": "ASYNC_FLUSH",
-    "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "autoCreateTopicEnable": "true", "traceTopicEnable": "true", "diskMaxUsedSpaceRatio": 98,
-    "messageDelayLevel": "1s 2s 1s 1s 2s 3s 5s 1h 2h", "transactionTimeOut": 1500, "transactionCheckInterval": 2000, "transactionCheckMax": 3,
+    "brokerClusterName": "DefaultCluster", "brokerName": "broker-a", "brokerId": 0, "brokerRole": "ASYNC_MASTER",
+    "flushDiskType": "ASYNC_FLUSH", "brokerIP1": "127.0.0.1", "brokerIP2": "127.0.0.1", "diskMaxUsedSpaceRatio": 98,
+    "autoCreateTopicEnable": "true", "traceTopicEnable": "true", "messageDelayLevel": "1s 2s 1s 1s 2s 3s 5s 1h 2h",
+    "transactionTimeOut": 1500, "transactionCheckInterval": 2000, "transactionCheckMax": 3,
     "timerWheelEnable": "true", "recallMessageEnable": "true", "enableLmq": "true", "enableMultiDispatch": "true",
 }  # fmt: skip
 
@@ -88,7 +90,8 @@ class Java:
         settings = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", f"-Drocketmq.client.logRoot={home}/log", "-Duser.timezone=UTC"]
         # Client ids of 32 digits also where the machine has IPv6; and a retry topic is pulled at once, not after 20 s.
         settings += ["-Djava.net.preferIPv4Stack=true", "-Drocketmq.client.rebalance.waitInterval=1500", "-Dfile.encoding=UTF-8"]
-        return ["java", "-Xms64m", f"-Xmx{memory}", "-XX:MaxDirectMemorySize=1g", *settings, *opened, *exported, "-cp", self.classpath, main, *map(str, arguments)]  # fmt: skip
+        limits = ["-Xms64m", f"-Xmx{memory}", "-XX:MaxDirectMemorySize=1g"]
+        return ["java", *limits, *settings, *opened, *exported, "-cp", self.classpath, main, *map(str, arguments)]
 
     def run(self, main: str, *arguments: object, home: Path, timeout: float = 180) -> list[dict[str, Any]]:
         """Run one of our programs to its end; it prints a JSON object a line."""
@@ -103,7 +106,12 @@ class Java:
         home.mkdir(parents=True, exist_ok=True)
         with (home / log).open("ab") as said:
             return subprocess.Popen(
-                self.command(main, *arguments, home=home, memory=memory), cwd=home, stdout=said, stderr=said, start_new_session=True
+                self.command(main, *arguments, home=home, memory=memory),
+                cwd=home,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
 
 
@@ -130,6 +138,8 @@ def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM
             process.wait(patience)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    if process.stdin is not None:
+        process.stdin.close()
     return process.wait()
 
 
@@ -215,8 +225,3 @@ def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
         for process in (broker.process, name_server):
             if process is not None:
                 ended(process, signal.SIGKILL)
-
-
-def digits(text: str) -> list[int]:
-    """All numbers in a text."""
-    return [int(number) for number in re.findall(r"\d+", text)]

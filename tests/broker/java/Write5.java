@@ -1,0 +1,108 @@
+import java.io.File;
+import java.lang.reflect.Proxy;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.rocketmq.common.BrokerConfig;
+import org.apache.rocketmq.common.MixAll;
+import org.apache.rocketmq.common.message.MessageDecoder;
+import org.apache.rocketmq.common.message.MessageExtBrokerInner;
+import org.apache.rocketmq.store.DefaultMessageStore;
+import org.apache.rocketmq.store.MessageArrivingListener;
+import org.apache.rocketmq.store.PutMessageResult;
+import org.apache.rocketmq.store.config.MessageStoreConfig;
+import org.apache.rocketmq.store.stats.BrokerStatsManager;
+
+/**
+ * Write5 STORE CONF SEED RATE SECONDS LARGEST: RocketMQ's own store class writes so many messages a second, of mixed sizes; then the
+ * file STORE/../quiet appears, and it goes on running, without writing, until its standard input ends. No byte of a body, topic or
+ * property is zero, so that a torn record shows.
+ */
+public class Write5 {
+    public static void main(String[] arguments) {
+        try {
+            write(arguments);
+            Runtime.getRuntime().halt(0);
+        } catch (Throwable error) {
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private static void write(String[] arguments) throws Exception {
+        Random random = new Random(Long.parseLong(arguments[2]));
+        int rate = Integer.parseInt(arguments[3]);
+        int seconds = Integer.parseInt(arguments[4]);
+        int largest = Integer.parseInt(arguments[5]);
+        DefaultMessageStore store = started(arguments[0], arguments[1]);
+        byte[] noise = new byte[largest];
+        for (int i = 0; i < largest; i++) {
+            noise[i] = (byte) (1 + random.nextInt(255));
+        }
+        InetSocketAddress host = new InetSocketAddress("10.1.2.3", 10911);
+        long begun = System.nanoTime();
+        long written = 0;
+        for (long number = 0; number < (long) rate * seconds; number++) {
+            long due = begun + number * 1_000_000_000L / rate;
+            while (System.nanoTime() < due) {
+                Thread.onSpinWait();
+            }
+            // Sizes over four orders of magnitude, small ones most often.
+            int size = (int) Math.max(1, largest / Math.pow(10, 4 * random.nextDouble()));
+            MessageExtBrokerInner message = new MessageExtBrokerInner();
+            message.setTopic("Live" + number % 7);
+            message.setQueueId((int) (number % 4));
+            message.setBody(Arrays.copyOf(noise, size));
+            message.setBornTimestamp(System.currentTimeMillis());
+            message.setBornHost(host);
+            message.setStoreHost(host);
+            message.setTags("Tag" + number % 3);
+            message.setKeys("live" + number);
+            message.putUserProperty("number", "" + number);
+            message.putUserProperty("filler", "x".repeat(1 + random.nextInt(400)));
+            message.setPropertiesString(MessageDecoder.messageProperties2String(message.getProperties()));
+            PutMessageResult result = store.putMessage(message);
+            if (result.isOk()) {
+                written++;
+            }
+        }
+        double took = (System.nanoTime() - begun) / 1e9;
+        for (int left = 200; store.dispatchBehindBytes() > 0 && left > 0; left--) {
+            Thread.sleep(50);
+        }
+        Thread.sleep(1_000);
+        new Json().put("written", written).put("seconds", took).put("end", store.getMaxPhyOffset()).print();
+        System.out.flush();
+        Files.write(Paths.get(new File(arguments[0]).getParent(), "quiet"), new byte[0]);
+        while (System.in.read() >= 0) {
+            continue;
+        }
+        store.shutdown();
+    }
+
+    private static DefaultMessageStore started(String root, String conf) throws Exception {
+        Properties said = new Properties();
+        said.load(Files.newInputStream(Paths.get(conf)));
+        MessageStoreConfig config = new MessageStoreConfig();
+        MixAll.properties2Object(said, config);
+        config.setStorePathRootDir(root);
+        config.setStorePathCommitLog(root + "/commitlog");
+        config.setHaListenPort(0);
+        BrokerConfig broker = new BrokerConfig();
+        MixAll.properties2Object(said, broker);
+        MessageArrivingListener nobody = (MessageArrivingListener) Proxy.newProxyInstance(
+            Write5.class.getClassLoader(), new Class<?>[] {MessageArrivingListener.class}, (proxy, method, given) -> null);
+        DefaultMessageStore store = new DefaultMessageStore(
+            config, new BrokerStatsManager("writer", true), nobody, broker, new ConcurrentHashMap<>());
+        if (!store.load()) {
+            throw new IllegalStateException("it does not load");
+        }
+        store.start();
+        return store;
+    }
+}
