@@ -193,8 +193,8 @@ def differences(
     return found
 
 
-def unpack(name: str, into: Path) -> Golden:
+def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
     """Take one store out of its archive (sparse files stay sparse)."""
-    with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:
+    with tarfile.open(folder / f"{name}.tar.xz") as archive:
         archive.extractall(into, filter="data")
     return Golden(name, into / name)

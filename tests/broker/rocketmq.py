@@ -173,7 +173,7 @@ class Broker:
         }
         settings = QUICK | SMALL_FILES | places | dict(self.settings)
         configuration = self.home / "broker.conf"
-        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        configuration.write_text("".join(f"{name}={value}\n".replace("{store}", str(self.store)) for name, value in settings.items()))
         begun = time.monotonic()
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")

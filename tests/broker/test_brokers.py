@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from golden import EXPLAINED, differences
+from golden import EXPLAINED, differences, unpack
 from javas_truth import judged
 from rocketmq import READY_WITHIN, VERSIONS, Broker
 from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
+from test_own_stores import STORES
 
 import native_reader as nr
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_everything_a_client_can_do(broker: Callable[..., Broker], version: str) -> None:
+def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     running = broker(version)
     assert running.ready_after < READY_WITHIN
     acknowledged = [line for line in running.traffic("kinds") if "kind" in line]
@@ -49,3 +51,9 @@ def test_everything_a_client_can_do(broker: Callable[..., Broker], version: str)
     assert sum(row["topic"] == "Later" for row in rows) == 3  # two are hours away
     assert [row["queue_offset"] for row in rows if row["topic"] == "Again"] == [*range(5), *range(4)]
     assert sum(row["topic"] == "Gone" for row in rows) == 5
+
+    # The store of this repository that was made so has the same kinds of messages in the same topics.
+    kept = unpack(f"{version}-kinds", tmp_path, STORES)
+    assert {(row["topic"], row["kind"]) for row in rows} == {
+        (row["topic"], row["kind"]) for row in nr.open(kept.root).messages(columns="topic,kind").to_table().to_pylist()
+    }

@@ -32,7 +32,9 @@ def written(java: Java, home: Path, **settings: object) -> Iterator[Popen[bytes]
     home.mkdir()
     conf = {"mappedFileSizeCommitLog": SEGMENT, "mappedFileSizeConsumeQueue": 60_000, "maxMessageSize": 1 << 20} | settings
     (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in conf.items()))
-    writer = java.start("Write5", home / "store", home / "conf", 3, RATE, SECONDS, LARGEST, home=home, log="writer.out", memory="1g")
+    writer = java.start(
+        "Write5", home / "store", home / "conf", 3, RATE, RATE * SECONDS, 1, LARGEST, 1 << 30, home=home, log="writer.out", memory="1g"
+    )
     try:
         yield writer
     finally:

@@ -15,6 +15,8 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from stores import files_of, log_of, message, on_disk
+from test_own_stores import NAMES as OWN_STORES
+from test_own_stores import STORES
 
 import native_reader as nr
 from native_reader.schema import COLUMNS, DEFAULT_COLUMNS, projected
@@ -227,6 +229,16 @@ def test_golden_stores_come_out_of_spark_as_out_of_the_engine(
 ) -> None:
     store = golden_store(name)
     logs = ",".join(map(str, store.log_folders)) if name == "v5-multipath" else None
+    spark_says = {} if logs is None else {"storePathCommitLog": logs}
+    found = load(spark, store.root, columns="*", maxPartitionBytes="256k", **spark_says).toArrow()
+    mine = nr.open(store.root, store_path_commit_log=logs).messages(columns="*").to_table()
+    assert in_order(found.cast(mine.schema)) == in_order(mine)
+
+
+@pytest.mark.parametrize("name", OWN_STORES)
+def test_the_stores_of_this_repository_come_out_of_spark_as_out_of_the_engine(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    store = golden.unpack(name, tmp_path, STORES)
+    logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     spark_says = {} if logs is None else {"storePathCommitLog": logs}
     found = load(spark, store.root, columns="*", maxPartitionBytes="256k", **spark_says).toArrow()
     mine = nr.open(store.root, store_path_commit_log=logs).messages(columns="*").to_table()

@@ -138,7 +138,7 @@ public class Traffic {
     private static void plain(String name, int count) throws Exception {
         topic(name, 4);
         for (int number = 0; number < count; number++) {
-            Message message = new Message(name, "Tag" + number % 3, "key" + number, text(random.nextInt(300)));
+            Message message = new Message(name, "Tag" + number % 3, "key" + number, text(1 + random.nextInt(300)));
             if (number % 4 == 0) {
                 message.setKeys(Collections.singletonList("key" + number + " shared"));
                 message.putUserProperty("number", "" + number);

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import org.apache.rocketmq.common.message.MessageClientExt;
 import org.apache.rocketmq.common.message.MessageDecoder;
@@ -16,12 +17,13 @@ public class Truth {
     private static final int INNER_BATCH = 0x80;
 
     public static void main(String[] directories) throws Exception {
+        List<File> files = new ArrayList<>();
         for (String directory : directories) {
-            File[] files = new File(directory).listFiles(file -> file.getName().matches("[0-9]{20}"));
-            Arrays.sort(files);
-            for (File file : files) {
-                walk(file.getParentFile().getName() + "/" + file.getName(), ByteBuffer.wrap(Files.readAllBytes(file.toPath())));
-            }
+            files.addAll(Arrays.asList(new File(directory).listFiles(file -> file.getName().matches("[0-9]{20}"))));
+        }
+        files.sort(Comparator.comparing(File::getName));
+        for (File file : files) {
+            walk(file.getParentFile().getName() + "/" + file.getName(), ByteBuffer.wrap(Files.readAllBytes(file.toPath())));
         }
     }
 

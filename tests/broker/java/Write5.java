@@ -8,8 +8,10 @@ import java.util.Arrays;
 import java.util.Properties;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.zip.Deflater;
 import org.apache.rocketmq.common.BrokerConfig;
 import org.apache.rocketmq.common.MixAll;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.store.DefaultMessageStore;
@@ -19,9 +21,10 @@ import org.apache.rocketmq.store.config.MessageStoreConfig;
 import org.apache.rocketmq.store.stats.BrokerStatsManager;
 
 /**
- * Write5 STORE CONF SEED RATE SECONDS LARGEST: RocketMQ's own store class writes so many messages a second, of mixed sizes; then the
- * file STORE/../quiet appears, and it goes on running, without writing, until its standard input ends. No byte of a body, topic or
- * property is zero, so that a torn record shows.
+ * Write5 STORE CONF SEED RATE COUNT SMALLEST LARGEST ZIPPED: RocketMQ's own store class writes so many messages, at most so many a
+ * second, of sizes between these, those of ZIPPED bytes or more as clients compress them. Then the file STORE/../quiet appears, and
+ * it goes on running, without writing, until its standard input ends. No byte of a topic, a property or a body as it was sent is
+ * zero, so that a torn record shows.
  */
 public class Write5 {
     public static void main(String[] arguments) {
@@ -37,34 +40,48 @@ public class Write5 {
     private static void write(String[] arguments) throws Exception {
         Random random = new Random(Long.parseLong(arguments[2]));
         int rate = Integer.parseInt(arguments[3]);
-        int seconds = Integer.parseInt(arguments[4]);
-        int largest = Integer.parseInt(arguments[5]);
+        int count = Integer.parseInt(arguments[4]);
+        int smallest = Integer.parseInt(arguments[5]);
+        int largest = Integer.parseInt(arguments[6]);
+        int zipped = Integer.parseInt(arguments[7]);
         DefaultMessageStore store = started(arguments[0], arguments[1]);
         byte[] noise = new byte[largest];
         for (int i = 0; i < largest; i++) {
             noise[i] = (byte) (1 + random.nextInt(255));
         }
+        byte[] words = new byte[largest];
+        for (int i = 0; i < largest; i++) {
+            words[i] = (byte) "order total half paid ".charAt((i + random.nextInt(3)) % 22);
+        }
         InetSocketAddress host = new InetSocketAddress("10.1.2.3", 10911);
         long begun = System.nanoTime();
         long written = 0;
-        for (long number = 0; number < (long) rate * seconds; number++) {
+        for (long number = 0; number < count; number++) {
             long due = begun + number * 1_000_000_000L / rate;
             while (System.nanoTime() < due) {
                 Thread.onSpinWait();
             }
-            // Sizes over four orders of magnitude, small ones most often.
-            int size = (int) Math.max(1, largest / Math.pow(10, 4 * random.nextDouble()));
+            // As many of each order of magnitude.
+            int size = (int) Math.round(smallest * Math.pow((double) largest / smallest, random.nextDouble()));
             MessageExtBrokerInner message = new MessageExtBrokerInner();
             message.setTopic("Live" + number % 7);
             message.setQueueId((int) (number % 4));
-            message.setBody(Arrays.copyOf(noise, size));
+            message.setBody(size < zipped ? Arrays.copyOf(noise, size) : zipped(words, size));
+            message.setSysFlag(size < zipped ? 0 : 1);
             message.setBornTimestamp(System.currentTimeMillis());
             message.setBornHost(host);
             message.setStoreHost(host);
             message.setTags("Tag" + number % 3);
             message.setKeys("live" + number);
+            // What clients and brokers put, and a little of a user's own.
+            MessageAccessor.putProperty(message, "UNIQ_KEY", String.format("0A0169065693645A2C5D%012X", number));
+            for (String name : new String[] {"WAIT", "TRACE_ON"}) {
+                MessageAccessor.putProperty(message, name, "true");
+            }
+            MessageAccessor.putProperty(message, "MSG_REGION", "DefaultRegion");
+            MessageAccessor.putProperty(message, "CLUSTER", "DefaultCluster");
             message.putUserProperty("number", "" + number);
-            message.putUserProperty("filler", "x".repeat(1 + random.nextInt(400)));
+            message.putUserProperty("note", "x".repeat(1 + random.nextInt(100)));
             message.setPropertiesString(MessageDecoder.messageProperties2String(message.getProperties()));
             PutMessageResult result = store.putMessage(message);
             if (result.isOk()) {
@@ -83,6 +100,16 @@ public class Write5 {
             continue;
         }
         store.shutdown();
+    }
+
+    private static byte[] zipped(byte[] words, int size) {
+        Deflater deflater = new Deflater(5);
+        deflater.setInput(words, 0, size);
+        deflater.finish();
+        byte[] zipped = new byte[size + 100];
+        int length = deflater.deflate(zipped);
+        deflater.end();
+        return Arrays.copyOf(zipped, length);
     }
 
     private static DefaultMessageStore started(String root, String conf) throws Exception {
