@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from rocketmq import VERSIONS, Broker, Java, missing, running
+from rocketmq import VERSIONS, Broker, Java, Unreachable, missing, running
 
 HERE = Path(__file__).parent
 
@@ -29,7 +29,16 @@ def rocketmq() -> Callable[[str], Java]:
             pytest.fail(lacking)
         pytest.skip(lacking)
     known: dict[str, Java] = {}
-    return lambda version: known.setdefault(version, known.get(version) or Java(version))
+
+    def get(version: str) -> Java:
+        if version not in known:
+            try:
+                known[version] = Java(version)
+            except Unreachable as error:
+                pytest.skip(str(error))
+        return known[version]
+
+    return get
 
 
 @pytest.fixture

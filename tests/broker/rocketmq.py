@@ -54,6 +54,10 @@ def missing() -> str | None:
     )
 
 
+class Unreachable(Exception):
+    """This machine has Maven, but cannot reach what it is asked for."""
+
+
 class Java:
     """One version of RocketMQ: its jars, and our small programs compiled against them, each once a machine."""
 
@@ -68,7 +72,10 @@ class Java:
         listed = self._folder / f"classpath-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
         if not listed.exists() or not all(Path(jar).exists() for jar in listed.read_text().split(":")):
             resolve = ["mvn", "-q", "-B", "-f", str(pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
-            subprocess.run([*resolve, f"-Dmdep.outputFile={listed}"], check=True, timeout=600, stdin=subprocess.DEVNULL)
+            resolve += [f"-Dmdep.outputFile={listed}"]
+            resolved = subprocess.run(resolve, check=False, timeout=600, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if resolved.returncode:
+                raise Unreachable(f"Maven cannot get RocketMQ {self.version}: {resolved.stdout.strip()[:500]}")
         return listed.read_text()
 
     def _compiled(self) -> Path:
