@@ -43,6 +43,7 @@ RECIPES = {
     "4.9.7-kinds": Recipe("4.9.7", (("kinds",),)),
     "4.9.7-killed-pooled": Recipe("4.9.7", (("plain", 500),), POOLED | SMALL_LOG, killed=True),
     "5.5.0-kinds": Recipe("5.5.0", (("kinds",),)),
+    "5.5.0-features": Recipe("5.5.0", (("features",),)),
     "5.5.0-property-crc": Recipe("5.5.0", (("plain", 60), ("kinds",)), CRC),
     "5.5.0-old-client": Recipe("5.5.0", (("kinds",),), CRC, client="4.9.7"),
     "5.5.0-killed": Recipe("5.5.0", (("plain", 800),), SMALL_LOG, killed=True),

@@ -21,11 +21,11 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
 /** Traffic WHAT NAME_SERVER BROKER SEED ...: what clients do to a broker. Prints what the broker acknowledged. */
 public class Traffic {
-    private static String nameServer;
-    private static String broker;
-    private static Random random;
-    private static DefaultMQAdminExt admin;
-    private static DefaultMQProducer producer;
+    static String nameServer;
+    static String broker;
+    static Random random;
+    static DefaultMQAdminExt admin;
+    static DefaultMQProducer producer;
 
     public static void main(String[] arguments) {
         try {
@@ -64,16 +64,16 @@ public class Traffic {
                 timed("trace", Traffic::trace);
                 timed("deleted", Traffic::deletedAndMadeAgain);
                 break;
-            default:
-                throw new IllegalArgumentException(what);
+            default: // what only 5.x has is in a class that only it compiles
+                Class.forName("Traffic5").getMethod(what).invoke(null);
         }
     }
 
-    private interface Step {
+    interface Step {
         void run() throws Exception;
     }
 
-    private static void timed(String name, Step step) throws Exception {
+    static void timed(String name, Step step) throws Exception {
         long begun = System.currentTimeMillis();
         step.run();
         new Json().put("step", name).put("milliseconds", System.currentTimeMillis() - begun).print();
@@ -117,17 +117,17 @@ public class Traffic {
         }
     }
 
-    private static void tell(String kind, Message message, SendResult result) {
+    static void tell(String kind, Message message, SendResult result) {
         new Json().put("kind", kind).put("topic", message.getTopic()).put("status", result.getSendStatus()).put("msg_id", result.getMsgId())
             .put("offset_msg_id", result.getOffsetMsgId()).put("queue_id", result.getMessageQueue().getQueueId())
             .put("queue_offset", result.getQueueOffset()).put("body_size", message.getBody().length).print();
     }
 
-    private static void send(String kind, Message message, int queue) throws Exception {
+    static void send(String kind, Message message, int queue) throws Exception {
         tell(kind, message, producer.send(message, new MessageQueue(message.getTopic(), "broker-a", queue)));
     }
 
-    private static byte[] text(int size) {
+    static byte[] text(int size) {
         StringBuilder words = new StringBuilder();
         while (words.length() < size) {
             words.append(random.nextInt(1000)).append(random.nextBoolean() ? " total " : " état 支付 ");

@@ -1,0 +1,115 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.common.message.MessageRequestMode;
+
+/** What only clients and brokers of 5.x can do. */
+public class Traffic5 {
+    public static void features() throws Exception {
+        Traffic.timed("timers", Traffic5::timers);
+        Traffic.timed("inner batches", Traffic5::innerBatches);
+        Traffic.timed("light queues", Traffic5::lightQueues);
+        Traffic.timed("pop", Traffic5::pop);
+        Traffic.timed("timers that are due", () -> Thread.sleep(3_000));
+    }
+
+    private static void topic(String name, int queues, String... attributes) throws Exception {
+        TopicConfig topic = new TopicConfig(name, queues, queues, 6);
+        for (int i = 0; i < attributes.length; i += 2) {
+            topic.getAttributes().put("+" + attributes[i], attributes[i + 1]);
+        }
+        Traffic.admin.createAndUpdateTopicConfig(Traffic.broker, topic);
+        Thread.sleep(1_500);
+    }
+
+    private static Message message(String topic, String tag, String key) {
+        return new Message(topic, tag, key, (key + " état").getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static SendResult sent(String kind, Message message, int queue) throws Exception {
+        SendResult result = Traffic.producer.send(message, new MessageQueue(message.getTopic(), "broker-a", queue));
+        Traffic.tell(kind, message, result);
+        return result;
+    }
+
+    private static void timers() throws Exception {
+        topic("Timed", 2, "message.type", "DELAY");
+        for (int number = 0; number < 4; number++) {
+            Message soon = message("Timed", "Soon", "soon" + number);
+            soon.setDelayTimeMs(1_000 + 500 * number);
+            sent("timer", soon, number % 2);
+        }
+        Message pending = message("Timed", "Pending", "pending");
+        pending.setDelayTimeSec(3_600);
+        sent("timer", pending, 0);
+        Message recalled = message("Timed", "Recalled", "recalled");
+        recalled.setDelayTimeSec(6);
+        Traffic.producer.recallMessage("Timed", sent("timer", recalled, 0).getRecallHandle());
+    }
+
+    private static void innerBatches() throws Exception {
+        topic("Inner", 2, "queue.type", "BatchCQ");
+        for (int batch = 0; batch < 4; batch++) {
+            List<Message> messages = new ArrayList<>();
+            for (int number = 0; number < 2 + batch; number++) {
+                Message each = message("Inner", "TagI", "inner" + batch + "-" + number);
+                each.setFlag(number);
+                messages.add(each);
+            }
+            Traffic.tell("inner", messages.get(0), Traffic.producer.send(messages, new MessageQueue("Inner", "broker-a", batch % 2)));
+        }
+        sent("single", message("Inner", "TagS", "single"), 0);
+    }
+
+    private static void lightQueues() throws Exception {
+        topic("Parent", 1);
+        for (int number = 0; number < 5; number++) {
+            Message each = message("Parent", "Light", "light" + number);
+            each.putUserProperty("number", "" + number);
+            org.apache.rocketmq.common.message.MessageAccessor.putProperty(each, "INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b" + number % 2);
+            sent("light", each, 0);
+        }
+    }
+
+    /** Taken out by POP; those that are not acknowledged come back, from topic and group names so long that they need a V2 record. */
+    private static void pop() throws Exception {
+        String topic = "PopLong" + "t".repeat(90);
+        String group = "CG_pop" + "g".repeat(80);
+        topic(topic, 1);
+        Traffic.admin.setMessageRequestMode(Traffic.broker, topic, group, MessageRequestMode.POP, 8, 5_000);
+        AtomicInteger done = new AtomicInteger();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(Traffic.nameServer);
+        consumer.setInstanceName("pop" + System.nanoTime());
+        consumer.subscribe(topic, "*");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setPopInvisibleTime(5_000);
+        consumer.setClientRebalance(false);
+        consumer.setPollNameServerInterval(1_000);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            MessageExt message = messages.get(0);
+            boolean fails = message.getTags().equals("once") && message.getReconsumeTimes() == 0;
+            done.addAndGet(fails ? 0 : 1);
+            return fails ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        for (int number = 0; number < 6; number++) {
+            sent("pop", message(topic, number % 2 == 0 ? "fine" : "once", "pop" + number), 0);
+        }
+        consumer.start();
+        for (int left = 300; done.get() < 6 && left > 0; left--) {
+            Thread.sleep(100);
+        }
+        Thread.sleep(1_000);
+        consumer.shutdown();
+    }
+}
