@@ -45,7 +45,7 @@ def written(java: Java, folder: Path, name: str, size: int) -> Path:
         (home / "conf").write_text(f"mappedFileSizeCommitLog={size + (64 << 20)}\nmaxMessageSize=4194304\n")
         count = size // {"1 KiB": 1450, "100 B": 520, "mixed": 3000}[name]
         arguments = (home / "store", home / "conf", 1, 1_000_000, count, smallest, largest, zipped)
-        writer = java.start("Write5", *arguments, home=home, log="writer.out", memory="2g")
+        writer = java.start("Write", *arguments, home=home, log="writer.out", memory="2g")
         while not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-2000:]
             time.sleep(0.1)
@@ -70,7 +70,7 @@ def main() -> None:
     )
     for name, (wanted, wanted_of_heads) in WANTED.items():
         store = written(java, arguments.folder.absolute(), name, arguments.bytes)
-        rounds = java.run("Bench5", store / "commitlog", arguments.rounds + 3, home=store.parent / "bench")
+        rounds = java.run("Bench", store / "commitlog", arguments.rounds + 3, home=store.parent / "bench")
         theirs, records = min(line["seconds"] for line in rounds[3:]), rounds[0]["records"]
         assert consume(str(store)) == records
         ours = min(seconds(lambda store=store: consume(str(store))) for _ in range(arguments.rounds))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import golden
 import pytest
+from rocketmq import Java, Unreachable, missing
 from stores import ZERO, Backend, files_of, in_memory, on_disk
 
 from native_reader.storage import FaultyStorage, Storage, storage_of
@@ -67,3 +69,24 @@ def lay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str
         return Backend(url, storage_of(url), put, remove)
 
     return backend  # which holds on to what it laid
+
+
+@pytest.fixture(scope="session")
+def rocketmq() -> Callable[[str], Java]:
+    """RocketMQ by version; skipped where this machine cannot have it, which CI does not allow."""
+    lacking = missing()
+    if lacking is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(lacking)
+        pytest.skip(lacking)
+    known: dict[str, Java] = {}
+
+    def get(version: str) -> Java:
+        if version not in known:
+            try:
+                known[version] = Java(version)
+            except Unreachable as error:
+                pytest.skip(str(error))
+        return known[version]
+
+    return get

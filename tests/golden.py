@@ -63,7 +63,7 @@ class Golden:
 
     @property
     def framing(self) -> str:
-        return "dledger" if self.name == "v5-dledger" else "plain"
+        return "dledger" if self.name.endswith("-dledger") else "plain"
 
     @property
     def log_folders(self) -> list[Path]:

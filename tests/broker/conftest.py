@@ -1,14 +1,13 @@
-"""A real RocketMQ for tests: its own classes in a Java of their own, its own broker in a temporary home."""
+"""A real broker in a temporary home, for the length of a test."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from rocketmq import VERSIONS, Broker, Java, Unreachable, missing, running
+from rocketmq import VERSIONS, Broker, Java, running
 
 HERE = Path(__file__).parent
 
@@ -18,27 +17,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("broker"))
-
-
-@pytest.fixture(scope="session")
-def rocketmq() -> Callable[[str], Java]:
-    """RocketMQ by version; skipped where this machine cannot have it, which CI does not allow."""
-    lacking = missing()
-    if lacking is not None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(lacking)
-        pytest.skip(lacking)
-    known: dict[str, Java] = {}
-
-    def get(version: str) -> Java:
-        if version not in known:
-            try:
-                known[version] = Java(version)
-            except Unreachable as error:
-                pytest.skip(str(error))
-        return known[version]
-
-    return get
 
 
 @pytest.fixture

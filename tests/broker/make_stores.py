@@ -1,7 +1,9 @@
 """Writes the stores of tests/stores anew, by real brokers, with Java's truth beside them: python tests/broker/make_stores.py [NAME ...].
 
-A store is what its broker left, without what no reader of ours looks at; its archive unpacks to `NAME/store`, `truth.jsonl.gz`
-(RocketMQ's decoding of each record), `inner.jsonl.gz` (of the messages in inner batches) and `sent.json` (what clients were told).
+A store is what its broker left, without what no reader of ours looks at. Its archive unpacks to `NAME/store` and, beside it, `truth.jsonl.gz`
+(RocketMQ's decoding of each record), `inner.jsonl.gz` (of the messages in inner batches), `sent.json` (what clients were told), `settings.json`
+(the broker's), and where a broker can start on it again: `loaded.json`, `queues.jsonl.gz` and `keys.jsonl.gz` (where its log then begins and ends,
+each queue's entries and messages, what its index finds).
 """
 
 from __future__ import annotations
@@ -18,68 +20,111 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from javas_truth import judged  # noqa: E402  the tests' own modules, found by the line above
-from rocketmq import Broker, Java, running  # noqa: E402
+from javas_truth import judged, loaded  # noqa: E402  the tests' own modules, found by the line above
+from rocketmq import QUICK, SMALL_FILES, Broker, Java, running  # noqa: E402
 
 STORES = HERE.parent / "stores"
-KEPT = ("commitlog*", "consumequeue", "batchconsumequeue", "index", "config", "checkpoint", "abort", "lock")
+KEPT = (
+    "commitlog*", "dledger-*", "consumequeue", "batchconsumequeue", "compaction", "index", "config", "checkpoint", "abort", "lock",
+)  # fmt: skip
 CRC = {"enabledAppendPropCRC": "true", "forceVerifyPropCRC": "true"}
 SMALL_LOG = {"mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10}
 POOLED = {"transientStorePoolEnable": "true", "transientStorePoolSize": 3}
+DLEDGER = {
+    "enableDLegerCommitLog": "true", "dLegerGroup": "broker-a", "dLegerSelfId": "n0", "dLegerPeers": "n0-127.0.0.1:{free}",
+    "sendMessageThreadPoolNums": 4, "timerWheelEnable": "false", "enableLmq": "false", "enableMultiDispatch": "false",
+}  # fmt: skip
+COMPACTION = {
+    "enableCompaction": "true", "compactionMappedFileSize": 65536, "compactionCqMappedFileSize": 4600, "compactionScheduleInternal": 5000,
+}  # fmt: skip
+# A broker deletes what is old in certain hours of the day, or when it is told to: by us, whatever hour it is.
+EXPIRING = {
+    "fileReservedTime": 0, "deleteWhen": "30", "destroyMapedFileIntervalForcibly": 1000, "redeleteHangedFileInterval": 1000,
+    "mappedFileSizeConsumeQueue": 2000,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which broker, what is sent to it, and how it ends."""
+    """Which broker, what is sent to it, how it ends, and whether RocketMQ's own store class can load it from files alone."""
 
     version: str
     traffic: tuple[tuple[object, ...], ...]
     settings: Mapping[str, object] = field(default_factory=dict)
     client: str | None = None
     killed: bool = False
+    loads: bool = True
+
+    @property
+    def all_settings(self) -> dict[str, object]:
+        return QUICK | SMALL_FILES | dict(self.settings)
 
 
 RECIPES = {
     "4.9.7-kinds": Recipe("4.9.7", (("kinds",),)),
+    "4.9.7-light": Recipe("4.9.7", (("light",),)),
     "4.9.7-killed-pooled": Recipe("4.9.7", (("plain", 500),), POOLED | SMALL_LOG, killed=True),
     "5.5.0-kinds": Recipe("5.5.0", (("kinds",),)),
-    "5.5.0-features": Recipe("5.5.0", (("features",),)),
+    "5.5.0-features": Recipe("5.5.0", (("features",), ("light",))),
+    "5.5.0-rare": Recipe("5.5.0", (), SMALL_LOG | {"maxMessageSize": 128 << 10}),
+    "5.5.0-dledger": Recipe("5.5.0", (("plain", 150),), DLEDGER, loads=False),
+    "5.5.0-compaction": Recipe("5.5.0", (("compaction",), ("plain", 20)), COMPACTION),
+    "5.5.0-expired": Recipe("5.5.0", (("expired",),), SMALL_LOG | EXPIRING),
     "5.5.0-property-crc": Recipe("5.5.0", (("plain", 60), ("kinds",)), CRC),
     "5.5.0-old-client": Recipe("5.5.0", (("kinds",),), CRC, client="4.9.7"),
     "5.5.0-killed": Recipe("5.5.0", (("plain", 800),), SMALL_LOG, killed=True),
     "5.5.0-multipath": Recipe("5.5.0", (("plain", 600),), SMALL_LOG | {"storePathCommitLog": "{store}/commitlog_b,{store}/commitlog_a"}),
     "5.5.0-rocksdb-queues": Recipe(
-        "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}
+        "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}, loads=False
     ),
 }
 
 
 def made(name: str, folder: Path) -> Path:
-    """Let a broker write that store, into `folder/NAME`."""
+    """Let a broker write that store, into `folder/NAME`; without a client, its store class."""
     recipe, target = RECIPES[name], folder / name
     java = Java(recipe.version)
-    with running(java, folder / "home", **recipe.settings) as broker:
+    sent = by_broker(java, recipe, folder / "home", target) if recipe.traffic else by_store_class(java, recipe, folder / "home", target)
+    judged(java, target)
+    if recipe.loads:
+        loaded(java, target, recipe.all_settings)
+    shutil.rmtree(target / "java")
+    (target / "sent.json").write_text(json.dumps(sent))
+    (target / "settings.json").write_text(json.dumps(recipe.all_settings))
+    shutil.rmtree(folder / "home")
+    return target
+
+
+def by_broker(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict[str, object]]:
+    with running(java, home, **recipe.settings) as broker:
         sent = [line for what, *arguments in recipe.traffic for line in traffic(broker, recipe, what, *arguments)]
         if recipe.killed:
             broker.kill()
         else:
             broker.stop()
-        for pattern in KEPT:
-            for path in broker.store.glob(pattern):
-                copy = shutil.copytree if path.is_dir() else shutil.copy
-                (target / "store").mkdir(parents=True, exist_ok=True)
-                copy(path, target / "store" / path.name)
-    judged(java, target)
-    shutil.rmtree(target / "java")
-    (target / "sent.json").write_text(json.dumps(sent))
-    shutil.rmtree(folder / "home")
-    return target
+        keep(broker.store, target / "store")
+    return sent
+
+
+def by_store_class(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict[str, object]]:
+    home.mkdir()
+    (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in recipe.all_settings.items()))
+    java.run("Rare", home / "store", home / "conf", home=home)
+    keep(home / "store", target / "store")
+    return []
+
+
+def keep(store: Path, target: Path) -> None:
+    target.mkdir(parents=True)
+    for pattern in KEPT:
+        for path in store.glob(pattern):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, target / path.name)
 
 
 def traffic(broker: Broker, recipe: Recipe, what: object, *arguments: object) -> list[dict[str, object]]:
     client = Java(recipe.client) if recipe.client else broker.java
     told = client.run("Traffic", what, broker.name_server, broker.address, 11, *arguments, home=broker.home)
-    return [line for line in told if "kind" in line]
+    return [line for line in told if "kind" in line or "group" in line]
 
 
 def packed(store: Path) -> Path:

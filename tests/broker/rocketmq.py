@@ -79,7 +79,8 @@ class Java:
         return listed.read_text()
 
     def _compiled(self) -> Path:
-        sources = sorted(path for path in (HERE / "java").glob("*.java") if not (path.stem.endswith("5") and self.version < "5"))
+        line = f"v{self.version[0]}"
+        sources = sorted([*(HERE / "java").glob("*.java"), *(HERE / "java" / line).glob("*.java")])
         said = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
         classes = self._folder / f"classes-{said}"
         if not classes.exists():
@@ -180,7 +181,8 @@ class Broker:
         }
         settings = QUICK | SMALL_FILES | places | dict(self.settings)
         configuration = self.home / "broker.conf"
-        configuration.write_text("".join(f"{name}={value}\n".replace("{store}", str(self.store)) for name, value in settings.items()))
+        lines = "".join(f"{name}={value}\n" for name, value in settings.items())
+        configuration.write_text(lines.replace("{store}", str(self.store)).replace("{free}", str(free_port())))
         begun = time.monotonic()
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")

@@ -65,7 +65,7 @@ def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
         )
     )
     before = log_digest(written.root)
-    told = rocketmq("5.5.0").run("Load5", written.root, tmp_path / "conf", tmp_path / "keys", home=tmp_path / "java", timeout=100)
+    told = rocketmq("5.5.0").run("Load", written.root, tmp_path / "conf", tmp_path / "keys", home=tmp_path / "java", timeout=100)
 
     (loaded,) = [line for line in told if "loaded" in line]
     summary_end = max(line["physical_offset"] + line["record_size"] for line in truth)

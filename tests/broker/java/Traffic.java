@@ -4,17 +4,22 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.exception.MQBrokerException;
+import org.apache.rocketmq.client.impl.consumer.DefaultMQPullConsumerImpl;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
 import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.client.producer.TransactionListener;
 import org.apache.rocketmq.client.producer.TransactionMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
@@ -63,9 +68,16 @@ public class Traffic {
                 timed("retries", Traffic::retries);
                 timed("trace", Traffic::trace);
                 timed("deleted", Traffic::deletedAndMadeAgain);
+                timed("groups", Traffic::groups);
+                break;
+            case "light":
+                light();
+                break;
+            case "load":
+                load(count);
                 break;
             default: // what only 5.x has is in a class that only it compiles
-                Class.forName("Traffic5").getMethod(what).invoke(null);
+                Class.forName("Features").getMethod(what).invoke(null);
         }
     }
 
@@ -79,7 +91,7 @@ public class Traffic {
         new Json().put("step", name).put("milliseconds", System.currentTimeMillis() - begun).print();
     }
 
-    private static <P extends DefaultMQProducer> P started(P made) throws Exception {
+    static <P extends DefaultMQProducer> P started(P made) throws Exception {
         made.setNamesrvAddr(nameServer);
         made.setInstanceName("producer" + System.nanoTime());
         made.setSendMsgTimeout(10_000);
@@ -260,5 +272,91 @@ public class Traffic {
         for (int number = 0; number < 4; number++) {
             send("made again", new Message("Again", "New", "new" + number, text(30)), 0);
         }
+    }
+
+    /** Each message is put into two more queues, by its properties. */
+    private static void light() throws Exception {
+        topic("Parent", 1);
+        for (int number = 0; number < 25; number++) {
+            Message message = new Message("Parent", "Light", "light" + number, text(20));
+            message.putUserProperty("number", "" + number);
+            MessageAccessor.putProperty(message, "INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b" + number % 2);
+            send("light", message, 0);
+        }
+    }
+
+    /** One group has consumed all of a queue, one lags behind, one has begun nowhere. */
+    private static void groups() throws Exception {
+        MessageQueue queue = new MessageQueue("Plain", "broker-a", 0);
+        long[] offsets = {admin.maxOffset(queue), 3, 0};
+        String[] names = {"CG_done", "CG_lags", "CG_new"};
+        for (int group = 0; group < names.length; group++) {
+            DefaultMQPullConsumer consumer = new DefaultMQPullConsumer(names[group]);
+            consumer.setNamesrvAddr(nameServer);
+            consumer.setInstanceName("consumer" + System.nanoTime());
+            consumer.start();
+            consumer.fetchSubscribeMessageQueues("Plain");
+            commit(consumer.getDefaultMQPullConsumerImpl(), queue, offsets[group]);
+            consumer.shutdown();
+            new Json().put("group", names[group]).put("topic", "Plain").put("queue_id", 0).put("consumed", offsets[group])
+                .put("end", offsets[0]).print();
+        }
+        Thread.sleep(200);
+    }
+
+    /** By a heartbeat a broker learns of a group, in its own time; 5.x takes no offsets of one that it does not know. */
+    private static void commit(DefaultMQPullConsumerImpl consumer, MessageQueue queue, long offset) throws Exception {
+        for (int left = 50; ; left--) {
+            consumer.getRebalanceImpl().getmQClientFactory().sendHeartbeatToAllBrokerWithLock();
+            try {
+                consumer.getOffsetStore().updateConsumeOffsetToBroker(queue, offset, false);
+                return;
+            } catch (MQBrokerException unknown) {
+                if (left == 0) {
+                    throw unknown;
+                }
+                Thread.sleep(100);
+            }
+        }
+    }
+
+    /** Four threads send for so many seconds, no byte of theirs zero; then what was acknowledged, and the microseconds that a send took. */
+    private static void load(int seconds) throws Exception {
+        topic("Load", 4);
+        long until = System.nanoTime() + seconds * 1_000_000_000L;
+        List<Thread> threads = new ArrayList<>();
+        List<Long> took = Collections.synchronizedList(new ArrayList<>());
+        List<String> ids = Collections.synchronizedList(new ArrayList<>());
+        new Json().put("begun", System.currentTimeMillis()).print();
+        for (int thread = 0; thread < 4; thread++) {
+            MessageQueue queue = new MessageQueue("Load", "broker-a", thread);
+            Random sizes = new Random(thread);
+            threads.add(new Thread(() -> {
+                while (System.nanoTime() < until) {
+                    byte[] body = new byte[1 + sizes.nextInt(sizes.nextInt(10) == 0 ? 20_000 : 1_000)];
+                    for (int i = 0; i < body.length; i++) {
+                        body[i] = (byte) (1 + (i * 7 + body.length) % 255);
+                    }
+                    try {
+                        long begun = System.nanoTime();
+                        SendResult result = producer.send(new Message("Load", "Tag" + body.length % 5, "size" + body.length, body), queue);
+                        if (result.getSendStatus() == SendStatus.SEND_OK) {
+                            took.add((System.nanoTime() - begun) / 1_000);
+                            ids.add(result.getMsgId());
+                        }
+                    } catch (Exception busy) {
+                        new Json().put("busy", busy.getClass().getName()).print(); // not acknowledged, though it may be there
+                    }
+                }
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        Collections.sort(took);
+        new Json().put("acknowledged", ids).put("median", took.get(took.size() / 2)).put("slow", took.get(took.size() * 99 / 100)).print();
     }
 }

@@ -1,3 +1,5 @@
+import io.openmessaging.storage.dledger.entry.DLedgerEntry;
+import io.openmessaging.storage.dledger.entry.DLedgerEntryCoder;
 import java.io.File;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
@@ -32,6 +34,12 @@ public class Truth {
         while (position + 8 <= file.limit()) {
             int size = file.getInt(position);
             int magic = file.getInt(position + 4);
+            if (size == 1) { // an entry of DLedger's: its own size comes second, a record is its body
+                DLedgerEntry entry = DLedgerEntryCoder.decode(((ByteBuffer) file.duplicate().position(position)).slice());
+                tell(name, ByteBuffer.wrap(entry.getBody()));
+                position += magic;
+                continue;
+            }
             if (magic != V1 && magic != V2) {
                 return; // the blank, or what was never written
             }

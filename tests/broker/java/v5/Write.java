@@ -1,32 +1,24 @@
 import java.io.File;
-import java.lang.reflect.Proxy;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.Arrays;
-import java.util.Properties;
 import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.Deflater;
-import org.apache.rocketmq.common.BrokerConfig;
-import org.apache.rocketmq.common.MixAll;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.store.DefaultMessageStore;
-import org.apache.rocketmq.store.MessageArrivingListener;
 import org.apache.rocketmq.store.PutMessageResult;
-import org.apache.rocketmq.store.config.MessageStoreConfig;
-import org.apache.rocketmq.store.stats.BrokerStatsManager;
 
 /**
- * Write5 STORE CONF SEED RATE COUNT SMALLEST LARGEST ZIPPED: RocketMQ's own store class writes so many messages, at most so many a
+ * Write STORE CONF SEED RATE COUNT SMALLEST LARGEST ZIPPED: RocketMQ's own store class writes so many messages, at most so many a
  * second, of sizes between these, those of ZIPPED bytes or more as clients compress them. Then the file STORE/../quiet appears, and
  * it goes on running, without writing, until its standard input ends. No byte of a topic, a property or a body as it was sent is
  * zero, so that a torn record shows.
  */
-public class Write5 {
+public class Write {
     public static void main(String[] arguments) {
         try {
             write(arguments);
@@ -112,20 +104,8 @@ public class Write5 {
         return Arrays.copyOf(zipped, length);
     }
 
-    private static DefaultMessageStore started(String root, String conf) throws Exception {
-        Properties said = new Properties();
-        said.load(Files.newInputStream(Paths.get(conf)));
-        MessageStoreConfig config = new MessageStoreConfig();
-        MixAll.properties2Object(said, config);
-        config.setStorePathRootDir(root);
-        config.setStorePathCommitLog(root + "/commitlog");
-        config.setHaListenPort(0);
-        BrokerConfig broker = new BrokerConfig();
-        MixAll.properties2Object(said, broker);
-        MessageArrivingListener nobody = (MessageArrivingListener) Proxy.newProxyInstance(
-            Write5.class.getClassLoader(), new Class<?>[] {MessageArrivingListener.class}, (proxy, method, given) -> null);
-        DefaultMessageStore store = new DefaultMessageStore(
-            config, new BrokerStatsManager("writer", true), nobody, broker, new ConcurrentHashMap<>());
+    static DefaultMessageStore started(String root, String conf) throws Exception {
+        DefaultMessageStore store = Line.opened(root, conf);
         if (!store.load()) {
             throw new IllegalStateException("it does not load");
         }

@@ -5,8 +5,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.compression.CompressionType;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
@@ -14,12 +16,12 @@ import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.common.message.MessageRequestMode;
 
 /** What only clients and brokers of 5.x can do. */
-public class Traffic5 {
+public class Features {
     public static void features() throws Exception {
-        Traffic.timed("timers", Traffic5::timers);
-        Traffic.timed("inner batches", Traffic5::innerBatches);
-        Traffic.timed("light queues", Traffic5::lightQueues);
-        Traffic.timed("pop", Traffic5::pop);
+        Traffic.timed("timers", Features::timers);
+        Traffic.timed("inner batches", Features::innerBatches);
+        Traffic.timed("compressed", Features::compressed);
+        Traffic.timed("pop", Features::pop);
         Traffic.timed("timers that are due", () -> Thread.sleep(3_000));
     }
 
@@ -71,13 +73,42 @@ public class Traffic5 {
         sent("single", message("Inner", "TagS", "single"), 0);
     }
 
-    private static void lightQueues() throws Exception {
-        topic("Parent", 1);
-        for (int number = 0; number < 5; number++) {
-            Message each = message("Parent", "Light", "light" + number);
-            each.putUserProperty("number", "" + number);
-            org.apache.rocketmq.common.message.MessageAccessor.putProperty(each, "INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b" + number % 2);
-            sent("light", each, 0);
+    private static void compressed() throws Exception {
+        topic("Packed", 1);
+        for (CompressionType type : CompressionType.values()) {
+            DefaultMQProducer packing = new DefaultMQProducer("PG_" + type);
+            packing.setCompressType(type);
+            packing.setCompressMsgBodyOverHowmuch(100);
+            Traffic.started(packing);
+            for (int size : new int[] {150, 5_000, 100_000}) {
+                Message message = new Message("Packed", type.name(), type + " " + size, Traffic.text(size));
+                Traffic.tell("compressed", message, packing.send(message, new MessageQueue("Packed", "broker-a", 0)));
+            }
+            packing.shutdown();
+        }
+    }
+
+    /** A topic of which the broker keeps the newest message of each key, in a second log of its own. */
+    public static void compaction() throws Exception {
+        topic("Newest", 2, "cleanup.policy", "COMPACTION");
+        for (int number = 0; number < 400; number++) {
+            Message message = new Message("Newest", "TagC", "key" + number % 23, Traffic.text(1 + number % 400));
+            sent("compaction", message, number % 2);
+        }
+        Thread.sleep(12_000);
+    }
+
+    /** Enough for six segments, and the broker told to delete what is old. */
+    public static void expired() throws Exception {
+        topic("Old", 2);
+        for (int number = 0; number < 400; number++) {
+            sent("expired", new Message("Old", "TagO", "old" + number, Traffic.text(800)), number % 2);
+        }
+        Traffic.admin.deleteExpiredCommitLogByAddr(Traffic.broker);
+        Thread.sleep(70_000);
+        topic("Young", 1);
+        for (int number = 0; number < 30; number++) {
+            sent("young", new Message("Young", "TagY", "young" + number, Traffic.text(100)), 0);
         }
     }
 

@@ -1,6 +1,4 @@
-import java.io.File;
 import java.lang.reflect.Field;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -8,23 +6,15 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
-import org.apache.rocketmq.common.BrokerConfig;
-import org.apache.rocketmq.common.MixAll;
-import org.apache.rocketmq.common.TopicConfig;
-import org.apache.rocketmq.remoting.protocol.body.TopicConfigSerializeWrapper;
 import org.apache.rocketmq.store.DefaultMessageStore;
 import org.apache.rocketmq.store.GetMessageResult;
-import org.apache.rocketmq.store.MessageArrivingListener;
 import org.apache.rocketmq.store.QueryMessageResult;
-import org.apache.rocketmq.store.config.MessageStoreConfig;
-import org.apache.rocketmq.store.queue.ConsumeQueueInterface;
-import org.apache.rocketmq.store.stats.BrokerStatsManager;
 
-/** Load5 STORE CONF KEYS: RocketMQ 5.5's own store loads that directory; what it gives for each queue, and for each key of a file. */
-public class Load5 {
+/**
+ * Load STORE CONF KEYS: RocketMQ's own store class loads that directory, as a broker does that starts; what it then has in each queue,
+ * the entries and the messages that they lead to, and what it finds for each `topic TAB key` of a file.
+ */
+public class Load {
     public static void main(String[] arguments) {
         try {
             load(arguments);
@@ -36,14 +26,14 @@ public class Load5 {
     }
 
     private static void load(String[] arguments) throws Exception {
-        DefaultMessageStore store = opened(arguments[0], arguments[1]);
+        DefaultMessageStore store = Line.opened(arguments[0], arguments[1]);
         boolean loaded = store.load();
         // A store answers only after start(), which also dispatches and flushes; this one is to be looked at as it lies there.
         Field shutdown = DefaultMessageStore.class.getDeclaredField("shutdown");
         shutdown.setAccessible(true);
         shutdown.set(store, false);
         new Json().put("loaded", loaded).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
-        for (Map.Entry<String, ConcurrentMap<Integer, ConsumeQueueInterface>> topic : store.getConsumeQueueTable().entrySet()) {
+        for (Map.Entry<String, ? extends Map<Integer, ?>> topic : store.getConsumeQueueTable().entrySet()) {
             for (int queue : topic.getValue().keySet()) {
                 tell(store, topic.getKey(), queue);
             }
@@ -62,7 +52,8 @@ public class Load5 {
     private static void tell(DefaultMessageStore store, String topic, int queue) throws Exception {
         List<Long> offsets = new ArrayList<>();
         List<Long> numbers = new ArrayList<>();
-        long next = store.getMinOffsetInQueue(topic, queue);
+        long first = store.getMinOffsetInQueue(topic, queue);
+        long next = first;
         long end = store.getMaxOffsetInQueue(topic, queue);
         while (next < end) {
             GetMessageResult found = store.getMessage("checker", topic, queue, next, 1000, null);
@@ -76,34 +67,7 @@ public class Load5 {
             }
             next = found.getNextBeginOffset();
         }
-        new Json().put("topic", topic).put("queue_id", queue).put("end", end).put("offsets", offsets).put("queue_offsets", numbers).print();
-    }
-
-    private static DefaultMessageStore opened(String root, String conf) throws Exception {
-        Properties said = new Properties();
-        said.load(Files.newInputStream(Paths.get(conf)));
-        MessageStoreConfig config = new MessageStoreConfig();
-        MixAll.properties2Object(said, config);
-        config.setStorePathRootDir(root);
-        config.setStorePathCommitLog(root + "/commitlog");
-        config.setMaxTransferBytesOnMessageInMemory(1 << 30);
-        config.setMaxTransferCountOnMessageInMemory(1000);
-        config.setMaxTransferBytesOnMessageInDisk(1 << 30);
-        config.setMaxTransferCountOnMessageInDisk(1000);
-        config.setMaxMsgsNumBatch(1_000_000);
-        BrokerConfig broker = new BrokerConfig();
-        MixAll.properties2Object(said, broker);
-        MessageArrivingListener nobody = (MessageArrivingListener) Proxy.newProxyInstance(
-            Load5.class.getClassLoader(), new Class<?>[] {MessageArrivingListener.class}, (proxy, method, given) -> null);
-        return new DefaultMessageStore(config, new BrokerStatsManager("checker", true), nobody, broker, topics(root));
-    }
-
-    private static ConcurrentMap<String, TopicConfig> topics(String root) throws Exception {
-        File file = new File(root, "config/topics.json");
-        if (!file.exists()) {
-            return new ConcurrentHashMap<>();
-        }
-        String text = new String(Files.readAllBytes(file.toPath()), StandardCharsets.UTF_8);
-        return TopicConfigSerializeWrapper.fromJson(text, TopicConfigSerializeWrapper.class).getTopicConfigTable();
+        new Json().put("topic", topic).put("queue_id", queue).put("first", first).put("end", end).put("entries", Line.entries(store, topic, queue))
+            .put("offsets", offsets).put("queue_offsets", numbers).print();
     }
 }

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** Bench5 COMMITLOG ROUNDS: one thread, RocketMQ's own decoder over mapped segments, bodies read and decompressed; seconds of each round. */
-public class Bench5 {
+/** Bench COMMITLOG ROUNDS: one thread, RocketMQ's own decoder over mapped segments, bodies read and decompressed; seconds of each round. */
+public class Bench {
     private static final int V1 = 0xDAA320A7;
     private static final int V2 = 0xDAA320AB;
 

@@ -1,0 +1,38 @@
+"""Spark reads a store again and again while RocketMQ writes it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from live import COLUMNS, RATE, SECONDS, Follower, ended_by_its_input, written
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from rocketmq import Java
+
+
+@pytest.mark.sweep
+def test_a_store_that_is_being_written(spark: SparkSession, rocketmq: Callable[[str], Java], varied: Path, tmp_path: Path) -> None:
+    home = tmp_path / "live"
+    assert spark.read.format("rocketmq-store").load(str(varied)).count()  # what is done only once, before the clock runs
+
+    def frame(begin: int) -> DataFrame:
+        options = {"columns": ",".join(COLUMNS), "startingPhysicalOffset": begin, "maxPartitionBytes": "16m"}
+        return spark.read.format("rocketmq-store").options(**options).load(str(home / "store"))
+
+    follower = Follower(lambda begin: frame(begin).sort("physical_offset").toArrow())
+    with written(rocketmq("5.5.0"), home) as writer:
+        while not (home / "quiet").exists():
+            assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]
+            if (home / "store/commitlog").is_dir():
+                follower.look()
+            else:
+                time.sleep(0.01)
+        assert frame(0).agg(sf.countDistinct("physical_offset")).first()[0] == RATE * SECONDS
+        assert ended_by_its_input(writer) == 0
+    assert frame(0).count() == RATE * SECONDS
+    assert follower.looks >= 2
+    logging.getLogger(__name__).info("%s looks at %s rows", follower.looks, follower.rows)
