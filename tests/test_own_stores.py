@@ -128,9 +128,8 @@ def test_groups_are_where_clients_left_them(tmp_path: Path) -> None:
     for name in ("4.9.7-kinds", "5.5.0-kinds"):
         store = unpack(name, tmp_path, STORES)
         sent = json.loads((store.folder / "sent.json").read_text())
-        kept = json.loads(re.sub("([{,]\\s*)([0-9]+):", r'\1"\2":', (store.root / "config/lmqConsumerOffset.json").read_text()))[
-            "offsetTable"
-        ]
+        text = (store.root / "config/lmqConsumerOffset.json").read_text()
+        kept = json.loads(re.sub("([{,]\\s*)([0-9]+):", r'\1"\2":', text))["offsetTable"]
         groups = {line["group"]: line["consumed"] for line in sent if "group" in line}
         assert groups.keys() == {"CG_done", "CG_lags", "CG_new"}
         assert {group: kept[f"Plain@{group}"]["0"] for group in groups} == groups
@@ -178,11 +177,8 @@ def test_what_only_a_store_class_can_be_made_to_write(tmp_path: Path) -> None:
     hosts = {(row["born_host"][:8], row["store_host"]) for row in rows if row["topic"] == "Hosts"}
     assert hosts == {(born, stored) for born in ("10.1.2.3", "2001:db8") for stored in ("192.168.7.9:10911", "fd00:0:0:0:0:0:10:911:10911")}
     assert {len(row["topic"]) for row in rows if row["kind"] == "retry"} == {126, 127, 128, 129, 255}
-    assert {(row["kind"], row["sys_flag"]) for row in rows if row["topic"] == "OldTx"} == {
-        ("prepared", 4),
-        ("committed", 8),
-        ("rollback", 12),
-    }
+    old = {(row["kind"], row["sys_flag"]) for row in rows if row["topic"] == "OldTx"}
+    assert old == {("prepared", 4), ("committed", 8), ("rollback", 12)}
     zipped = [row["body"] for row in rows if row["topic"] == "Zip"]
     assert zipped == [b"compressed " * 60, None, b"compressed " * 60] * 3
 

@@ -1,9 +1,14 @@
-"""Writes the stores of tests/stores anew, by real brokers, with Java's truth beside them: python tests/broker/make_stores.py [NAME ...].
+"""Writes the stores of tests/stores anew, by real brokers: python tests/broker/make_stores.py [NAME ...].
 
-A store is what its broker left, without what no reader of ours looks at. Its archive unpacks to `NAME/store` and, beside it, `truth.jsonl.gz`
-(RocketMQ's decoding of each record), `inner.jsonl.gz` (of the messages in inner batches), `sent.json` (what clients were told), `settings.json`
-(the broker's), and where a broker can start on it again: `loaded.json`, `queues.jsonl.gz` and `keys.jsonl.gz` (where its log then begins and ends,
-each queue's entries and messages, what its index finds).
+A store is what its broker left, without what no reader of ours looks at. Its archive unpacks to `NAME/store` and beside it
+    truth.jsonl.gz     RocketMQ's decoding of each record
+    inner.jsonl.gz     of the messages in inner batches
+    sent.json          what clients were told
+    settings.json      the broker's
+and where a broker could start on it again
+    loaded.json        where its log then begins and ends
+    queues.jsonl.gz    the entries of each queue, and the messages that they lead to
+    keys.jsonl.gz      what its index finds
 """
 
 from __future__ import annotations
