@@ -39,6 +39,7 @@ bench: java $(STAMP)  ## measure the speed
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(PYTHON) benchmarks/run.py
 	$(PYTHON) benchmarks/java.py
+	$(PYTHON) benchmarks/harm.py
 	$(PYTHON) benchmarks/spark.py
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 

@@ -46,6 +46,7 @@ class MessageOptions:
     min_partitions: int = 1
     max_record_bytes: Size = 64 << 20
     max_decompressed_bytes: Size = 64 << 20
+    max_read_rate: Size | None = None
 
     def projection(self) -> Projection:
         """What is wanted of each row."""
@@ -54,6 +55,7 @@ class MessageOptions:
             _flag("verify_crc", self.verify_crc),
             _size("max_record_bytes", self.max_record_bytes, 1),
             _size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
+            None if self.max_read_rate is None else _size("max_read_rate", self.max_read_rate, 1 << 20),
         )
 
     def predicate(self) -> Predicate:

@@ -129,7 +129,7 @@ OPTIONS = (
     Option("ignoreMissingFiles", FLAG, "", "read on although a segment is gone since planning", False),
     Option("maxBytesPerTrigger", SIZE, "", "of a stream: the most bytes of a batch", False),
     Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
-    Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most", False),
+    Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
     Option("timeSkewTolerance", TEXT, "", "how far store time may step back", False),
     Option("tail", one_of("available", "flushed", "confirmed"), "", "how much of a live log's end is read", False),
 )

@@ -20,7 +20,9 @@ from native_reader.scan.report import Damage, Report, SegmentReport
 from native_reader.scan.rows import Rows, unwrapped
 from native_reader.scan.strings import Source
 from native_reader.scan.walk import CHUNK, Walk
+from native_reader.scan.witness import is_live
 from native_reader.schema import schema_of
+from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
 
 _BODY = "body"
@@ -34,6 +36,7 @@ class Projection:
     verify_crc: bool = False
     max_record_bytes: int = 64 << 20
     max_decompressed_bytes: int = 64 << 20
+    max_read_rate: int | None = None
 
 
 class Reading:
@@ -56,7 +59,10 @@ class Reading:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
-        with Window(split.segment, min(CHUNK, len(split) + projection.max_record_bytes)) as window:
+        pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
+        room = min(CHUNK, len(split) + projection.max_record_bytes)
+        # Where a broker runs its page cache is what makes it quick.
+        with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store)) as window:
             self._walk = Walk(window, split.start, split.stop, split.end, max_record_bytes=projection.max_record_bytes)
             for found in self._walk:
                 if self._stopped:

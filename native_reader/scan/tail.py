@@ -34,9 +34,10 @@ _ZEROS_IN_A_RECORD = 64 << 10
 
 def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int) -> int:
     """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
-    finished: Finished = partial(is_dispatched, store) if is_live(store) else _is_complete
+    live = is_live(store.uri)
+    finished: Finished = partial(is_dispatched, store) if live else _is_complete
     for segment in reversed(store.segments):
-        with Window(segment, _LOOK) as window:
+        with Window(segment, _LOOK, leave_no_trace=live) as window:
             end = _end_in(window, max_record_bytes, walked_whole, finished)
         if end is not None:
             return segment.base + end

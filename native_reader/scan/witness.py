@@ -20,9 +20,9 @@ from native_reader.storage.window import Window
 _ENTRY = struct.Struct(">qiq")
 
 
-def is_live(store: StoreFiles) -> bool:
-    """Whether a broker of this host runs on it: it holds a lock on the file `lock`."""
-    return storage_of(store.uri).is_locked(f"{store.uri}/lock")
+def is_live(store: str) -> bool:
+    """Whether a broker of this host runs on the store of that URI: it holds a lock on the file `lock`."""
+    return storage_of(store).is_locked(f"{store}/lock")
 
 
 def is_dispatched(store: StoreFiles, window: Window, position: int, size: int) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader.errors import OptionError, UnreadableError
+from native_reader.storage.page_cache import absent
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register
 
 if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
@@ -61,6 +62,7 @@ class LocalFile(StoredFile):
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
             raise UnreadableError(f"{uri} is not a regular file")
+        self._leaves_no_trace = False
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
@@ -69,7 +71,20 @@ class LocalFile(StoredFile):
         return os.fstat(self._descriptor).st_ino
 
     def _read(self, offset: int, view: memoryview) -> int:
-        return os.preadv(self._descriptor, [view], offset)
+        if not self._leaves_no_trace:
+            return os.preadv(self._descriptor, [view], offset)
+        brought = absent(self._descriptor, offset, min(len(view), self.size() - offset))
+        got = os.preadv(self._descriptor, [view], offset)
+        for begin, length in brought:
+            os.posix_fadvise(self._descriptor, begin, length, os.POSIX_FADV_DONTNEED)
+        return got
+
+    def leave_no_trace(self) -> None:
+        """Linux only: pages that were not in the page cache are given back at once; those of a broker's own stay."""
+        if hasattr(os, "posix_fadvise") and sys.platform == "linux":
+            # No read-ahead: what it brings would look as if it had been there.
+            os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+            self._leaves_no_trace = True
 
     def written_end(self) -> int:
         """Where the last hole of a sparse file begins. Brokers size their files ahead, so the unwritten rest is a hole."""

@@ -53,6 +53,10 @@ class StoredFile(ABC):
         """A bound behind which it holds nothing but zeros: a hint, its size where nobody knows."""
         return self.size()
 
+    def leave_no_trace(self) -> None:
+        """Take care from now on that reading it leaves in this machine's memory what was there before, where that can be done."""
+        return
+
     def read_into(self, offset: int, buffer: Buffer) -> int:
         """Fill the buffer from that offset; fewer bytes than asked for only at the end of the file."""
         view, filled = memoryview(buffer), 0

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import PADDING, Bytes, Mask
+from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 
@@ -20,10 +21,13 @@ class Window:
     PADDING zero bytes follow what was loaded, so that gathers at any record start stay inside.
     """
 
-    def __init__(self, segment: Segment, size: int) -> None:
+    def __init__(self, segment: Segment, size: int, *, pace: Pace | None = None, leave_no_trace: bool = False) -> None:
         self.segment = segment
         self.position = self.filled = 0
+        self._pace = pace
         self._file = _opened(segment)
+        if leave_no_trace:
+            self._file.leave_no_trace()
         self._grow(min(size, segment.size))
 
     def load(self, position: int, length: int) -> int:
@@ -32,6 +36,8 @@ class Window:
         if length > self._room:
             self._grow(length)
         filled = self._file.read_into(position, self._view[:length])
+        if self._pace is not None:
+            self._pace.spend(filled)
         if filled < length:
             raise DataLoss(
                 f"{self.segment.uri} ends at byte {position + filled:,}; it had {self.segment.size:,} bytes when the read was planned. "

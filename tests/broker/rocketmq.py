@@ -165,7 +165,7 @@ class Broker:
 
     @property
     def store(self) -> Path:
-        return self.home / "store"
+        return Path(str(self.settings.get("storePathRootDir", self.home / "store")))
 
     @property
     def address(self) -> str:

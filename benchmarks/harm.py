@@ -1,0 +1,104 @@
+"""What a scan costs the broker whose store it reads: how long its producers wait for a send, median and the slowest in a hundred.
+
+A real broker 5.5.0 on a store of a gibibyte, four producers that send as fast as they are answered, and beside them, in a process of
+its own, nothing; a full scan over and over; the same after the kernel was made to forget the log; the same with `max_read_rate`.
+It needs a JDK 17 and Maven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+
+from java import written
+from rocketmq import Broker, Java, missing, running
+
+SCAN = """
+import os, sys, time
+import native_reader as nr
+path, rate, forgets = sys.argv[1], sys.argv[2] or None, sys.argv[3] == "True"
+print("begun", flush=True)
+read, begun = 0, time.monotonic()
+while True:
+    if forgets:
+        for segment in nr.open(path).stores[0].segments:
+            descriptor = os.open(segment.uri.removeprefix("file://"), os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+    scan = nr.open(path).messages(max_read_rate=rate)
+    for batch in scan.to_batches():
+        read += batch.nbytes
+        print(int(read / (time.monotonic() - begun)), flush=True)
+"""
+CASES = {
+    "nobody scans": None,
+    "a scan, over and over": ("", False),
+    "the same, log not in memory": ("", True),
+    "the same, max_read_rate=64m": ("64m", True),
+}
+
+
+def measured(broker: Broker, seconds: int, case: tuple[str, bool] | None) -> tuple[float, float, int, int]:
+    """Median and slowest in a hundred of a send in milliseconds, sends, and bytes a second that the scan gave."""
+    if case is None:
+        return (*latencies(broker, seconds), 0)
+    scanning = subprocess.Popen(
+        [sys.executable, "-c", SCAN, str(broker.store), case[0], str(case[1])],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+    )
+    assert scanning.stdout is not None
+    assert scanning.stdout.readline() == "begun\n"
+    try:
+        found = latencies(broker, seconds)
+    finally:
+        scanning.kill()
+    return (*found, int(scanning.stdout.read().splitlines()[-2]))
+
+
+def latencies(broker: Broker, seconds: int) -> tuple[float, float, int]:
+    (told,) = [line for line in broker.traffic("load", seconds) if "median" in line]
+    return told["median"] / 1000, told["slow"] / 1000, len(told["acknowledged"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser.add_argument("--bytes", type=int, default=1 << 30)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    lacking = missing()
+    if lacking is not None:
+        print(f"not measured: {lacking}")
+        return
+    java = Java("5.5.0")
+    log = written(java, arguments.folder.absolute(), "1 KiB", arguments.bytes)
+    settings = {
+        "mappedFileSizeCommitLog": (log / "commitlog" / f"{0:020}").stat().st_size,
+        "mappedFileSizeConsumeQueue": 6_000_000, "maxHashSlotNum": 5_000_000, "maxIndexNum": 20_000_000, "maxMessageSize": 4 << 20,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch) / "broker"
+        subprocess.run(["cp", "-r", "--sparse=always", str(log), f"{scratch}/store"], check=True)
+        with running(java, home, storePathRootDir=f"{scratch}/store", **settings) as broker:
+            latencies(broker, arguments.seconds)  # until its code is compiled
+            rounds = [[measured(broker, arguments.seconds, case) for case in CASES.values()] for _ in range(arguments.rounds)]
+    print(
+        "| beside the producers | median of a send, ms | slowest in a hundred, ms | sends/s | scanned, MiB of rows/s |\n|---|---|---|---|---|"
+    )
+    for number, name in enumerate(CASES):
+        median, slow, sends, scanned = (statistics.median(each) for each in zip(*(found[number] for found in rounds), strict=True))
+        print(f"| {name} | {median:.2f} | {slow:.2f} | {sends / arguments.seconds:,.0f} | {scanned / 2**20:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()

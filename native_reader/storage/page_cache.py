@@ -1,0 +1,39 @@
+"""Which pages of a file this machine holds in memory: asked of the kernel, without touching one."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+
+import numpy as np
+
+_PAGE = mmap.PAGESIZE
+
+
+def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
+    """The `(offset, length)` of each run of pages in that range, which lies in the file, that are not in memory.
+
+    None where nobody tells: Linux tells it of files that the asking user owns or could write, and calls the others resident.
+    """
+    begin = offset // _PAGE * _PAGE
+    mincore = _mincore()
+    if mincore is None or length <= 0:
+        return []
+    # Never read through: so a file that is truncated meanwhile raises no SIGBUS.
+    with mmap.mmap(descriptor, offset + length - begin, mmap.MAP_SHARED, mmap.PROT_READ, offset=begin) as mapped:
+        pages = np.ones(-(-len(mapped) // _PAGE), np.uint8)
+        view = np.frombuffer(mapped, np.uint8)
+        failed = mincore(view.ctypes.data, len(mapped), pages.ctypes.data)
+        del view
+    if failed:
+        return []
+    edges = np.flatnonzero(np.diff((pages & 1) == 0, prepend=False, append=False))
+    return [(begin + int(first) * _PAGE, int(behind - first) * _PAGE) for first, behind in edges.reshape(-1, 2)]
+
+
+def _mincore() -> Callable[..., int] | None:
+    found = getattr(ctypes.CDLL(None), "mincore", None)
+    if found is not None:
+        found.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    return found
