@@ -92,12 +92,13 @@ def main() -> None:
         with running(java, home, storePathRootDir=f"{scratch}/store", **settings) as broker:
             latencies(broker, arguments.seconds)  # until its code is compiled
             rounds = [[measured(broker, arguments.seconds, case) for case in CASES.values()] for _ in range(arguments.rounds)]
-    print(
-        "| beside the producers | median of a send, ms | slowest in a hundred, ms | sends/s | scanned, MiB of rows/s |\n|---|---|---|---|---|"
-    )
+    print("| beside the producers | median of a send, ms | slowest in a hundred, ms | sends/s | scanned, MiB of rows/s |")
+    print("|---|---|---|---|---|")
     for number, name in enumerate(CASES):
-        median, slow, sends, scanned = (statistics.median(each) for each in zip(*(found[number] for found in rounds), strict=True))
-        print(f"| {name} | {median:.2f} | {slow:.2f} | {sends / arguments.seconds:,.0f} | {scanned / 2**20:,.0f} |")
+        found = zip(*(each[number] for each in rounds), strict=True)
+        median, slow, sends, scanned = map(statistics.median, found)
+        told = (name, f"{median:.2f}", f"{slow:.2f}", f"{sends / arguments.seconds:,.0f}", f"{scanned / 2**20:,.0f}")
+        print(f"| {' | '.join(told)} |")
 
 
 if __name__ == "__main__":
