@@ -217,17 +217,19 @@ def test_a_job_that_fails_is_heard_behind_the_rows_before_it(memory, jobs):
 
 
 def test_jobs_wait_side_by_side(memory):
-    """With 5 ms a call, four readers are quicker than one."""
-    faulty = FaultyStorage(memory.url, delay=0.005)
+    """Three readers are at their first read all at once, or the barrier breaks."""
+    faulty = FaultyStorage(memory.url)
     scan = nr.open(faulty.url).messages(columns="topic", max_partition_bytes=2048)
-    scan.plan()
+    assert len(scan.plan().splits) >= 3
+    barrier, met = threading.Barrier(3), set[int]()
 
-    def took(jobs: int) -> float:
-        start = time.perf_counter()
-        scan.to_table(jobs=jobs)
-        return time.perf_counter() - start
+    def meet(call: str, uri: str, offset: int) -> None:
+        if call == "read" and threading.get_ident() not in met and len(met) < 3:
+            met.add(threading.get_ident())
+            barrier.wait(60)
 
-    assert took(4) < 0.6 * took(1)
+    faulty.fault = meet
+    assert len(scan.to_table(jobs=3)) == 30
 
 
 # Arrow
