@@ -229,7 +229,7 @@ def test_jobs_wait_side_by_side(memory):
             barrier.wait(60)
 
     faulty.fault = meet
-    assert len(scan.to_table(jobs=3)) == 30
+    assert len(scan.to_table(jobs=3)) == 200
 
 
 # Arrow
