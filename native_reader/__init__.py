@@ -1,7 +1,16 @@
 """Reads the files of an Apache RocketMQ store as Arrow tables, without the broker that wrote them."""
 
 from native_reader.api import Explanation, Scan, Store, open
-from native_reader.errors import DataLoss, OptionError, PathError, SchemaError, SplitError, StoreDamaged, StoreError, UnreadableError
+from native_reader.errors import (
+    DataLoss,
+    OptionError,
+    PathError,
+    SchemaError,
+    SplitError,
+    StoreDamaged,
+    StoreError,
+    UnreadableError,
+)
 from native_reader.scan.run import Run
 
 __all__ = [

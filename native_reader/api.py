@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,14 +13,18 @@ import pyarrow as pa
 from native_reader.access.plan import Plan, plan
 from native_reader.errors import OptionError, nearest
 from native_reader.options import MessageOptions
+from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.scan.tail import end_of_log
-from native_reader.schema import schema_of
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
 from native_reader.storage.local import LocalPath, texts_of
 from native_reader.storage.store import StoreFiles
+from native_reader.tables import TABLES
+from native_reader.tables.table import Part, Request, Table
 
+TABLE_NAMES = ("messages", *TABLES)
+TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
 _WALKED_WHOLE = 8 << 20
 
 
@@ -45,6 +51,18 @@ class Store:
             if name not in known:
                 raise OptionError(f"unknown option '{name}'.{nearest(name, known)} All options: {', '.join(known)}")
         return Scan(self._stores, MessageOptions(**options))
+
+    def table(self, name: str, **options: Any) -> Lazy:
+        """A table by its name: `messages`, or `damage` and `segments`, which take the options of TABLE_OPTIONS."""
+        if name == "messages":
+            return self.messages(**options)
+        if name not in TABLES:
+            raise OptionError(f"table={name!r} does not exist.{nearest(str(name), TABLE_NAMES)} All tables: {', '.join(TABLE_NAMES)}")
+        for option in options:
+            if option not in TABLE_OPTIONS:
+                near = nearest(option, TABLE_OPTIONS)
+                raise OptionError(f"table={name} does not take the option '{option}'.{near} It takes {', '.join(TABLE_OPTIONS)}")
+        return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
     def __repr__(self) -> str:
         segments = [segment for store in self._stores for segment in store.segments]
@@ -108,7 +126,43 @@ class Explanation:
         return "\n".join(lines)
 
 
-class Scan:
+class Lazy(ABC):
+    """A table that has not been read yet, as Arrow takes it."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+
+    @abstractmethod
+    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
+        """Its batches, in the order of the log; `jobs` parts are read side by side."""
+
+    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
+        """Its batches as Arrow's own reader."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
+
+    def to_table(self, jobs: int = 1) -> pa.Table:
+        """All of it in memory."""
+        return pa.Table.from_batches(self.to_batches(jobs), self.schema)
+
+    def head(self, count: int) -> pa.Table:
+        """Its first rows; reads no further than it must."""
+        if not isinstance(count, int) or count < 0:
+            raise OptionError(f"head({count!r}): a whole number of rows is meant, 0 or more")
+        kept, left = [], count
+        for batch in self.to_batches():
+            kept.append(batch.slice(0, left))
+            left -= len(kept[-1])
+            if left <= 0:
+                break
+        return pa.Table.from_batches(kept, self.schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+class Scan(Lazy):
     """A table that has not been read yet. Its plan is made at its first use, so using it twice gives the same rows."""
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
@@ -121,14 +175,15 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
-        return schema_of(self._projection.columns)
+        return self._projection.schema
 
     def plan(self) -> Plan:
         """The splits, and where each log was found to end."""
         if self._plan is None:
             # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
             walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
-            ends = {store.uri: end_of_log(store, self._projection.max_record_bytes, walked_whole) for store in self._stores}
+            most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
+            ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient) for store in self._stores}
             self._plan = plan(
                 self._stores,
                 ends,
@@ -152,26 +207,6 @@ class Scan:
         """Its batches, in the order of the log."""
         return iter(self.run(jobs))
 
-    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
-        """Its batches as Arrow's own reader."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
-
-    def to_table(self, jobs: int = 1) -> pa.Table:
-        """All of it in memory."""
-        return pa.Table.from_batches(self.to_batches(jobs), self.schema)
-
-    def head(self, count: int) -> pa.Table:
-        """Its first rows; reads no further than it must."""
-        if not isinstance(count, int) or count < 0:
-            raise OptionError(f"head({count!r}): a whole number of rows is meant, 0 or more")
-        kept, left = [], count
-        for batch in self.to_batches():
-            kept.append(batch.slice(0, left))
-            left -= len(kept[-1])
-            if left <= 0:
-                break
-        return pa.Table.from_batches(kept, self.schema)
-
     def count_rows(self, jobs: int = 1) -> int:
         """How many rows there are, without making a column."""
         run = Run(self.plan(), replace(self._projection, columns=()), jobs)
@@ -179,5 +214,37 @@ class Scan:
             pass
         return run.report.rows
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+class TableScan(Lazy):
+    """One of the other tables. Where each log ends is decided at its first use."""
+
+    def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
+        self._table, self._stores = table, stores
+        self._projection, self._partition_bytes = options.projection(), options.partition_bytes()
+        self._parts: list[Part] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return self._table.schema
+
+    def parts(self) -> list[Part]:
+        """What it is read in: one part after the other, or each by somebody else."""
+        if self._parts is None:
+            walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
+            ends = {
+                store.uri: end_of_log(store, self._projection.max_record_bytes, walked_whole, past_unreadable=True)
+                for store in self._stores
+            }
+            self._parts = self._table.parts(Request(self._stores, ends, self._partition_bytes))
+        return self._parts
+
+    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
+        """Its batches, in the order of the log; `jobs` parts are read side by side."""
+        if jobs == 1:
+            for part in self.parts():
+                yield from self._table.rows(part, self._projection)
+            return
+        with ThreadPoolExecutor(jobs) as threads:
+            for found in threads.map(lambda part: list(self._table.rows(part, self._projection)), self.parts()):
+                yield from found

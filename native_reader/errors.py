@@ -33,6 +33,10 @@ class DataLoss(StoreError, OSError):
     """Bytes that were there, or must have been, are gone."""
 
 
+class FileGone(DataLoss):
+    """A segment that was there when the read was planned."""
+
+
 class SplitError(StoreError, RuntimeError):
     """A cut fell on something that looks like a record and is none."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import index
 from typing import Any
 
 from native_reader.access.predicate import Column, Compare, In, Not, Predicate, RLike, all_of
-from native_reader.errors import OptionError
+from native_reader.errors import OptionError, nearest
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.scan.read import Projection
+from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.schema import projected
 
 Instant = datetime | str | int
@@ -41,7 +41,10 @@ class MessageOptions:
     ending_physical_offset: int | None = None
     system_topics: bool = True
     verify_crc: bool = False
+    mode: str = FAILFAST
+    column_name_of_corrupt_record: str | None = None
     fail_on_data_loss: bool = True
+    ignore_missing_files: bool = False
     max_partition_bytes: Size = 128 << 20
     min_partitions: int = 1
     max_record_bytes: Size = 64 << 20
@@ -50,12 +53,20 @@ class MessageOptions:
 
     def projection(self) -> Projection:
         """What is wanted of each row."""
+        columns = self.columns if self.columns is None or isinstance(self.columns, str) else _list_of("columns", self.columns, str)
+        corrupt_name = self.column_name_of_corrupt_record
+        if corrupt_name is not None and (not isinstance(corrupt_name, str) or not corrupt_name.strip()):
+            raise OptionError(f"column_name_of_corrupt_record={corrupt_name!r} is no name")
         return Projection(
-            projected(self.columns if self.columns is None or isinstance(self.columns, str) else _list_of("columns", self.columns, str)),
-            _flag("verify_crc", self.verify_crc),
-            _size("max_record_bytes", self.max_record_bytes, 1),
-            _size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
-            None if self.max_read_rate is None else _size("max_read_rate", self.max_read_rate, 1 << 20),
+            projected(columns, corrupt_name),
+            mode=_one_of_words("mode", self.mode, MODES),
+            verify_crc=_flag("verify_crc", self.verify_crc),
+            max_record_bytes=_size("max_record_bytes", self.max_record_bytes, 1),
+            max_decompressed_bytes=_size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
+            max_read_rate=None if self.max_read_rate is None else _size("max_read_rate", self.max_read_rate, 1 << 20),
+            refuses_loss=self.refuses_loss(),
+            ignores_missing=_flag("ignore_missing_files", self.ignore_missing_files),
+            corrupt_name=corrupt_name,
         )
 
     def predicate(self) -> Predicate:
@@ -140,6 +151,14 @@ def _pattern(name: str, pattern: str) -> str:
     except (re.error, OverflowError, RecursionError, TypeError) as error:
         raise OptionError(f"{name}={pattern!r} is no regular expression: {error}") from error
     return pattern
+
+
+def _one_of_words(name: str, value: object, words: Sequence[str]) -> str:
+    """One of those words, in any case."""
+    found = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
+    if found is None:
+        raise OptionError(f"{name}={value!r} is none of {', '.join(words)}.{nearest(str(value), words)}")
+    return found
 
 
 def _flag(name: str, value: object) -> bool:

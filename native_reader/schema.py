@@ -53,21 +53,33 @@ COLUMNS: dict[str, ColumnSpec] = {
     "real_topic": ColumnSpec(pa.string(), False, "the property REAL_TOPIC, which delivered copies may keep"),
     "delay_level": ColumnSpec(pa.int32(), False, "the property DELAY"),
     "segment": ColumnSpec(pa.string(), False, "name of the commitlog file"),
-    "corrupt_record": ColumnSpec(pa.binary(), False, "null in a valid record"),
-    "corrupt_reason": ColumnSpec(pa.string(), False, "null in a valid record"),
+    "corrupt_record": ColumnSpec(pa.binary(), False, "mode PERMISSIVE: the first 64 KiB of a damaged range; null in a message"),
+    "corrupt_reason": ColumnSpec(pa.string(), False, "mode PERMISSIVE: why; null in a message that is whole"),
 }
 
+CORRUPT_RECORD = "corrupt_record"
 DEFAULT_COLUMNS = tuple(name for name, spec in COLUMNS.items() if spec.default)
 HEADS = "heads"
 ALL = "*"
 _NOT_HEADS = ("body", "properties", "stored_body", "corrupt_record", "corrupt_reason")
 
 
-def projected(columns: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The names that a request stands for: None the default ones, `*` all, `heads` all without bodies and properties."""
+def projected(columns: str | Iterable[str] | None, corrupt_name: str | None = None) -> tuple[str, ...]:
+    """The names that a request stands for: None the default ones, `*` all, `heads` all without bodies and properties.
+
+    `corrupt_name` is what the user calls `corrupt_record`, which is then among them.
+    """
+    if corrupt_name is not None and corrupt_name in COLUMNS and corrupt_name != CORRUPT_RECORD:
+        raise SchemaError(f"column_name_of_corrupt_record={corrupt_name} is the name of another column")
+    found = _projected(columns, corrupt_name)
+    return found if corrupt_name is None or CORRUPT_RECORD in found else (*found, CORRUPT_RECORD)
+
+
+def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) -> tuple[str, ...]:
     if columns is None:
         return DEFAULT_COLUMNS
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
+    names = [CORRUPT_RECORD if name == corrupt_name else name for name in names]
     if names == [ALL]:
         return tuple(COLUMNS)
     if names == [HEADS]:
@@ -81,6 +93,7 @@ def projected(columns: str | Iterable[str] | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def schema_of(names: Iterable[str]) -> pa.Schema:
+def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schema:
     """The Arrow schema of those columns, all nullable."""
-    return pa.schema([pa.field(name, COLUMNS[name].type) for name in names])
+    told = {CORRUPT_RECORD: corrupt_name} if corrupt_name is not None else {}
+    return pa.schema([pa.field(told.get(name, name), COLUMNS[name].type) for name in names])

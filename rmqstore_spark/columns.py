@@ -8,24 +8,37 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from native_reader.errors import OptionError, SchemaError, nearest
-from native_reader.schema import COLUMNS, projected, schema_of
+from native_reader.schema import COLUMNS, CORRUPT_RECORD, projected, schema_of
+from native_reader.tables.table import Table
 from rmqstore_spark.request import Request
 
 
-def spark_schema(names: Iterable[str]) -> StructType:
+def spark_schema(names: Iterable[str], corrupt_name: str | None = None) -> StructType:
     """Those columns, all nullable."""
-    return from_arrow_schema(schema_of(names))
+    return from_arrow_schema(schema_of(names, corrupt_name))
+
+
+def schema_of_table(table: Table) -> StructType:
+    """The columns of one of the other tables."""
+    return from_arrow_schema(table.schema)
+
+
+def check_schema_of_table(schema: StructType, table: Table) -> None:
+    """The other tables are small: they come whole."""
+    if schema != schema_of_table(table):
+        raise SchemaError(f"table={table.name} comes with all its columns: leave .schema(...) out, and select after loading")
 
 
 def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
     """The columns of a schema, which must be ours in name and type; their order is free."""
-    if request.asked_columns is not None and tuple(schema.names) != projected(request.asked_columns):
+    corrupt_name = request.corrupt_name
+    if request.asked_columns is not None and tuple(schema.names) != tuple(schema_of(request.names, corrupt_name).names):
         raise OptionError("columns= and .schema(...) ask for different columns: leave one of them out")
     if not schema.fields:
         raise SchemaError("the schema names no column. .schema('topic string') would do; df.count() counts rows of any columns")
     for field in schema.fields:
-        _check(field)
-    return projected(schema.names)
+        _check(StructField(CORRUPT_RECORD, field.dataType, field.nullable) if field.name == corrupt_name else field)
+    return projected(schema.names, corrupt_name if corrupt_name in schema.names else None)
 
 
 def _check(field: StructField) -> None:

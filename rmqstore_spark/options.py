@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from native_reader.errors import OptionError, nearest
+from native_reader.scan.read import MODES
 
 _ALL = "python -m rmqstore_spark lists all options"
 
@@ -109,13 +110,17 @@ OPTIONS = (
     Option("endingPhysicalOffset", NUMBER, "", "before this place of the log; segments that lie behind it are not read"),
     Option("systemTopics", FLAG, "true", "`false` hides what a broker keeps for itself; retry and DLQ topics stay"),
     Option("verifyCrc", FLAG, "false", "check the body's checksum, and that of the record where it has one; a wrong one is an error"),
-    Option("failOnDataLoss", FLAG, "true", "`false` reads on although a segment between others is missing"),
+    Option("mode", one_of(*MODES), "FAILFAST", "where the log is damaged: fail, leave it out, or a row for each damaged range"),
+    Option("columnNameOfCorruptRecord", TEXT, "", "one column more: `corrupt_record` under this name"),
+    Option(
+        "failOnDataLoss", FLAG, "true", "`false` reads on although a segment between others is missing, or is cut short while it is read"
+    ),
+    Option("ignoreMissingFiles", FLAG, "false", "read on although a segment is gone since planning"),
     Option("maxPartitionBytes", SIZE, "128m", "the largest range of the log in one task"),
     Option("minPartitions", NUMBER, "1", "at least so many tasks, where the log is large enough to be cut"),
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
     Option("maxDecompressedBytes", SIZE, "64m", "a larger body becomes null"),
-    Option("table", one_of("messages", "queues", "damage", "segments"), "messages", "what to read of the store", ("messages",)),
-    Option("mode", one_of("FAILFAST", "DROPMALFORMED", "PERMISSIVE"), "FAILFAST", "what to do where the log is damaged", ("FAILFAST",)),
+    Option("table", one_of("messages", "damage", "segments"), "messages", "what to read of the store; [recovery.md](recovery.md)"),
     Option("access", one_of("auto", "scan", "trust"), "scan", "whether queues and index files may say what need not be read", ("scan",)),
     Option("filterPushdown", FLAG, "false", "let Spark hand its filters to the reader", ("false",)),
     Option("timeZone", TEXT, "UTC", "the zone of moments that name none", ("UTC",)),
@@ -125,8 +130,6 @@ OPTIONS = (
     Option("msgId", TEXT, "", "only the message with this id", False),
     Option("startingOffsets", TEXT, "", "queue offsets to begin at, as JSON", False),
     Option("endingOffsets", TEXT, "", "queue offsets to end before, as JSON", False),
-    Option("columnNameOfCorruptRecord", TEXT, "", "the column for damaged bytes", False),
-    Option("ignoreMissingFiles", FLAG, "", "read on although a segment is gone since planning", False),
     Option("maxBytesPerTrigger", SIZE, "", "of a stream: the most bytes of a batch", False),
     Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),

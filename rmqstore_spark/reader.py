@@ -47,6 +47,24 @@ class StoreReader(DataSourceReader):
                     ahead.stop()
 
 
+class TableReader(DataSourceReader):
+    """One of the other tables: each part of it a task."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Its parts, as the store lies there now."""
+        with in_sparks_words():
+            return [InputPartition(part) for part in self._request.parts()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part. A plan without one comes as a partition of None (Spark 4.3)."""
+        with in_sparks_words():
+            if partition.value is not None:
+                yield from self._request.other().rows(partition.value, self._request.projection())
+
+
 def announce(plan: Plan, tasks: int) -> None:
     """One line where a Spark user sees it: on standard error, for Spark shows no INFO of its Python workers."""
     stores = [store for store, _ in plan.ends]

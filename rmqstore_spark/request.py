@@ -9,12 +9,16 @@ from typing import Any
 
 import native_reader as nr
 from native_reader.access.predicate import Predicate
-from native_reader.api import Scan, Store
+from native_reader.api import TABLE_OPTIONS, Scan, Store, TableScan
 from native_reader.errors import OptionError
 from native_reader.options import MessageOptions
 from native_reader.scan.read import Projection
+from native_reader.schema import CORRUPT_RECORD
+from native_reader.tables import TABLES
+from native_reader.tables.table import Part, Table
 from rmqstore_spark.options import checked
 
+MESSAGES = "messages"
 _PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 _NO_PATH = (
     "no path is given. Name a store: .load('/data/store'). For a table in its catalog Spark 4.3 forgets the OPTIONS when the table is "
@@ -29,20 +33,23 @@ class Request:
     paths: tuple[str, ...]
     places: dict[str, Any]
     messages: dict[str, Any]
+    table: str = MESSAGES
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
         """Every option is checked, whether it will be needed or not."""
         values = checked(options)
         places = {name: values.pop(name) for name in _PLACES if name in values}
-        request = Request(
-            _paths(options), places, {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
-        )
+        asked = {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
+        request = Request(_paths(options), places, asked, str(values.get("table", MESSAGES)))
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
         for check in (checks.projection, checks.predicate, checks.partition_bytes, checks.partitions, checks.refuses_loss):
             check()
+        if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):
+            taken = ", ".join(TABLE_OPTIONS)
+            raise OptionError(f"table={request.table} does not take the option {unfit[0]}: it takes {taken}. Select columns after loading")
         return request
 
     @property
@@ -51,13 +58,21 @@ class Request:
         return self.messages.get("columns")
 
     @property
+    def corrupt_name(self) -> str | None:
+        """What `corrupt_record` is called."""
+        return self.messages.get("column_name_of_corrupt_record")
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns wanted."""
         return self.projection().columns
 
     def with_columns(self, names: tuple[str, ...]) -> Request:
         """The same of those columns."""
-        return replace(self, messages={**self.messages, "columns": names})
+        messages = {**self.messages, "columns": names}
+        if CORRUPT_RECORD not in names:  # a schema that leaves it out
+            messages.pop("column_name_of_corrupt_record", None)
+        return replace(self, messages=messages)
 
     def projection(self) -> Projection:
         """What is wanted of each row."""
@@ -74,6 +89,16 @@ class Request:
     def scan(self) -> Scan:
         """Their messages."""
         return self.open().messages(**self.messages)
+
+    def other(self) -> Table:
+        """The table asked for, where that is not `messages`."""
+        return TABLES[self.table]
+
+    def parts(self) -> list[Part]:
+        """What that table is read in."""
+        found = self.open().table(self.table, **self.messages)
+        assert isinstance(found, TableScan)
+        return found.parts()
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -29,22 +29,29 @@ class RocketmqStore(DataSource):
 
     def schema(self) -> StructType:
         """The columns asked for, or those that come unasked; never called where the user gives a schema."""
-        from rmqstore_spark.columns import spark_schema
+        from rmqstore_spark.columns import schema_of_table, spark_schema
+        from rmqstore_spark.request import MESSAGES
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
             request = self._request()
             request.open()  # so that a wrong path is told by load() already
-            return spark_schema(request.names)
+            if request.table != MESSAGES:
+                return schema_of_table(request.other())
+            return spark_schema(request.names, request.corrupt_name)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of exactly these columns."""
-        from rmqstore_spark.columns import names_of
-        from rmqstore_spark.reader import StoreReader
+        from rmqstore_spark.columns import check_schema_of_table, names_of
+        from rmqstore_spark.reader import StoreReader, TableReader
+        from rmqstore_spark.request import MESSAGES
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
             request = self._request()
+            if request.table != MESSAGES:
+                check_schema_of_table(schema, request.other())
+                return TableReader(request)
             return StoreReader(request.with_columns(names_of(schema, request)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

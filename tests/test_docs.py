@@ -23,7 +23,7 @@ from rmqstore_spark.options import OPTIONS, as_markdown, python_name
 
 HERE = Path(__file__).parent.parent
 COLUMNS_MD = "docs/columns.md"
-DEFAULTS = {"": None, "13 columns": None, "true": True, "1": 1, "false": False, "128m": 128 << 20, "64m": 64 << 20}
+DEFAULTS = {"": None, "FAILFAST": "FAILFAST", "13 columns": None, "true": True, "1": 1, "false": False, "128m": 128 << 20, "64m": 64 << 20}
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:

@@ -45,7 +45,9 @@ def pieces(draw: st.DrawFn) -> tuple[Report, list[Report]]:
             parts.append(Report((mine,), found, draw(st.integers(0, 3))))
         whole = Report((*whole.segments, account), (*whole.damage, *damage), 0)
     ordered = tuple(sorted(whole.segments, key=lambda each: each.segment))
-    return Report(ordered, tuple(sorted(whole.damage)), sum(part.rows for part in parts)), parts
+    return Report(
+        ordered, tuple(sorted(whole.damage, key=lambda each: (each.segment, each.start))), sum(part.rows for part in parts)
+    ), parts
 
 
 @pytest.mark.sweep

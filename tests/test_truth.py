@@ -13,7 +13,7 @@ from plain_decoder import Log, walk
 from stores import sampled
 
 import native_reader as nr
-from native_reader.scan.report import Report
+from native_reader.scan.report import REASONS, Report
 from native_reader.storage import MemoryStorage
 from native_reader.testing import strategies as drawn
 from native_reader.testing.logs import CommitLog
@@ -54,9 +54,9 @@ def told(plain: Log) -> list[dict[str, Any]]:
     return rows
 
 
-def read(segments: Segments, framing: str, most: int, jobs: int = 1) -> tuple[pa.Table, Report]:
+def read(segments: Segments, framing: str, most: int, jobs: int = 1, mode: str = "FAILFAST") -> tuple[pa.Table, Report]:
     memory, path = storage_of(segments, framing)
-    scan = nr.open(path).messages(columns="*", max_partition_bytes=most, fail_on_data_loss=False)
+    scan = nr.open(path).messages(columns="*", max_partition_bytes=most, fail_on_data_loss=False, mode=mode)
     run = scan.run(jobs)
     table = pa.Table.from_batches(run, scan.schema)
     table.validate(full=True)
@@ -75,13 +75,14 @@ def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -
 
 
 def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -> pa.Table:
-    """Assert that both truths agree on rows, damage and every byte; damage raises here, so it must be where the plain one sees it."""
+    """Assert that both truths agree on rows, damage and every byte, however the log is cut, in each mode."""
     plain = walk([each for each in segments if each[1]], framing)
     if plain.damage:
         with pytest.raises(nr.StoreDamaged, match=f"at offset {plain.damage[0][1]:,} "):
             read(segments, framing, 1 << 40)
-        return pa.table({})
-    table, report = read(segments, framing, most, jobs)
+        permissive, _ = read(segments, framing, most, jobs, "PERMISSIVE")
+        as_rows(permissive, plain, dict(segments))
+    table, report = read(segments, framing, most, jobs, "DROPMALFORMED" if plain.damage else "FAILFAST")
     identities = table.select(["store", "physical_offset", "inner_index"]).to_pylist()
     assert len({tuple(each.values()) for each in identities}) == len(table)
     rows = [{name: value for name, value in row.items() if name not in NOT_IN_PLAIN} for row in rows_of(table)]
@@ -89,7 +90,31 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
     accounts = [(each.base, each.record_bytes, each.blank_bytes, each.damage_bytes, each.unwritten_bytes) for each in report.segments]
     assert accounts == [tuple(each) for each in plain.segments]
     assert all(each.unread_bytes == 0 for each in report.segments)
+    assert [(int(each.segment.rpartition("/")[2]), each.start, each.end) for each in report.damage] == plain.damage
+    records = {row["physical_offset"] - (48 if framing == "dledger" else 0) for row in plain.rows}
+    for each in report.damage:
+        assert each.reason in REASONS
+        assert each.found
+        assert each.behind == (each.end if each.end in records - dict(segments).keys() else None)
+        assert each.before is None or each.before in records
     return table
+
+
+def as_rows(table: pa.Table, plain: Log, contents: dict[int, bytes]) -> None:
+    """Damage as PERMISSIVE tells it: at its place among the messages, with its first bytes."""
+    rows = table.to_pylist()
+    damage = [row for row in rows if row["corrupt_record"] is not None]
+    assert [(row["physical_offset"], row["physical_offset"] + row["record_size"]) for row in damage] == [each[1:] for each in plain.damage]
+    for row, (base, start, end) in zip(damage, plain.damage, strict=True):
+        assert row["corrupt_record"] == contents[base][start - base : end - base][: 64 << 10]
+        assert row["corrupt_reason"] in REASONS
+        said = {name for name, value in row.items() if value is not None}
+        assert said == {"physical_offset", "record_size", "store", "segment", "corrupt_record", "corrupt_reason"}
+    assert [row["physical_offset"] for row in rows] == sorted(row["physical_offset"] for row in rows)
+    whole = [row for row in rows if row["corrupt_record"] is None]
+    assert [row["physical_offset"] for row in whole] == [row["physical_offset"] for row in plain.rows]
+    assert {row["corrupt_reason"] for row in whole} <= {None, "body"}
+    assert all(row["body"] is None for row in whole if row["corrupt_reason"])
 
 
 @pytest.mark.sweep
@@ -102,9 +127,9 @@ def test_any_log_cut_anyhow(log: drawn.DrawnLog, most: int, jobs: int) -> None:
 
 @pytest.mark.sweep
 @sampled(300)
-@given(log=drawn.damaged_logs())
-def test_damage_is_found_where_it_is(log: drawn.DrawnLog) -> None:
-    same(log.segments, log.framing)
+@given(log=drawn.damaged_logs(), most=st.one_of(st.integers(40, 900), st.just(1 << 27)), jobs=st.sampled_from([1, 1, 3]))
+def test_damage_is_found_where_it_is(log: drawn.DrawnLog, most: int, jobs: int) -> None:
+    same(log.segments, log.framing, most, jobs)
 
 
 @pytest.mark.sweep

@@ -13,6 +13,7 @@ from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
 from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
 from native_reader.scan.properties import PropertyColumns, PropertyReader
+from native_reader.scan.report import CHECKSUM
 from native_reader.scan.rows import Rows
 from native_reader.scan.strings import content_of, offsets_of, replaced, short, text
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP
@@ -25,6 +26,7 @@ _PROPERTIES_OF = {
     "real_topic": (REAL_TOPIC,),
     "delay_level": (DELAY,),
 }
+UNDECODED = "body"
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -34,8 +36,10 @@ class Columns:
     `properties` names single properties that are wanted besides the columns.
     """
 
-    def __init__(self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = ()) -> None:
-        self.names = tuple(names)
+    def __init__(
+        self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = (), *, tells_trouble: bool = False
+    ) -> None:
+        self.names, self.tells_trouble = tuple(names), tells_trouble
         single = {name for column in self.names for name in _PROPERTIES_OF.get(column, ())} | set(properties)
         self._reader = PropertyReader(sorted(single), "properties" in self.names) if single or "properties" in self.names else None
         self._constants = {"store": store, "segment": segment}
@@ -224,6 +228,17 @@ def _inner_index(chunk: Chunk) -> pa.Array:
     return pa.nulls(len(chunk.rows), pa.int32()) if inner is None else pa.array(inner, mask=inner < 0)
 
 
+def _corrupt_reason(chunk: Chunk) -> pa.Array:
+    """Of messages whose record is whole: a wrong checksum that was looked for, a body that cannot be had and was asked for."""
+    reasons = np.full(len(chunk.rows), None, object)
+    if chunk.columns.tells_trouble:
+        if chunk.rows.decoded is not None:
+            reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = UNDECODED
+        if chunk.rows.failed is not None:
+            reasons[np.isin(chunk.records.starts, chunk.rows.failed)] = CHECKSUM
+    return pa.array(reasons, pa.string())
+
+
 _MAKERS: dict[str, Maker] = {
     "topic": Chunk.topic,
     "queue_id": _number("queue_id", pa.int32()),
@@ -256,5 +271,5 @@ _MAKERS: dict[str, Maker] = {
     "delay_level": _delay_level,
     "segment": _constant("segment"),
     "corrupt_record": _null("corrupt_record"),
-    "corrupt_reason": _null("corrupt_reason"),
+    "corrupt_reason": _corrupt_reason,
 }

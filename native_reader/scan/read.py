@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import zlib
+import logging
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from native_reader.access.plan import Split
 from native_reader.access.predicate import EVERYTHING, Predicate
-from native_reader.errors import StoreDamaged
-from native_reader.layout.properties import crc_trailer
-from native_reader.layout.record import Records
+from native_reader.errors import DataLoss, FileGone, StoreDamaged
+from native_reader.layout.record import Mask, Records
+from native_reader.scan import checksums
 from native_reader.scan.columns import Columns
+from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_row
 from native_reader.scan.filter import Filter
-from native_reader.scan.report import Damage, Report, SegmentReport
+from native_reader.scan.report import CHECKSUM, Damage, Report, SegmentReport
 from native_reader.scan.rows import Rows, unwrapped
 from native_reader.scan.strings import Source
+from native_reader.scan.sync import frame_of
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.scan.witness import is_live
 from native_reader.schema import schema_of
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
 
+FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
+MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _BODY = "body"
+_TOLD = 10
+"""So many ranges of one split are told one by one."""
+_log = logging.getLogger("native_reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +42,24 @@ class Projection:
     """What is wanted of each row, and how far a read may go for it."""
 
     columns: tuple[str, ...]
+    mode: str = FAILFAST
     verify_crc: bool = False
     max_record_bytes: int = 64 << 20
     max_decompressed_bytes: int = 64 << 20
     max_read_rate: int | None = None
+    refuses_loss: bool = True
+    ignores_missing: bool = False
+    corrupt_name: str | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return schema_of(self.columns, self.corrupt_name)
+
+    @property
+    def tells_damage(self) -> bool:
+        """Whether damage comes as rows."""
+        return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
 
 class Reading:
@@ -48,64 +71,116 @@ class Reading:
     def __init__(self, split: Split, projection: Projection, predicate: Predicate) -> None:
         self._split, self._projection = split, projection
         place: dict[str, Any] = {"store": split.store, "segment": split.segment.name}
-        self._columns = Columns(projection.columns, **place)
-        self._schema = schema_of(projection.columns)
+        self._columns = Columns(projection.columns, **place, tells_trouble=projection.mode == PERMISSIVE)
+        self._schema = projection.schema
         self._of_records = Filter(predicate, of_records=True, **place)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes, **place)
         self._walk: Walk | None = None
         self._damage: list[Damage] = []
+        self._failed: list[Damage] = []
+        self._untold = deque[Damage]()
         self._rows = 0
         self._stopped = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._read()
+        except DataLoss as error:
+            if self._projection.refuses_loss and not (self._projection.ignores_missing and isinstance(error, FileGone)):
+                raise
+            _log.warning("%s. Read on without it", error)
+        if (untold := len(self._damage) - _TOLD) > 0 and not self._projection.tells_damage:
+            _log.warning("%s: %s more ranges were left out", self._split.segment.uri, f"{untold:,}")
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
         pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
         room = min(CHUNK, len(split) + projection.max_record_bytes)
+        lenient = projection.mode != FAILFAST
         # Where a broker runs its page cache is what makes it quick.
-        with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store)) as window:
-            self._walk = Walk(window, split.start, split.stop, split.end, max_record_bytes=projection.max_record_bytes)
+        with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
+            self._walk = Walk(window, split.start, split.stop, split.end, max_record_bytes=projection.max_record_bytes, skip_damage=lenient)
             for found in self._walk:
                 if self._stopped:
                     return
                 if isinstance(found, Damage):
-                    self._damage.append(found)
+                    self._tell(found)
                 else:
-                    yield from self._batches(Rows(Source(window.u8, window.arrow), found))
+                    yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
+            yield from self._corrupt_rows(window)
 
     def stop(self) -> None:
         """Go no further than the chunk at hand; from any thread."""
         self._stopped = True
 
-    def _batches(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+    def _between(self, window: Window, batches: Iterator[tuple[Rows, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+        """Messages, with the rows of damage at their places, whose walk told of it before."""
+        for rows, batch in batches:
+            begin = 0
+            if self._untold:
+                places = rows.records.heads["physical_offset"].astype(np.int64)
+                while self._untold and self._untold[0].start < int(places[-1]):
+                    stop = int(np.searchsorted(places, self._untold[0].start))
+                    if stop > begin:
+                        yield batch.slice(begin, stop - begin)
+                    yield self._corrupt_row(window, self._untold.popleft())
+                    begin = stop
+            yield batch.slice(begin) if begin else batch
+
+    def _corrupt_rows(self, window: Window) -> Iterator[pa.RecordBatch]:
+        while self._untold:
+            yield self._corrupt_row(window, self._untold.popleft())
+
+    def _corrupt_row(self, window: Window, damage: Damage) -> pa.RecordBatch:
+        self._rows += 1
+        return corrupt_row(self._columns.names, self._schema, window, damage, self._split.store)
+
+    def _tell(self, damage: Damage) -> None:
+        self._damage.append(damage)
+        if self._projection.tells_damage and damage.reason != CHECKSUM:
+            self._untold.append(damage)
+        if len(self._damage) <= _TOLD and not self._projection.tells_damage:
+            size = damage.end - damage.start
+            _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, f"{size:,}", f"{damage.start:,}", damage.found)
+
+    def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         rows = self._of_records.survivors(rows)
-        if self._projection.verify_crc:
-            self._verify(rows.source, rows.records)
+        if self._projection.verify_crc and len(rows):
+            rows = self._verified(rows)
         rows = self._of_messages.survivors(unwrapped(rows, self._projection.max_decompressed_bytes))
         self._rows += len(rows)
         if len(rows) and self._columns.names:
             for piece in rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else (rows,):
-                yield self._batch(piece)
+                yield piece, pa.RecordBatch.from_arrays(self._columns.arrays(piece), schema=self._schema)
 
-    def _batch(self, rows: Rows) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(self._columns.arrays(rows), schema=self._schema)
+    def _verified(self, rows: Rows) -> Rows:
+        """Rows with the right checksums; PERMISSIVE keeps the others and marks them."""
+        failed = checksums.wrong(rows.source, rows.records)
+        if not failed.any():
+            return rows
+        first = int(np.argmax(failed))
+        if self._projection.mode == FAILFAST:
+            raise self._crc_error(rows.records, first, checksums.sentence(rows.source, rows.records, first))
+        self._count_failed(rows, failed)
+        if self._projection.mode == PERMISSIVE:
+            return replace(rows, failed=rows.records.starts[failed])
+        return rows.where(~failed)
 
-    def _verify(self, source: Source, records: Records) -> None:
-        """Every checksum against what it covers. `zlib.crc32` has no form for many: one call a record."""
-        content = source.u8.data
-        for row, (start, body_at, body_size) in enumerate(zip(records.starts, records.body_at, records.body_size, strict=True)):
-            said = int(records.heads["body_crc"][row])
-            if body_size and (found := zlib.crc32(content[body_at : body_at + body_size]) & 0x7FFFFFFF) != said:
-                raise self._crc_error(records, row, "the stored body", said, found)
-            end = start + records.sizes[row]
-            said_of_all = crc_trailer(content[records.properties_at[row] : end].tobytes()[-20:])
-            if said_of_all is not None and (found := zlib.crc32(content[start : end - 20]) & 0x7FFFFFFF) != said_of_all:
-                raise self._crc_error(records, row, "the record", said_of_all, found)
+    def _count_failed(self, rows: Rows, failed: Mask) -> None:
+        frame = frame_of(self._split.segment)
+        for row in np.flatnonzero(failed).tolist():  # rare
+            start = int(rows.records.heads["physical_offset"][row]) - frame
+            size = int(rows.records.sizes[row]) + frame
+            found = checksums.sentence(rows.source, rows.records, row)
+            damage = Damage(self._split.segment.uri, start, start + size, CHECKSUM, found)
+            self._failed.append(damage)
+            self._tell(damage)
 
-    def _crc_error(self, records: Records, row: int, what: str, said: int, found: int) -> StoreDamaged:
+    def _crc_error(self, records: Records, row: int, found: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
-            f"{self._split.segment.uri} at offset {offset:,}: the checksum of {what} is 0x{found:08X}, its record says 0x{said:08X}: "
-            "a fault of disk or memory, or a write that never finished. verify_crc=False reads on without checking"
+            f"{self._split.segment.uri} at offset {offset:,}: {found}: a fault of disk or memory, or a write that never finished. "
+            "verify_crc=False reads on without checking, mode DROPMALFORMED without the record"
         )
 
     @property
@@ -114,6 +189,8 @@ class Reading:
         segment, walk = self._split.segment, self._walk
         counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
+        failed = sum(damage.end - damage.start for damage in self._failed)
+        account += SegmentReport(segment.uri, segment.base, segment.size, -len(self._failed), -failed, damage_bytes=failed)
         return Report((account,), tuple(self._damage), self._rows)
 
 

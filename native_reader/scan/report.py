@@ -5,15 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+CHECKSUM = "checksum"
+REASONS = {
+    "zeros": "nothing but zeros at first: pages that were never written, or lost",
+    "magic": "no magic of a record where one must stand",
+    "size": "a size that no record can have",
+    "cut off": "a record that goes on behind the end of the file, or a file that ends inside of one",
+    "offset": "a record that says it lies elsewhere: old bytes of a file used again, or bytes put in or left out before it",
+    "lengths": "a record whose lengths do not add up to its size",
+    "blank": "a blank that does not reach to the end of its file",
+    "entry": "no DLedger entry, or one that does not fit its record",
+    "too large": "a record over max_record_bytes",
+    CHECKSUM: "a whole record whose checksum is wrong; looked for with verify_crc only",
+    "unreadable": "bytes that the file system or the disk did not give",
+}
+"""Every reason of damage, with its meaning."""
 
-@dataclass(frozen=True, slots=True, order=True)
+
+@dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are not what they should be: offsets `[start, end)` of a segment, and what was found there."""
+    """Bytes that are not what they should be: offsets `[start, end)` of a segment.
+
+    `reason` is one of REASONS, `found` what stands there, in words. `before` and `behind` are the offsets of the records
+    that end where it begins and begin where it ends; None where there is none.
+    """
 
     segment: str
     start: int
     end: int
     reason: str
+    found: str = ""
+    before: int | None = None
+    behind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +93,17 @@ class Report:
             damage += report.damage
             rows += report.rows
         ordered = sorted(accounts.values(), key=lambda account: (account.segment.rpartition("/")[0], account.base))
-        return Report(tuple(ordered), _joined(sorted(damage)), rows)
+        return Report(tuple(ordered), _joined(sorted(damage, key=lambda each: (each.segment, each.start, each.end))), rows)
 
 
 def _joined(damage: Iterable[Damage]) -> tuple[Damage, ...]:
+    """What touches at a cut is one; a record with a wrong checksum is damage by itself, wherever it lies."""
     ranges: list[Damage] = []
     for each in damage:
-        if ranges and ranges[-1].segment == each.segment and ranges[-1].end == each.start:
-            ranges[-1] = replace(ranges[-1], end=each.end)
+        last = ranges[-1] if ranges else None
+        touches = last is not None and last.segment == each.segment and last.end == each.start
+        if last is not None and touches and each.before is None and CHECKSUM not in (last.reason, each.reason):
+            ranges[-1] = replace(last, end=each.end, behind=each.behind)
         else:
             ranges.append(each)
     return tuple(ranges)

@@ -40,12 +40,16 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Messages in order; `inner` is their place in an inner batch, -1 outside of one; None where no row is inside of one."""
+    """Messages in order; `inner` is their place in an inner batch, -1 outside of one; None where no row is inside of one.
+
+    `failed`: the starts of records whose checksum is wrong, where they were looked for and are kept.
+    """
 
     source: Source
     records: Records
     inner: NDArray[np.int32] | None = None
     decoded: Decoded | None = None
+    failed: Index | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -128,7 +132,7 @@ def _with_messages(rows: Rows, batches: list[tuple[int, list[Unit], bytes | None
         records.heads["body_size"][mine] = records.body_size[mine] = body_size
         records.body_at[mine], records.properties_at[mine] = begin + body_at, begin + properties_at
         records.properties_size[mine] = properties_size
-    return Rows(source, records, inner)
+    return Rows(source, records, inner, failed=rows.failed)
 
 
 def _with_bodies_behind(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:

@@ -54,7 +54,8 @@ def sync(window: Window, start: int, stop: int) -> int | None:
         whole = found[valid]
         first = int(whole[0]) if len(whole) else None
         # Those that reach out of the window are measured one by one; their heads rule nearly all of them out.
-        for candidate in _reaching_out(window, found if first is None else found[found < first]):
+        before = found if first is None else found[found < first]
+        for candidate in before[reaching_out(window, before)]:
             if record_size_at(window, start + int(candidate) - frame) is not None:
                 return start + int(candidate) - frame
         if first is not None:
@@ -68,13 +69,16 @@ def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     records, valid = measure(window.u8, window.filled, starts, window.offset)
     if frame_of(window.segment) and len(starts):
         valid &= entries_valid(window.u8, records, window.offset)
+    for start, stop in window.unreadable:  # hardly ever any, and then few
+        valid &= (records.starts + records.sizes <= start - window.position) | (records.starts >= stop - window.position)
     return records, valid
 
 
-def record_size_at(window: Window, position: int) -> int | None:
+def record_size_at(window: Window, position: int, *, entry: bool = True) -> int | None:
     """The size, frame included, of the valid record that starts at that position of the file; None where none does.
 
     Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
+    Without `entry` what a DLedger entry says does not count.
     """
     segment, frame = window.segment, frame_of(window.segment)
     left = segment.size - position - frame
@@ -98,17 +102,17 @@ def record_size_at(window: Window, position: int) -> int | None:
     properties_size = _number(window.peek(position + frame + properties_size_at, 2))
     if properties_size < 0 or properties_size_at + 2 + properties_size != size:
         return None
-    if frame and not _entry_agrees(bytes(begin), size, segment.base + position):
+    if frame and entry and not _entry_agrees(bytes(begin), size, segment.base + position):
         return None
-    return frame + size
+    return None if window.unreadable_within(position, position + frame + size) else frame + size
 
 
-def _reaching_out(window: Window, starts: Index) -> Index:
+def reaching_out(window: Window, starts: Index) -> Mask:
+    """Which of these may be records that are not wholly in the window: their heads rule nearly all others out."""
     heads = heads_of(window.u8, starts)
     ends = starts + heads["size"].astype(np.int64)
-    possible = (heads["physical_offset"] == starts + window.offset) & (ends > window.filled)
-    found: Index = starts[possible & (ends <= window.segment.size - window.position)]
-    return found
+    found: Mask = (heads["physical_offset"] == starts + window.offset) & (ends > window.filled)
+    return found & (ends <= window.segment.size - window.position)
 
 
 def _entry_agrees(entry: bytes, size: int, offset: int) -> bool:

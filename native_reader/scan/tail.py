@@ -32,12 +32,12 @@ _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
 
 
-def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int) -> int:
+def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False) -> int:
     """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
     live = is_live(store.uri)
     finished: Finished = partial(is_dispatched, store) if live else _is_complete
     for segment in reversed(store.segments):
-        with Window(segment, _LOOK, leave_no_trace=live) as window:
+        with Window(segment, _LOOK, leave_no_trace=live, past_unreadable=past_unreadable) as window:
             end = _end_in(window, max_record_bytes, walked_whole, finished)
         if end is not None:
             return segment.base + end

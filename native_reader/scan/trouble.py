@@ -6,7 +6,7 @@ import struct
 
 from native_reader.errors import SplitError, StoreDamaged
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
-from native_reader.scan.sync import frame_of
+from native_reader.scan.sync import frame_of, record_size_at
 from native_reader.storage.window import Window
 
 _UP_TO_OFFSET = struct.Struct(">ii20xq")
@@ -41,32 +41,40 @@ def damaged(window: Window, position: int) -> StoreDamaged:
     """Neither a record nor anything else that may stand there."""
     segment = window.segment
     return StoreDamaged(
-        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {what_stands_at(window, position)}. "
+        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {what_stands_at(window, position)[1]}. "
+        "mode DROPMALFORMED reads on behind it, and says what it leaves out. "
         f"To read what lies before this segment: ending_physical_offset={segment.base}; behind it: starting_physical_offset={segment.end}"
     )
 
 
-def what_stands_at(window: Window, position: int) -> str:
-    """What is found instead of a record, told by the first of its fields that cannot be."""
+def what_stands_at(window: Window, position: int) -> tuple[str, str]:
+    """What is found instead of a record, told by the first of its fields that cannot be: one of REASONS, and in words."""
     segment, frame = window.segment, frame_of(window.segment)
+    if window.unreadable_within(position, position + frame + _UP_TO_OFFSET.size):
+        return "unreadable", "bytes that could not be read"
     head = window.peek(position, frame + _UP_TO_OFFSET.size)
     left = segment.size - position - frame
     if not any(head):
-        return "zeros"
+        return "zeros", "zeros"
     if frame and head[:4] != MAGIC_ENTRY.to_bytes(4, "big"):
-        return f"no entry header (magic 0x{head[:4].hex().upper()})"
+        return "entry", f"no entry header (magic 0x{head[:4].hex().upper()})"
     if len(head) < frame + _UP_TO_OFFSET.size:
-        return f"{len(head)} bytes, too few for a record"
+        return "cut off", f"{len(head)} bytes, too few for a record"
     size, magic, offset = _UP_TO_OFFSET.unpack_from(head, frame)
     if magic == MAGIC_BLANK:
-        return f"a blank of {size:,} bytes where {left + frame:,} are left"
+        return "blank", f"a blank of {size:,} bytes where {left + frame:,} are left"
     if magic not in (MAGIC_V1, MAGIC_V2):
-        return f"magic 0x{magic & 0xFFFFFFFF:08X}"
+        return "magic", f"magic 0x{magic & 0xFFFFFFFF:08X}"
+    here = offset == segment.base + position + frame
     if not SMALLEST_RECORD <= size <= left:
-        return f"total size 0x{size & 0xFFFFFFFF:08X} where {left:,} bytes are left"
-    if offset != segment.base + position + frame:
-        return f"a record that says it lies at offset {offset:,} (stale bytes of a reused file?)"
-    return f"a record of {size:,} bytes whose lengths do not add up to its size"
+        return "cut off" if here and size > left else "size", f"total size 0x{size & 0xFFFFFFFF:08X} where {left:,} bytes are left"
+    if not here:
+        return "offset", f"a record that says it lies at offset {offset:,} (stale bytes of a reused file?)"
+    if frame and record_size_at(window, position, entry=False) is not None:
+        return "entry", f"an entry header that does not fit its record of {size:,} bytes"
+    if window.unreadable_within(position, position + frame + size):
+        return "unreadable", f"a record of {size:,} bytes, some of which could not be read"
+    return "lengths", f"a record of {size:,} bytes whose lengths do not add up to its size"
 
 
 def _where(window: Window, position: int) -> str:

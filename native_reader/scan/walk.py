@@ -7,9 +7,19 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, SMALLEST_RECORD, Index, Records, at, magics
+from native_reader.layout.record import (
+    BLANK_HEAD,
+    LONGEST_HEAD,
+    MAGIC_BLANK,
+    MAGIC_ENTRY_BLANK,
+    SMALLEST_RECORD,
+    Index,
+    Records,
+    at,
+    magics,
+)
 from native_reader.scan.report import Damage
-from native_reader.scan.sync import frame_of, record_size_at, sync, valid_records
+from native_reader.scan.sync import frame_of, reaching_out, record_size_at, sync, valid_records
 from native_reader.scan.trouble import crosses_end, damaged, forged_record, too_large, what_stands_at
 from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
@@ -30,7 +40,7 @@ class Walk:
     The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
     `end` is where the log ends in this file; what is behind it is unwritten. Not `decided`: it is how far to look, and a
     record may reach beyond it, as it does where a broker writes on meanwhile. `synced`: `start` is known to be a record's.
-    A walk that skips no damage raises at the first.
+    A walk that skips no damage raises at the first; one that does passes records over the limit without taking memory for them.
     """
 
     def __init__(
@@ -66,14 +76,15 @@ class Walk:
                 continue
             begin = position
             if isinstance(records, int):
-                position = self._count(begin, records, 1)
+                position = yield from self._pass_large(begin, records)
             else:
-                last, size = int(records.starts[-1]), int(records.sizes[-1])
-                position = self._count(begin + last - self._frame, size + self._frame, len(records), begin)
+                position = self._count(records, begin)
             if position > self._end and self._decided:
                 raise crosses_end(self._window, begin, position, self._end)
             if not isinstance(records, int):
                 yield records
+                if self._skip_damage:
+                    position = yield from self._beyond(position)
             look = min(look * 4, CHUNK)
         yield from self._leave(position)
 
@@ -97,9 +108,11 @@ class Walk:
                 raise too_large(window, position, size - frame, self._max_record_bytes)
             window.load(position, size)
             records = self._proven(1)
-        if records is not None and not self._skip_damage and int(records.sizes.max()) > self._max_record_bytes:
+        if records is not None and int(records.sizes.max()) > self._max_record_bytes:
             first = int(np.argmax(records.sizes > self._max_record_bytes))
-            raise too_large(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._max_record_bytes)
+            if not self._skip_damage:
+                raise too_large(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._max_record_bytes)
+            return records[:first] if first else int(records.sizes[0]) + frame
         return records
 
     def _proven(self, limit: int) -> Records | None:
@@ -140,12 +153,57 @@ class Walk:
             position += size + frame
         return np.array(starts, np.intp)
 
-    def _count(self, last: int, size: int, records: int, begin: int | None = None) -> int:
-        """Account for records from `begin` to the last one, which has that place and size, frames included."""
-        self.records += records
-        self.record_bytes += last + size - (last if begin is None else begin)
+    def _count(self, records: Records, begin: int) -> int:
+        """Account for records that follow each other from `begin` on; where the next one would start."""
+        last, size = int(records.starts[-1]) - self._frame + self._window.position, int(records.sizes[-1]) + self._frame
+        self.records += len(records)
+        self.record_bytes += last + size - begin
         self.last_record = last, size
         return last + size
+
+    def _beyond(self, position: int) -> Generator[Records | Damage, None, int]:
+        """On behind damage that begins at that position, as far as this window shows all there is; where to go on.
+
+        Damage comes in hundreds where it comes at all, so the window is looked through once for all of it. Whatever it does not
+        show to its end is left to who comes next: large records, blanks, and damage that ends elsewhere.
+        """
+        window, frame = self._window, self._frame
+        begin, limit = window.position, min(self._stop, self._end)
+        horizon = begin + window.filled - frame - LONGEST_HEAD
+        if position >= min(limit, horizon) or self._stands(position):
+            return position
+        found = magics(window.u8, window.filled, window.scratch)
+        records, valid = valid_records(window, found[(found >= frame) & (found < window.filled - SMALLEST_RECORD + 1)])
+        unsure = reaching_out(window, records.starts) | (valid & (records.sizes > self._max_record_bytes))
+        if unsure.any():
+            horizon = min(horizon, begin + int(records.starts[np.argmax(unsure)]) - frame)
+        records = records[valid & ~unsure]
+        starts = records.starts - frame + begin
+        ends = starts + records.sizes + frame
+        breaks = np.flatnonzero(ends[:-1] != starts[1:])
+        kept: list[Index] = []
+        while position < min(limit, horizon):
+            first = int(np.searchsorted(starts, position))
+            if first < len(starts) and starts[first] == position:
+                cut = int(np.searchsorted(breaks, first))
+                last = min(int(breaks[cut]) if cut < len(breaks) else len(starts) - 1, int(np.searchsorted(starts, limit)) - 1)
+                kept.append(np.arange(first, last + 1))
+                position = self._count(records[first : last + 1], position)
+            elif first == len(starts) or starts[first] >= min(limit, horizon) or self._stands(position):
+                break
+            else:
+                behind = int(starts[first])
+                yield self._damage(position, behind, *what_stands_at(window, position), behind)
+                position = behind
+        if position > self._end and self._decided:
+            raise crosses_end(window, begin, position, self._end)
+        if kept:
+            yield records[np.concatenate(kept)]
+        return position
+
+    def _stands(self, position: int) -> bool:
+        """Whether a record or a blank stands there."""
+        return record_size_at(self._window, position) is not None or self._is_blank(position)
 
     def _pass(self, position: int) -> Generator[Damage, None, int]:
         """Past whatever is no record at that position, to the next record or the end of the file."""
@@ -159,13 +217,27 @@ class Walk:
             return size
         if not self._skip_damage:
             raise damaged(self._window, position)
+        reason, found = what_stands_at(self._window, position)
         behind = sync(self._window, position + 1, self._end)
-        if behind is None:
-            behind = self._end
-        self.damage_bytes += behind - position
-        base = self._window.segment.base
-        yield Damage(self._window.segment.uri, base + position, base + behind, what_stands_at(self._window, position))
+        yield self._damage(position, self._end if behind is None else behind, reason, found, behind)
+        return self._end if behind is None else behind
+
+    def _pass_large(self, position: int, size: int) -> Generator[Damage, None, int]:
+        """Past a record over the limit: for a reader it is damage, for who looks for the end a record like others."""
+        if not self._decided:
+            self.records, self.record_bytes, self.last_record = self.records + 1, self.record_bytes + size, (position, size)
+            return position + size
+        behind = position + size
+        followed = record_size_at(self._window, behind) is not None
+        found = f"a record of {size - self._frame:,} bytes, over max_record_bytes={self._max_record_bytes:,}"
+        yield self._damage(position, behind, "too large", found, behind if followed else None)
         return behind
+
+    def _damage(self, start: int, stop: int, reason: str, found: str, behind: int | None) -> Damage:
+        base, last = self._window.segment.base, self.last_record
+        before = base + last[0] if last is not None and sum(last) == start else None
+        self.damage_bytes += stop - start
+        return Damage(self._window.segment.uri, base + start, base + stop, reason, found, before, None if behind is None else base + behind)
 
     def _is_blank(self, position: int) -> bool:
         left = self._window.segment.size - position

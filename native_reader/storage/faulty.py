@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import threading
 import time
@@ -37,6 +38,8 @@ class FaultyFile(StoredFile):
 
     def _read(self, offset: int, view: memoryview) -> int:
         self._storage.called("read", self.uri, offset)
+        if any(start < offset + len(view) and offset < stop for start, stop in self._storage.unreadable):
+            raise OSError(errno.EIO, "Input/output error")
         got = self._inner.read_into(offset, view)
         self._storage.counted_bytes(got)
         return got
@@ -51,6 +54,8 @@ class FaultyStorage(Storage):
     def __init__(self, root: str, delay: float = 0.0, fault: Fault | None = None) -> None:
         self._root, self._inner, self._delay, self.fault = root.rstrip("/"), storage_of(root), delay, fault
         self._lock = threading.Lock()
+        self.unreadable: list[tuple[int, int]] = []
+        """Positions `[start, stop)` of every file at which a disk fails."""
         self.calls: Counter[str] = Counter()
         self.bytes_read = 0
         self.url = f"faulty://{next(_NUMBERS)}"

@@ -8,11 +8,14 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, FileGone, UnreadableError
 from native_reader.layout.record import PADDING, Bytes, Mask
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
+
+_BLOCK = 4 << 10
+"""What a disk loses at once, at least."""
 
 
 class Window:
@@ -21,8 +24,13 @@ class Window:
     PADDING zero bytes follow what was loaded, so that gathers at any record start stay inside.
     """
 
-    def __init__(self, segment: Segment, size: int, *, pace: Pace | None = None, leave_no_trace: bool = False) -> None:
+    def __init__(
+        self, segment: Segment, size: int, *, pace: Pace | None = None, leave_no_trace: bool = False, past_unreadable: bool = False
+    ) -> None:
         self.segment = segment
+        self.unreadable: list[tuple[int, int]] = []
+        """Positions `[start, stop)` that could not be read and show as zeros, where a read goes past them."""
+        self._past_unreadable = past_unreadable
         self.position = self.filled = 0
         self._pace = pace
         self._file = _opened(segment)
@@ -35,7 +43,7 @@ class Window:
         length = min(length, self.segment.size - position)
         if length > self._room:
             self._grow(length)
-        filled = self._file.read_into(position, self._view[:length])
+        filled = self._read(position, self._view[:length])
         if self._pace is not None:
             self._pace.spend(filled)
         if filled < length:
@@ -49,8 +57,40 @@ class Window:
 
     def peek(self, position: int, length: int) -> bytes:
         """A few bytes from anywhere in the file; the window stays as it is."""
-        (found,) = self._file.read_ranges([(position, min(length, self.segment.size - position))])
-        return found
+        found = bytearray(max(0, min(length, self.segment.size - position)))
+        return bytes(found[: self._read(position, memoryview(found))])
+
+    def unreadable_within(self, start: int, stop: int) -> bool:
+        """Whether something of those positions could not be read."""
+        return any(first < stop and start < behind for first, behind in self.unreadable)
+
+    def _read(self, position: int, view: memoryview) -> int:
+        try:
+            return self._file.read_into(position, view)
+        except UnreadableError:
+            if not self._past_unreadable:
+                raise
+        filled = 0
+        while filled < len(view):  # a bad place on a disk: block by block, those that cannot be read as zeros
+            block = min(_BLOCK - (position + filled) % _BLOCK, len(view) - filled)
+            try:
+                got = self._file.read_into(position + filled, view[filled : filled + block])
+            except UnreadableError:
+                view[filled : filled + block] = bytes(block)
+                self._lost(position + filled, position + filled + block)
+                got = block
+            filled += got
+            if got < block:
+                break
+        return filled
+
+    def _lost(self, start: int, stop: int) -> None:
+        """Remember it once, whole blocks next to each other as one range."""
+        start, stop = start // _BLOCK * _BLOCK, min(-(-stop // _BLOCK) * _BLOCK, self.segment.size)
+        kept = [each for each in self.unreadable if each[1] < start or stop < each[0]]
+        touching = [each for each in self.unreadable if each not in kept]
+        whole = min([start, *(first for first, _ in touching)]), max([stop, *(behind for _, behind in touching)])
+        self.unreadable = sorted([*kept, whole])
 
     def written_end(self) -> int:
         """A position behind which the file holds nothing but zeros: a hint, its size where nobody knows."""
@@ -93,7 +133,7 @@ def _opened(segment: Segment) -> StoredFile:
     try:
         file = storage_of(segment.uri).open(segment.uri)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise DataLoss(
+        raise FileGone(
             f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments: "
             "load the store again. On a cluster, every machine must see the store under that path"
         ) from error

@@ -1,0 +1,104 @@
+"""`segments`: one row for each commitlog file, and for each that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from native_reader.access.plan import Split
+from native_reader.scan.read import PERMISSIVE, Projection, read
+from native_reader.scan.recovery import recovery_begins, recovery_stops
+from native_reader.scan.report import CHECKSUM
+from native_reader.schema import TIMESTAMP, ColumnSpec
+from native_reader.storage.window import Window
+from native_reader.tables.table import Missing, Part, Request, Table, Whole, missing_in
+
+COLUMNS = {
+    "store": ColumnSpec(pa.string(), True, "URI of the store's root"),
+    "segment": ColumnSpec(pa.string(), True, "URI of the commitlog file; null where it is missing"),
+    "first_offset": ColumnSpec(pa.int64(), True, "the offset that it begins at: its name"),
+    "size": ColumnSpec(pa.int64(), True, "bytes of the file"),
+    "state": ColumnSpec(pa.string(), True, "`full`, `last` (the log ends in it), `ahead` (made ahead, nothing written), `missing`"),
+    "records": ColumnSpec(pa.int64(), True, "how many whole records it holds"),
+    "record_bytes": ColumnSpec(pa.int64(), True, "bytes of whole records"),
+    "blank_bytes": ColumnSpec(pa.int64(), True, "bytes of the blank that closes it"),
+    "damage_bytes": ColumnSpec(pa.int64(), True, "bytes that are not what they should be"),
+    "unwritten_bytes": ColumnSpec(pa.int64(), True, "bytes at or above the end of the log"),
+    "unread_bytes": ColumnSpec(pa.int64(), True, "bytes that could not be looked at, because the file went away"),
+    "damages": ColumnSpec(pa.int64(), True, "how many ranges of damage"),
+    "wrong_checksums": ColumnSpec(pa.int64(), True, "how many whole records have a wrong checksum"),
+    "first_store_timestamp": ColumnSpec(TIMESTAMP, True, "when its first record was stored"),
+    "last_store_timestamp": ColumnSpec(TIMESTAMP, True, "when its last record was stored"),
+    "broker_end": ColumnSpec(pa.int64(), True, "where a broker's own recovery would stop in it, and cut off the log; the least counts"),
+}
+
+
+def _parts(request: Request) -> list[Part]:
+    parts: list[Part] = []
+    for store in request.stores:
+        end, begins = request.ends[store.uri], recovery_begins(store)
+        for segment in store.segments:
+            ends_at = max(0, min(end - segment.base, segment.size))
+            parts.append(Whole(Split(store.uri, segment, 0, segment.size, ends_at), segment.base >= begins))
+    return [*parts, *missing_in(request)]
+
+
+def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    known = _of_segment(part, projection) if isinstance(part, Whole) else _of_missing(part)
+    arrays = [pa.array([known.get(name)], spec.type) for name, spec in COLUMNS.items()]
+    yield pa.RecordBatch.from_arrays(arrays, schema=SEGMENTS.schema)
+
+
+def _of_missing(part: Part) -> dict[str, object]:
+    assert isinstance(part, Missing)
+    return {"store": part.store, "first_offset": part.start, "size": part.stop - part.start, "state": "missing"}
+
+
+def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
+    split, segment = part.split, part.split.segment
+    columns = ("store_timestamp", "corrupt_reason")
+    reading = read(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, refuses_loss=False))
+    times = [time for batch in reading for time in _ends_of(batch)]
+    (account,), damage = reading.report.segments, reading.report.damage
+    failed = [each for each in damage if each.reason == CHECKSUM]
+    failed_bytes = sum(each.end - each.start for each in failed)
+    return {
+        "store": split.store,
+        "segment": segment.uri,
+        "first_offset": segment.base,
+        "size": segment.size,
+        "state": "ahead" if split.end == 0 else "last" if split.end < segment.size else "full",
+        "records": account.records + len(failed),
+        "record_bytes": account.record_bytes + failed_bytes,
+        "blank_bytes": account.blank_bytes,
+        "damage_bytes": account.damage_bytes - failed_bytes,
+        "unwritten_bytes": account.unwritten_bytes,
+        "unread_bytes": account.unread_bytes,
+        "damages": len(damage) - len(failed),
+        "wrong_checksums": len(failed),
+        "first_store_timestamp": times[0] if times else None,
+        "last_store_timestamp": times[-1] if times else None,
+        "broker_end": _broker_end(split, [each.start for each in damage]) if part.recovered else None,
+    }
+
+
+def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:
+    """The first and the last moment of a batch."""
+    times = batch.column("store_timestamp").drop_null()
+    return [times[0].as_py(), times[-1].as_py()] if len(times) else []
+
+
+def _broker_end(split: Split, damage: list[int]) -> int | None:
+    """Everything before the first damage a broker takes, too; from there on it is asked for every step."""
+    segment = split.segment
+    first = min([start - segment.base for start in damage] + ([split.end] if split.end < segment.size else []), default=None)
+    if first is None:
+        return None
+    with Window(segment, 0, past_unreadable=True) as window:
+        stop = recovery_stops(window, first)
+    return None if stop is None else segment.base + stop
+
+
+SEGMENTS = Table("segments", COLUMNS, _parts, _rows)
