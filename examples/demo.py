@@ -127,16 +127,21 @@ def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
 def a_damaged_store(spark: SparkSession, store: Path) -> None:
     say(f"\n5 ─ A damaged store            {store}: one page of its second segment is zeros")
 
-    def read(**options: int) -> DataFrame:
-        return spark.read.format("rocketmq-store").option("columns", "topic").options(**options).load(str(store))
+    def read(**options: str) -> DataFrame:
+        return spark.read.format("rocketmq-store").options(**options).load(str(store))
 
     try:
-        read().count()
+        read(columns="topic").count()
     except PySparkException as error:
         said = next(line for line in str(error).splitlines() if "StoreDamaged: " in line)
         say(f"   {said.partition('errors.')[2]}")
-    before, behind = read(endingPhysicalOffset=MIB).count(), read(startingPhysicalOffset=2 * MIB).count()
-    say(f"   before that segment: {before:,} messages; behind it: {behind:,}")
+    say(f'   .option("mode", "DROPMALFORMED")  {read(columns="topic", mode="DROPMALFORMED").count():,} messages')
+    for lost in read(table="damage").collect():
+        around = f"between the records at {lost.record_before:,} and {lost.record_behind:,}"
+        say(f'   .option("table", "damage")        {lost.bytes:,} bytes are lost, {around}')
+    end = read(table="segments").agg(sf.min("broker_end")).first()[0]
+    kept = read(columns="topic", mode="DROPMALFORMED", endingPhysicalOffset=str(end)).count()
+    say(f"   a broker that starts on it would cut off its log at {end:,} and keep {kept:,} messages")
 
 
 def main(folder: Path) -> None:

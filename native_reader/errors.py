@@ -30,11 +30,9 @@ class StoreDamaged(StoreError, ValueError):
 
 
 class DataLoss(StoreError, OSError):
-    """Bytes that were there, or must have been, are gone."""
+    """Bytes that were there, or must have been, are gone. `file`: a whole file, which was there when the read was planned."""
 
-
-class FileGone(DataLoss):
-    """A segment that was there when the read was planned."""
+    file = False
 
 
 class SplitError(StoreError, RuntimeError):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from native_reader.access.plan import Split
 from native_reader.access.predicate import EVERYTHING, Predicate
-from native_reader.errors import DataLoss, FileGone, StoreDamaged
+from native_reader.errors import DataLoss, StoreDamaged
 from native_reader.layout.record import Mask, Records
 from native_reader.scan import checksums
 from native_reader.scan.columns import Columns
@@ -86,7 +86,7 @@ class Reading:
         try:
             yield from self._read()
         except DataLoss as error:
-            if self._projection.refuses_loss and not (self._projection.ignores_missing and isinstance(error, FileGone)):
+            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.file):
                 raise
             _log.warning("%s. Read on without it", error)
         if (untold := len(self._damage) - _TOLD) > 0 and not self._projection.tells_damage:

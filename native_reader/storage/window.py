@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from native_reader.errors import DataLoss, FileGone, UnreadableError
+from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import PADDING, Bytes, Mask
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -133,10 +133,12 @@ def _opened(segment: Segment) -> StoredFile:
     try:
         file = storage_of(segment.uri).open(segment.uri)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise FileGone(
+        gone = DataLoss(
             f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments: "
             "load the store again. On a cluster, every machine must see the store under that path"
-        ) from error
+        )
+        gone.file = True
+        raise gone from error
     if file.identity() != segment.identity:
         file.close()
         raise DataLoss(f"{segment.uri} is another file than when the read was planned. Load the store again")

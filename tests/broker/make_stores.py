@@ -47,6 +47,10 @@ EXPIRING = {
     "fileReservedTime": 0, "deleteWhen": "30", "destroyMapedFileIntervalForcibly": 1000, "redeleteHangedFileInterval": 1000,
     "mappedFileSizeConsumeQueue": 2000,
 }  # fmt: skip
+BATCHED = {
+    "topicName": "Batched", "attributes": {"queue.type": "BatchCQ"}, "order": False, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1,
+    "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ RECIPES = {
     "4.9.7-killed-pooled": Recipe("4.9.7", (("plain", 500),), POOLED | SMALL_LOG, killed=True),
     "5.5.0-kinds": Recipe("5.5.0", (("kinds",),)),
     "5.5.0-features": Recipe("5.5.0", (("features",), ("light",))),
-    "5.5.0-rare": Recipe("5.5.0", (), SMALL_LOG | {"maxMessageSize": 128 << 10}),
+    "5.5.0-rare": Recipe("5.5.0", (), {"mappedFileSizeCommitLog": 9 << 10, "maxMessageSize": 4 << 10}),
     "5.5.0-dledger": Recipe("5.5.0", (("plain", 150),), DLEDGER, loads=False),
     "5.5.0-compaction": Recipe("5.5.0", (("compaction",), ("plain", 20)), COMPACTION),
     "5.5.0-expired": Recipe("5.5.0", (("expired",),), SMALL_LOG | EXPIRING),
@@ -112,7 +116,8 @@ def by_broker(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict
 
 
 def by_store_class(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict[str, object]]:
-    home.mkdir()
+    (home / "store" / "config").mkdir(parents=True)
+    (home / "store" / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": {"Batched": BATCHED}}))
     (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in recipe.all_settings.items()))
     java.run("Rare", home / "store", home / "conf", home=home)
     keep(home / "store", target / "store")

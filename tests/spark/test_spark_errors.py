@@ -45,8 +45,10 @@ REFUSED = {
     "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset=-1 is no whole number from 0 to 9223372036854775807",
     "verifyCrc=yes": "OptionError: verifyCrc='yes' is neither true nor false",
     "mode=FAILSAFE": "OptionError: mode='FAILSAFE' is none of FAILFAST, DROPMALFORMED, PERMISSIVE. Did you mean 'FAILFAST'?",
-    "mode=PERMISSIVE": "OptionError: mode=PERMISSIVE is not built yet. Today there is mode=FAILFAST",
-    "table=queues": "OptionError: table=queues is not built yet. Today there is table=messages",
+    "table=queues": "OptionError: table='queues' is none of messages, damage, segments.",
+    "table=damages": "OptionError: table='damages' is none of messages, damage, segments. Did you mean 'damage'?",
+    "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column",
+    "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
     "access=auto": "OptionError: access=auto is not built yet. Today there is access=scan",
     "filterPushdown=true": "OptionError: filterPushdown=true is not built yet. Today there is filterPushdown=false",
     "timeZone=Asia/Shanghai": "OptionError: timeZone=Asia/Shanghai is not built yet. Today there is timeZone=UTC",
@@ -72,6 +74,13 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     assert said == "OptionError: startingTimestamp lies behind endingTimestamp: no row can be in between"
     said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
     assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX': no row could match"
+    said = refused(spark, kept, table="damage", topic="orders")
+    taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
+    assert said == f"OptionError: table=damage does not take the option topic: it takes {taken}. Select columns after loading"
+    frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
+    assert (
+        sentence(frame.count) == "SchemaError: table=segments comes with all its columns: leave .schema(...) out, and select after loading"
+    )
     frame = spark.read.format("rocketmq-store").schema("topic string").option("columns", "body").load(str(kept))
     assert sentence(frame.count) == "OptionError: columns= and .schema(...) ask for different columns: leave one of them out"
 

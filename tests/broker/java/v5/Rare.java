@@ -2,12 +2,16 @@ import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import org.apache.rocketmq.common.compression.CompressionType;
 import org.apache.rocketmq.common.compression.CompressorFactory;
+import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageDecoder;
+import org.apache.rocketmq.common.message.MessageExtBatch;
 import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.common.sysflag.MessageSysFlag;
 import org.apache.rocketmq.store.DefaultMessageStore;
@@ -27,6 +31,8 @@ public class Rare {
             numbers();
             properties();
             compressed();
+            kinds();
+            batches();
             while (store.dispatchBehindBytes() > 0) {
                 Thread.sleep(50);
             }
@@ -150,6 +156,45 @@ public class Rare {
                 message.setSysFlag(flags[i] | type.getCompressionFlag());
                 put("compressed", message);
             }
+        }
+    }
+
+    /** The topics in which a broker keeps what is its own. */
+    private static void kinds() throws Exception {
+        String[] topics = {
+            "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRACE_TOPIC", "rmq_sys_wheel_timer",
+            "rmq_sys_REVIVE_LOG_DefaultCluster", "%DLQ%group", "SELF_TEST_TOPIC"
+        };
+        for (String topic : topics) {
+            MessageExtBrokerInner kept = message(topic, words("kept in " + topic));
+            MessageAccessor.putProperty(kept, "REAL_TOPIC", "orders");
+            MessageAccessor.putProperty(kept, "DELAY", "3");
+            kept.setPropertiesString(MessageDecoder.messageProperties2String(kept.getProperties()));
+            put("kind", kept);
+        }
+    }
+
+    private static void batches() throws Exception {
+        for (int batch = 0; batch < 2; batch++) {
+            List<Message> messages = new ArrayList<>();
+            for (int i = 0; i < 2 + batch; i++) {
+                Message each = new Message("Batched", "TagB", "unit" + batch + i, words("unit " + batch + " " + i));
+                each.setFlag(i);
+                MessageAccessor.putProperty(each, "UNIQ_KEY", String.format("0A0169065693645A2C5D%012X", number++));
+                messages.add(each);
+            }
+            MessageExtBatch packed = new MessageExtBatch();
+            packed.setTopic("Batched");
+            packed.setBody(MessageDecoder.encodeMessages(messages));
+            packed.setBornTimestamp(System.currentTimeMillis());
+            packed.setBornHost(host("10.1.2.3", 50123));
+            packed.setStoreHost(host("192.168.7.9", 10911));
+            packed.setSysFlag(MessageSysFlag.INNER_BATCH_FLAG | MessageSysFlag.NEED_UNWRAP_FLAG);
+            packed.setInnerBatch(true);
+            MessageAccessor.putProperty(packed, "INNER_NUM", "" + messages.size());
+            MessageAccessor.putProperty(packed, "UNIQ_KEY", String.format("0A0169065693645A2C5D%012X", number++));
+            packed.setPropertiesString(MessageDecoder.messageProperties2String(packed.getProperties()));
+            put("batch", packed);
         }
     }
 }

@@ -1,0 +1,45 @@
+"""What is left of a broken store, what is lost, and what a broker would keep: python examples/rescue.py STORE [MESSAGES.parquet]."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import native_reader as nr
+
+
+def main(path: str, target: str | None = None) -> None:
+    logging.getLogger("native_reader").setLevel(logging.ERROR)  # what is left out is told below
+    store = nr.open(path)
+    segments = store.table("segments").to_table(jobs=4)
+    whole = {name: pc.sum(segments[name]).as_py() or 0 for name in ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes")}
+    print(f"{path}: {len(segments)} segments, {whole['size']:,} bytes")
+    print(f"  whole     {whole['records']:>12,} records, {whole['record_bytes']:,} bytes")
+    print(f"  damaged   {pc.sum(segments['damages']).as_py() or 0:>12,} ranges, {whole['damage_bytes']:,} bytes")
+    print(f"  unwritten {whole['unwritten_bytes']:>12,} bytes")
+    print(f"  wrong checksums {pc.sum(segments['wrong_checksums']).as_py() or 0:>6,} records")
+
+    for lost in store.table("damage", verify_crc=True).to_table(jobs=4).to_pylist():
+        name = (lost["segment"] or "no file").rpartition("/")[2]
+        print(f"  lost: {lost['bytes']:>9,} bytes at {lost['start_offset']:>12,} in {name}: {lost['reason']} ({lost['found']})")
+
+    left = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "verify_crc": True}
+    end = pc.min(segments["broker_end"]).as_py()
+    if end is not None:
+        kept = store.messages(**left, ending_physical_offset=end).count_rows()
+        print(f"a broker that starts on it would cut off its log at {end:,} and keep {kept:,} messages")
+    messages = store.messages(**left)
+    if target is None:
+        print(f"all that can be had: {messages.count_rows():,} messages")
+    else:
+        with pq.ParquetWriter(target, messages.schema) as out:
+            for batch in messages.to_batches(jobs=4):
+                out.write_batch(batch)
+        print(f"all that can be had is in {target}: {pq.read_metadata(target).num_rows:,} messages")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
