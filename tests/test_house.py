@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "root": {"layout", "storage", "access", "scan", "tables", "errors", "schema"},
     "testing": {"layout", "storage"},
 }
-THIRD_PARTY = {"numpy", "pyarrow", "sqlglot"}
+THIRD_PARTY = {"isal", "numpy", "pyarrow", "sqlglot"}
 THIRD_PARTY_TESTING = {"numpy", "pyarrow", "hypothesis"}
 
 # The one module that meets the file system, with what it asks the kernel, and the ways to it that no other module may name.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, crc_trailer
 from native_reader.layout.record import Index, Mask, Records, at
 from native_reader.scan.strings import Source
+
+try:  # the extra `fast`: three to five times as quick as zlib's
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
 
 _POSITIVE = 0x7FFFFFFF
 """Java drops the highest bit."""
@@ -16,15 +19,15 @@ _NAME = int.from_bytes(CRC_NAME, "little")
 
 
 def wrong(source: Source, records: Records) -> Mask:
-    """Which records have a wrong checksum. `zlib.crc32` has no form for many: one call a record."""
-    content, crc32 = source.u8.data, zlib.crc32
+    """Which records have a wrong checksum. There is no form of `crc32` for many: one call a record."""
+    content = source.u8.data
     begins, stops = records.body_at.tolist(), (records.body_at + records.body_size).tolist()
     found = np.array([crc32(content[begin:stop]) for begin, stop in zip(begins, stops, strict=True)], np.int64) & _POSITIVE
     failed: Mask = (found != records.heads["body_crc"]) & (records.body_size > 0)
     ends = records.starts + records.sizes
     for row in _may_have_own(source, records, ends):
         start, end = int(records.starts[row]), int(ends[row])
-        said = crc_trailer(content[max(int(records.properties_at[row]), end - CRC_SIZE) : end].tobytes())
+        said = crc_trailer(bytes(content[max(int(records.properties_at[row]), end - CRC_SIZE) : end]))
         failed[row] |= said is not None and crc32(content[start : end - CRC_SIZE]) & _POSITIVE != said
     return failed
 
@@ -33,11 +36,11 @@ def sentence(source: Source, records: Records, row: int) -> str:
     """What is wrong with one of them."""
     content, start = source.u8.data, int(records.starts[row])
     body_at, body_size, end = int(records.body_at[row]), int(records.body_size[row]), start + int(records.sizes[row])
-    said, found = int(records.heads["body_crc"][row]), zlib.crc32(content[body_at : body_at + body_size]) & _POSITIVE
+    said, found = int(records.heads["body_crc"][row]), crc32(content[body_at : body_at + body_size]) & _POSITIVE
     if body_size and found != said:
         return f"the checksum of the stored body is 0x{found:08X}, its record says 0x{said:08X}"
     own = crc_trailer(content[end - CRC_SIZE : end].tobytes()) or 0
-    return f"the checksum of the record is 0x{zlib.crc32(content[start : end - CRC_SIZE]) & _POSITIVE:08X}, its record says 0x{own:08X}"
+    return f"the checksum of the record is 0x{crc32(content[start : end - CRC_SIZE]) & _POSITIVE:08X}, its record says 0x{own:08X}"
 
 
 def _may_have_own(source: Source, records: Records, ends: Index) -> list[int]:
