@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint ruff types format bench sweep env java
+.PHONY: help demo test lint ruff types format bench sweep fuzz coverage env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -40,11 +40,23 @@ bench: java $(STAMP)  ## measure the speed
 	$(PYTHON) benchmarks/run.py
 	$(PYTHON) benchmarks/java.py
 	$(PYTHON) benchmarks/harm.py
+	$(PYTHON) benchmarks/damage.py
 	$(PYTHON) benchmarks/spark.py
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 
 sweep: java $(STAMP)  ## the tests that sample, on everything (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 $(PYTEST_ARGS)
+
+# make fuzz SECONDS=3600 for longer.
+SECONDS ?= 300
+fuzz: $(STAMP)  ## golden stores changed at random, read by both decoders, for five minutes
+	PYTHONPATH=tests:tests/broker $(PYTHON) tests/fuzz.py --seconds $(SECONDS)
+
+coverage: $(STAMP)  ## how much of layout and scan the tests take, by branch
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
+	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
+	  --ignore tests/spark --ignore tests/broker
+	$(PYTHON) -m coverage report --show-missing --skip-covered
 
 env: $(STAMP)
 	@:

@@ -169,7 +169,7 @@ class Scan(Lazy):
         self._stores = stores
         self._projection, self._predicate = options.projection(), options.predicate()
         self._partition_bytes, self._offsets, self._refuses_loss = options.partition_bytes(), options.offsets(), options.refuses_loss()
-        self._partitions = options.partitions()
+        self._partitions, self._tail = options.partitions(), options.end()
         self._plan: Plan | None = None
 
     @property
@@ -183,7 +183,7 @@ class Scan(Lazy):
             # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
             walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
             most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
-            ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient) for store in self._stores}
+            ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
             self._plan = plan(
                 self._stores,
                 ends,

@@ -13,6 +13,7 @@ from native_reader.access.predicate import Column, Compare, In, Not, Predicate, 
 from native_reader.errors import OptionError, nearest
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.scan.read import FAILFAST, MODES, Projection
+from native_reader.scan.tail import AVAILABLE, TAILS
 from native_reader.schema import projected
 
 Instant = datetime | str | int
@@ -45,6 +46,7 @@ class MessageOptions:
     column_name_of_corrupt_record: str | None = None
     fail_on_data_loss: bool = True
     ignore_missing_files: bool = False
+    tail: str = AVAILABLE
     max_partition_bytes: Size = 128 << 20
     min_partitions: int = 1
     max_record_bytes: Size = 64 << 20
@@ -99,6 +101,10 @@ class MessageOptions:
     def refuses_loss(self) -> bool:
         """Whether a hole in the log is an error."""
         return _flag("fail_on_data_loss", self.fail_on_data_loss)
+
+    def end(self) -> str:
+        """How much of the log's end counts."""
+        return _one_of_words("tail", self.tail, TAILS)
 
     def partition_bytes(self) -> int:
         """The largest split."""

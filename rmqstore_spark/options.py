@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from native_reader.errors import OptionError, nearest
 from native_reader.scan.read import MODES
+from native_reader.scan.tail import TAILS
 
 _ALL = "python -m rmqstore_spark lists all options"
 
@@ -116,6 +117,7 @@ OPTIONS = (
         "failOnDataLoss", FLAG, "true", "`false` reads on although a segment between others is missing, or is cut short while it is read"
     ),
     Option("ignoreMissingFiles", FLAG, "false", "read on although a segment is gone since planning"),
+    Option("tail", one_of(*TAILS), "available", "how far the log is read: all of it, or as far as the checkpoint says (5.x, if it does)"),
     Option("maxPartitionBytes", SIZE, "128m", "the largest range of the log in one task"),
     Option("minPartitions", NUMBER, "1", "at least so many tasks, where the log is large enough to be cut"),
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
@@ -134,7 +136,6 @@ OPTIONS = (
     Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
     Option("timeSkewTolerance", TEXT, "", "how far store time may step back", False),
-    Option("tail", one_of("available", "flushed", "confirmed"), "", "how much of a live log's end is read", False),
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}
 _SPARKS_OWN = {"paths", "location", "provider", "owner"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import runpy
 import subprocess
@@ -12,18 +13,33 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from golden import unpack
+from test_own_stores import STORES
 
 import native_reader as nr
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import MessageOptions
+from native_reader.scan.report import REASONS
 from native_reader.schema import COLUMNS, projected
+from native_reader.tables import TABLES
+from native_reader.tables.damage import MISSING
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore_spark.options import OPTIONS, as_markdown, python_name
 
 HERE = Path(__file__).parent.parent
 COLUMNS_MD = "docs/columns.md"
-DEFAULTS = {"": None, "FAILFAST": "FAILFAST", "13 columns": None, "true": True, "1": 1, "false": False, "128m": 128 << 20, "64m": 64 << 20}
+DEFAULTS = {
+    "": None,
+    "FAILFAST": "FAILFAST",
+    "available": "available",
+    "13 columns": None,
+    "true": True,
+    "1": 1,
+    "false": False,
+    "128m": 128 << 20,
+    "64m": 64 << 20,
+}
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
@@ -113,3 +129,39 @@ def test_the_disk_is_told_as_a_table(path: Path) -> None:
     assert len(lines) == 5
     assert lines[0].split() == ["bytes", "share", "messages", "first", "last", "kind", "topic"]
     assert lines[1].endswith("orders")
+
+
+RECOVERY_MD = "docs/recovery.md"
+
+
+def test_every_reason_of_damage_is_told() -> None:
+    told = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
+    assert told == REASONS | {MISSING: "no file holds these offsets"}
+
+
+def test_the_columns_of_the_other_tables_are_told() -> None:
+    text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
+    for table in TABLES.values():
+        part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
+        told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
+        assert told == [(name, str(spec.type), spec.what) for name, spec in table.columns.items()]
+
+
+def test_the_rescue_prints_what_is_shown(tmp_path: Path) -> None:
+    """The store of a killed broker, with a page of zeros, a flipped bit and its last file cut off."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root.rename(tmp_path / "killed")
+    log = sorted((store / "commitlog").iterdir())
+    with log[2].open("r+b") as file:
+        file.seek(20480)
+        file.write(bytes(4096))
+    with log[3].open("r+b") as file:
+        file.seek(30_000)
+        file.write(bytes([log[3].read_bytes()[30_000] ^ 4]))
+    with log[5].open("r+b") as file:
+        file.truncate(6000)
+    log[6].unlink()
+    rescue = [sys.executable, str(HERE / "examples" / "rescue.py"), "killed", "rescued.parquet"]
+    ended = subprocess.run(rescue, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(HERE)}, capture_output=True, text=True, check=True)
+    (shown,) = re.findall(r"```text\n(killed: .*?)```", (HERE / RECOVERY_MD).read_text(encoding="utf-8"), re.DOTALL)
+    assert ended.stdout == shown
+    assert pq.read_table(tmp_path / "rescued.parquet").num_rows == 779

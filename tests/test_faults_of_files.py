@@ -272,3 +272,27 @@ def test_ten_thousand_ranges_of_damage_in_one_segment() -> None:
         assert sum(batch.num_rows for batch in run) == 10_000
         assert len(run.report.damage) == 10_000
         assert {each.reason for each in run.report.damage} == {"magic"}
+
+
+def test_71_a_checkpoint_says_how_far_the_log_was_flushed_or_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = log_of(100, SEGMENT)
+    store = on_disk(tmp_path, files_of(log)) / "store"
+    for content in (None, b"", bytes(30), bytes(4096)):
+        if content is not None:
+            (store / "checkpoint").write_bytes(content)
+        caplog.clear()
+        assert len(opened(store, tail="flushed")) == 100
+        assert "its checkpoint names no flushed offset, so tail=flushed reads all that is there" in caplog.text
+    ends = {}
+    for number in (0, 10, 11, 55, 98):
+        placed = log.placed[number]
+        ends[placed.offset + placed.size] = number + 1
+        ends[placed.offset + placed.size + 5] = number + 1  # a bound inside of the next record, or in a blank
+    for place, tail in ((24, "flushed"), (32, "confirmed")):
+        for end, rows in ends.items():
+            (store / "checkpoint").write_bytes(bytes(place) + end.to_bytes(8, "big") + bytes(100))
+            assert len(opened(store, tail=tail)) == rows, end
+    (store / "checkpoint").write_bytes(bytes(24) + (1 << 50).to_bytes(8, "big") + bytes(100))
+    assert len(opened(store, tail="flushed")) == 100
+    with pytest.raises(nr.OptionError, match="tail='flush' is none of available, flushed, confirmed"):
+        nr.open(store).messages(tail="flush")

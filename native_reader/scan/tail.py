@@ -10,6 +10,7 @@ not, and it waits for its witness.
 
 from __future__ import annotations
 
+import logging
 import struct
 import zlib
 from collections.abc import Callable
@@ -18,22 +19,75 @@ from functools import partial
 import numpy as np
 
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
+from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of, sync, valid_records
 from native_reader.scan.walk import Walk
 from native_reader.scan.witness import is_dispatched, is_live
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
 Finished = Callable[[Window, int, int], bool]
 """Whether the record at that position, of that size, was written to its end."""
+
+_log = logging.getLogger("native_reader")
+
+AVAILABLE = "available"
+_CHECKPOINT_PLACES = {"flushed": 24, "confirmed": 32}
+"""Where a checkpoint has the offsets that 5.x writes: flushed by the master, confirmed by its slaves. Most brokers leave both 0."""
+TAILS = (AVAILABLE, *_CHECKPOINT_PLACES)
 
 _LOOK = 4 << 20
 _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
 
 
-def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False) -> int:
+def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
     """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
+    end = _written(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable)
+    bound = None if tail == AVAILABLE else _said_by_checkpoint(store, tail)
+    if bound is None or bound >= end:
+        return end
+    segment = next((each for each in store.segments if each.base <= bound < each.end), None)
+    if segment is None:  # the bound lies in no file: before the first, or in a hole
+        return max(store.min_offset, max((each.end for each in store.segments if each.end <= bound), default=0))
+    return segment.base + _boundary(segment, bound - segment.base, max_record_bytes)
+
+
+def _said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
+    """The offset that the broker wrote down; None, and a warning, where it wrote none."""
+    place = _CHECKPOINT_PLACES[tail]
+    try:
+        with storage_of(store.uri).open(f"{store.uri}/checkpoint") as file:
+            (found,) = file.read_ranges([(place, 8)])
+    except OSError:
+        found = b""
+    offset = int.from_bytes(found, "big", signed=True) if len(found) == 8 else 0
+    if offset > 0:
+        return offset
+    _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
+    return None
+
+
+def _boundary(segment: Segment, bound: int, max_record_bytes: int) -> int:
+    """The position at or before the bound at which a record ends."""
+    start = max(0, bound - _LOOK)
+    with Window(segment, _LOOK) as window:
+        first = 0 if start == 0 else sync(window, start, bound)
+        if first is None:
+            return bound
+        end = first
+        walk = Walk(window, first, bound, bound, max_record_bytes=max_record_bytes, skip_damage=True, synced=True, decided=False)
+        for found in walk:
+            if isinstance(found, Damage):
+                end = found.end - segment.base
+                continue
+            ends = found.starts + found.sizes + window.position
+            end = max([end, *ends[ends <= bound].tolist()[-1:]])
+        return min(end, bound)
+
+
+def _written(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool) -> int:
     live = is_live(store.uri)
     finished: Finished = partial(is_dispatched, store) if live else _is_complete
     for segment in reversed(store.segments):

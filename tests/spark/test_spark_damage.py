@@ -1,0 +1,89 @@
+"""A broken store through Spark: each mode, the rows of damage, and the tables that account for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from stores import files_of, log_of, on_disk
+
+import native_reader as nr
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 records in small segments: a magic is wrong, a page is zeros, a body has a flipped bit, and one segment is missing."""
+    log = log_of(300, segment_size=8192)
+    files = files_of(log)
+    names = sorted(files)
+    content = {name: bytearray(files[name]) for name in names}
+    content[names[0]][log.placed[3].offset + 5] ^= 1
+    content[names[2]][1000:3000] = bytes(2000)
+    at = next(placed for placed in log.placed if placed.segment == 3 * 8192)
+    content[names[3]][at.offset - at.segment + 89] ^= 1
+    del content[names[4]]
+    return on_disk(tmp_path_factory.mktemp("broken"), {name: bytes(each) for name, each in content.items()}) / "store"
+
+
+def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
+    return spark.read.format("rocketmq-store").options(**{"failOnDataLoss": "false"} | options).load(str(path))
+
+
+@pytest.mark.parametrize("most", ["500", "128m"])
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+@pytest.mark.parametrize("crc", [False, True])
+def test_each_mode_gives_what_the_engine_gives(spark: SparkSession, broken: Path, mode: str, most: str, crc: bool) -> None:
+    columns = "physical_offset,topic,body,record_size,corrupt_record,corrupt_reason"
+    found = load(spark, broken, mode=mode, columns=columns, maxPartitionBytes=most, verifyCrc=str(crc).lower()).toArrow()
+    mine = nr.open(broken).messages(mode=mode, columns=columns, fail_on_data_loss=False, verify_crc=crc).to_table()
+    assert found.sort_by("physical_offset").cast(mine.schema).equals(mine.sort_by("physical_offset"))
+    reasons = set(found["corrupt_reason"].to_pylist())
+    assert reasons == ({None, "magic", "offset", *(["checksum"] if crc else [])} if mode == "PERMISSIVE" else {None})
+
+
+def test_failfast_is_the_default_and_says_how_to_go_on(spark: SparkSession, broken: Path) -> None:
+    with pytest.raises(PySparkException, match=r"found magic 0xDAA220A7\. mode DROPMALFORMED reads on behind it"):
+        load(spark, broken).count()
+    with pytest.raises(PySparkException, match="failOnDataLoss=false reads what is there"):
+        spark.read.format("rocketmq-store").load(str(broken)).count()
+
+
+def test_damage_rows_pass_every_condition_and_come_only_when_asked_for(spark: SparkSession, broken: Path) -> None:
+    asked = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset", columnNameOfCorruptRecord="_bad")
+    assert asked.columns == ["topic", "physical_offset", "_bad"]
+    assert asked.filter("topic is null").count() == asked.filter("_bad is not null").count() == 2
+    assert {row.topic for row in asked.select("topic").distinct().collect()} == {"T1", None}
+    unasked = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset")
+    assert_df_equality(unasked, asked.filter("_bad is null").drop("_bad"), ignore_row_order=True)
+    typed = spark.read.schema("_bad binary, physical_offset bigint").format("rocketmq-store")
+    typed = typed.options(mode="PERMISSIVE", columnNameOfCorruptRecord="_bad", failOnDataLoss="false").load(str(broken))
+    assert typed.filter("_bad is not null").count() == 2
+
+
+def test_the_tables_are_the_engines(spark: SparkSession, broken: Path) -> None:
+    for table in ("damage", "segments"):
+        mine = nr.open(broken).table(table).to_table()
+        found = load_table(spark, broken, table=table)
+        assert sorted(map(str, found.toArrow().cast(mine.schema).to_pylist())) == sorted(map(str, mine.to_pylist()))
+    damage = load_table(spark, broken, table="damage", verifyCrc="true").orderBy("start_offset")
+    assert [row.reason for row in damage.collect()] == ["magic", "offset", "checksum", "missing"]
+    total = load_table(spark, broken, table="segments").filter("state != 'missing'")
+    parts = "record_bytes + blank_bytes + damage_bytes + unwritten_bytes + unread_bytes"
+    assert total.agg(sf.expr(f"sum({parts}) = sum(size)")).first()[0]
+
+
+def test_any_damage_can_fail_a_job(spark: SparkSession, broken: Path) -> None:
+    """As docs/recovery.md tells it."""
+    check = load_table(spark, broken, table="damage").select(
+        sf.expr("assert_true(count(*) = 0, concat(count(*), ' ranges of the log are damaged'))")
+    )
+    with pytest.raises(PySparkException, match="3 ranges of the log are damaged"):
+        check.collect()
+
+
+def load_table(spark: SparkSession, path: Path, **options: str) -> DataFrame:
+    return spark.read.format("rocketmq-store").options(**options).load(str(path))
