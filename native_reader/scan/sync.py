@@ -30,7 +30,7 @@ from native_reader.layout.record import (
 from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.window import Window
 
-_FIRST_LOOK = 64 << 10
+_FIRST_LOOK = 8 << 10
 _LARGEST_LOOK = 4 << 20
 
 

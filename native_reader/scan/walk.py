@@ -27,6 +27,8 @@ from native_reader.storage.window import Window
 CHUNK = 4 << 20
 """What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
 _FIRST_CHUNK = 64 << 10
+_BEHIND_DAMAGE = 8 << 10
+"""Little at first, so that bytes made to break the chain again and again are not loaded again and again."""
 _BEYOND_CUT = 4 << 10
 _LARGE = 1 << 10
 """The mean size of records from which on a hop for each is cheaper than a look at all their bytes."""
@@ -73,6 +75,7 @@ class Walk:
             records = self._chunk(position, look)
             if records is None:
                 position = yield from self._pass(position)
+                look = _BEHIND_DAMAGE
                 continue
             begin = position
             if isinstance(records, int):
@@ -85,7 +88,8 @@ class Walk:
                 yield records
                 if self._skip_damage:
                     position = yield from self._beyond(position)
-            look = min(look * 4, CHUNK)
+            stopped_early = self._window.position + self._window.filled - position > self._window.filled // 2
+            look = _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
         yield from self._leave(position)
 
     def _enter(self) -> int | None:

@@ -41,7 +41,8 @@ def _parts(request: Request) -> list[Part]:
         end, begins = request.ends[store.uri], recovery_begins(store)
         for segment in store.segments:
             ends_at = max(0, min(end - segment.base, segment.size))
-            parts.append(Whole(Split(store.uri, segment, 0, segment.size, ends_at), segment.base >= begins))
+            whole = Split(store.uri, segment, 0, segment.size, ends_at)
+            parts.append(Whole(whole, segment.base >= begins, segment is store.segments[-1]))
     return [*parts, *missing_in(request)]
 
 
@@ -80,7 +81,7 @@ def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
         "wrong_checksums": len(failed),
         "first_store_timestamp": times[0] if times else None,
         "last_store_timestamp": times[-1] if times else None,
-        "broker_end": _broker_end(split, [each.start for each in damage]) if part.recovered else None,
+        "broker_end": _broker_end(part, [each.start for each in damage]) if part.recovered else None,
     }
 
 
@@ -90,15 +91,17 @@ def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:
     return [times[0].as_py(), times[-1].as_py()] if len(times) else []
 
 
-def _broker_end(split: Split, damage: list[int]) -> int | None:
+def _broker_end(part: Whole, damage: list[int]) -> int | None:
     """Everything before the first damage a broker takes, too; from there on it is asked for every step."""
-    segment = split.segment
+    split, segment = part.split, part.split.segment
     first = min([start - segment.base for start in damage] + ([split.end] if split.end < segment.size else []), default=None)
-    if first is None:
-        return None
-    with Window(segment, 0, past_unreadable=True) as window:
-        stop = recovery_stops(window, first)
-    return None if stop is None else segment.base + stop
+    stop = None
+    if first is not None:
+        with Window(segment, 0, past_unreadable=True) as window:
+            stop = recovery_stops(window, first)
+    if stop is None:
+        return segment.end if part.last else None
+    return segment.base + stop
 
 
 SEGMENTS = Table("segments", COLUMNS, _parts, _rows)

@@ -22,10 +22,11 @@ class Missing(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A segment as one split, and whether a broker that starts would look at it."""
+    """A segment as one split, whether a broker that starts would look at it, and whether it is the last one."""
 
     split: Split
     recovered: bool
+    last: bool
 
 
 Part = Split | Missing | Whole
