@@ -88,7 +88,7 @@ class Walk:
                 yield records
                 if self._skip_damage:
                     position = yield from self._beyond(position)
-            stopped_early = self._window.position + self._window.filled - position > self._window.filled // 2
+            stopped_early = self._skip_damage and self._window.position + self._window.filled - position > self._window.filled // 2
             look = _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
         yield from self._leave(position)
 
