@@ -54,7 +54,7 @@ REFUSED = {
     "timeZone=Asia/Shanghai": "OptionError: timeZone=Asia/Shanghai is not built yet. Today there is timeZone=UTC",
     "where=topic = 'a'": f"OptionError: the option where is not built yet. Leave it out; {ALL}",
     "maxBytesPerTrigger=1g": f"OptionError: the option maxBytesPerTrigger is not built yet. Leave it out; {ALL}",
-    "tail=flushed": f"OptionError: the option tail is not built yet. Leave it out; {ALL}",
+    "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed. Did you mean 'flushed'?",
     "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "
     "stores are read from file systems of the machines that run Spark, nothing else",
 }  # fmt: skip
