@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from golden import Golden, unpack
 from plain_decoder import walk
+from test_golden import open_store
 from test_own_stores import STORES
 
 import native_reader as nr
@@ -215,3 +216,17 @@ def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callab
         assert min(stops) == expected["broker"]
     elif not expected["gap"]:
         assert min(stops) >= expected["end"]
+
+
+@pytest.mark.parametrize(
+    "name", ["v4-kinds", "v4-lmq", "v4-killed-transient", "v5-kinds", "v5-killed", "v5-multipath", "v5-expired", "v5-inproc"]
+)
+def test_the_stores_of_other_brokers_end_where_java_found(golden_store: Callable[[str], Golden], name: str) -> None:
+    """No damage in any of them, and `broker_end` is where RocketMQ's own recovery found the end when the store was dumped."""
+    store = golden_store(name)
+    opened = open_store(store)
+    assert opened.table("damage").to_table().num_rows == 0
+    segments = opened.table("segments").to_table().to_pylist()
+    assert min(row["broker_end"] for row in segments if row["broker_end"] is not None) == store.meta["recovered_max_phy_offset"]
+    assert segments[0]["first_offset"] == store.meta["recovered_min_phy_offset"]
+    assert [row["state"] for row in segments].count("last") <= 1
