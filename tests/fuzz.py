@@ -72,7 +72,7 @@ def zero(chance: random.Random, data: bytearray, _: list[Store]) -> None:
 
 
 def copy(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    size = chance.randrange(1, 1 + len(data) // 2)
+    size = chance.randrange(1, 2 + len(data) // 2)
     source, target = chance.randrange(len(data) - size + 1), chance.randrange(len(data) - size + 1)
     data[target : target + size] = data[source : source + size]
 
