@@ -16,6 +16,7 @@ import zlib
 
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_ENTRY_BLANK, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.scan.sync import frame_of
+from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
@@ -23,7 +24,6 @@ from native_reader.storage.window import Window
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
 _POSITIVE = 0x7FFFFFFF
-_CHECKPOINT = struct.Struct(">qq")
 _HEAD = struct.Struct(">iii")
 _SYS_FLAG_AT, _LONGEST_UP_TO_STORE_TIME = 36, 76
 
@@ -35,7 +35,8 @@ def recovery_begins(store: StoreFiles) -> int:
         return 0
     if storage.entry(f"{store.uri}/abort") is None:
         return segments[-min(_CLEAN_FILES, len(segments))].base
-    flushed = _flushed(store)
+    checkpoint = checkpoint_of(store.uri)
+    flushed = min(checkpoint.flushed_time, checkpoint.dispatched_time) - _SAFETY_MS
     older = [segment.base for segment in segments if 0 < _first_store_time(segment) <= flushed]
     return max(older, default=segments[0].base)
 
@@ -92,16 +93,6 @@ def _body_of(record: bytes, *, wide: bool) -> bytes | None:
     if properties_size_at + 2 + max(properties_size, 0) != len(record):
         return None
     return record[body_size_at + 4 : topic_size_at]
-
-
-def _flushed(store: StoreFiles) -> int:
-    """The store time up to which, as the checkpoint has it, everything was flushed and dispatched; 0 where none tells."""
-    try:
-        with storage_of(store.uri).open(f"{store.uri}/checkpoint") as file:
-            (found,) = file.read_ranges([(0, _CHECKPOINT.size)])
-    except OSError:
-        return 0
-    return max(0, min(_CHECKPOINT.unpack(found)) - _SAFETY_MS) if len(found) == _CHECKPOINT.size else 0
 
 
 def _first_store_time(segment: Segment) -> int:

@@ -23,7 +23,7 @@ from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of, sync, valid_records
 from native_reader.scan.walk import Walk
 from native_reader.scan.witness import is_dispatched, is_live
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
@@ -33,9 +33,8 @@ Finished = Callable[[Window, int, int], bool]
 _log = logging.getLogger("native_reader")
 
 AVAILABLE = "available"
-_CHECKPOINT_PLACES = {"flushed": 24, "confirmed": 32}
-"""Where a checkpoint has the offsets that 5.x writes: flushed by the master, confirmed by its slaves. Most brokers leave both 0."""
-TAILS = (AVAILABLE, *_CHECKPOINT_PLACES)
+TAILS = (AVAILABLE, "flushed", "confirmed")
+"""What may be asked for; all but the first are offsets of the checkpoint."""
 
 _LOOK = 4 << 20
 _ZEROS_IN_A_RECORD = 64 << 10
@@ -56,13 +55,7 @@ def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, p
 
 def _said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
     """The offset that the broker wrote down; None, and a warning, where it wrote none."""
-    place = _CHECKPOINT_PLACES[tail]
-    try:
-        with storage_of(store.uri).open(f"{store.uri}/checkpoint") as file:
-            (found,) = file.read_ranges([(place, 8)])
-    except OSError:
-        found = b""
-    offset = int.from_bytes(found, "big", signed=True) if len(found) == 8 else 0
+    offset = int(getattr(checkpoint_of(store.uri), tail))
     if offset > 0:
         return offset
     _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
