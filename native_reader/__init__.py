@@ -1,16 +1,18 @@
 """Reads the files of an Apache RocketMQ store as Arrow tables, without the broker that wrote them."""
 
-from native_reader.api import Explanation, Scan, Store, open
+from native_reader.api import Scan, Store, open
 from native_reader.errors import (
     DataLoss,
     OptionError,
     PathError,
+    PredicateError,
     SchemaError,
     SplitError,
     StoreDamaged,
     StoreError,
     UnreadableError,
 )
+from native_reader.explain import Explanation
 from native_reader.scan.run import Run
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "Explanation",
     "OptionError",
     "PathError",
+    "PredicateError",
     "Run",
     "Scan",
     "SchemaError",

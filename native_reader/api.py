@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
 
+from native_reader.access.estimate import estimate
+from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, plan
+from native_reader.access.times import times_of
 from native_reader.errors import OptionError, nearest
+from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
@@ -93,39 +97,6 @@ def open(
     return Store(paths, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What a scan will read and what not, for people (`str`) and machines (`to_dict`)."""
-
-    stores: tuple[StoreFiles, ...]
-    plan: Plan
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same in numbers."""
-        return {
-            "stores": [store.uri for store in self.stores],
-            "predicate": str(self.plan.predicate),
-            "segments": sum(len(store.segments) for store in self.stores),
-            "splits": len(self.plan.splits),
-            "bytes_to_scan": self.plan.bytes_to_scan,
-            "bytes_skipped": sum(segment.size for segment, _ in self.plan.skipped),
-            "ends": dict(self.plan.ends),
-            "gaps": [list(gap) for gap in self.plan.gaps],
-        }
-
-    def __str__(self) -> str:
-        told = self.to_dict()
-        lines = [
-            f"messages where {told['predicate']}      {', '.join(told['stores'])}, {told['segments']} segments",
-            f" by scan    {told['bytes_to_scan']:,} bytes in {told['splits']} splits",
-        ]
-        if self.plan.skipped:
-            lines.append(f" not read   {told['bytes_skipped']:,} bytes in {len(self.plan.skipped)} segments, by {self.plan.skipped[0][1]}")
-        for store, start, stop in self.plan.gaps:
-            lines.append(f" missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {store}: they lie in no file")
-        return "\n".join(lines)
-
-
 class Lazy(ABC):
     """A table that has not been read yet, as Arrow takes it."""
 
@@ -168,7 +139,8 @@ class Scan(Lazy):
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._stores = stores
         self._projection, self._predicate = options.projection(), options.predicate()
-        self._partition_bytes, self._offsets, self._refuses_loss = options.partition_bytes(), options.offsets(), options.refuses_loss()
+        self._partition_bytes, self._refuses_loss = options.partition_bytes(), options.refuses_loss()
+        self._access, self._skew, self._zone = options.paths(), options.skew(), options.time_zone
         self._partitions, self._tail = options.partitions(), options.end()
         self._plan: Plan | None = None
 
@@ -184,20 +156,23 @@ class Scan(Lazy):
             walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
             most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
             ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
+            timed = self._stores if mentions(self._predicate, "store_timestamp") else ()
+            written = {store.uri: [each for each in store.segments if each.base < ends[store.uri]] for store in timed}
             self._plan = plan(
                 self._stores,
                 ends,
                 self._predicate,
                 max_partition_bytes=self._partition_bytes,
                 min_partitions=self._partitions,
-                offsets=self._offsets,
                 fail_on_data_loss=self._refuses_loss,
+                times={uri: times_of(segments, self._skew) for uri, segments in written.items() if len(segments) > 1},
+                estimates={store.uri: estimate(store, self._predicate, self._access, ends[store.uri]) for store in self._stores},
             )
         return self._plan
 
     def explain(self) -> Explanation:
         """What it will read, what not, and why."""
-        return Explanation(self._stores, self.plan())
+        return Explanation(self._stores, self.plan(), self._zone)
 
     def run(self, jobs: int = 1) -> Run:
         """Start reading: iterate the result for its batches, then ask it for its `report`."""

@@ -21,6 +21,10 @@ class OptionError(StoreError, ValueError):
     """An option is unknown, or its value cannot be meant."""
 
 
+class PredicateError(OptionError):
+    """A condition cannot be read."""
+
+
 class SchemaError(StoreError, LookupError):
     """A column does not exist, or cannot be had as asked."""
 

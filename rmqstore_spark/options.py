@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from native_reader.access.estimate import ACCESSES
 from native_reader.errors import OptionError, nearest
 from native_reader.scan.read import MODES
 from native_reader.scan.tail import TAILS
@@ -109,6 +110,20 @@ OPTIONS = (
     Option("endingTimestamp", MOMENT, "", "stored before this moment"),
     Option("startingPhysicalOffset", NUMBER, "", "at this place of the log or behind; segments that lie before it are not read"),
     Option("endingPhysicalOffset", NUMBER, "", "before this place of the log; segments that lie behind it are not read"),
+    Option("where", TEXT, "", "a condition in SQL: `topic = 'orders' AND queue_id IN (0, 1)`; [filters.md](filters.md)"),
+    Option("tags", TEXT, "", "only messages with one of these tags, as a consumer says it: `paid || refunded`"),
+    Option("keys", TEXT, "", "only messages with this key"),
+    Option("msgId", TEXT, "", "only the message with this id, as clients and consoles show it"),
+    Option(
+        "startingOffsets",
+        TEXT,
+        "",
+        'queue offsets to begin at: `{"orders": {"0": 100}}`; a queue that is not named is read from its beginning',
+    ),
+    Option("endingOffsets", TEXT, "", "queue offsets to end before, in the same form"),
+    Option("timeZone", TEXT, "UTC", "the zone of moments that name none"),
+    Option("access", one_of(*ACCESSES), "auto", "how rows are found: [filters.md](filters.md)"),
+    Option("timeSkewTolerance", TEXT, "1m", "how far the broker's clock may have stepped back: `90s`, `10m`"),
     Option("systemTopics", FLAG, "true", "`false` hides what a broker keeps for itself; retry and DLQ topics stay"),
     Option("verifyCrc", FLAG, "false", "check the body's checksum, and that of the record where it has one; a wrong one is an error"),
     Option("mode", one_of(*MODES), "FAILFAST", "where the log is damaged: fail, leave it out, or a row for each damaged range"),
@@ -123,19 +138,10 @@ OPTIONS = (
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
     Option("maxDecompressedBytes", SIZE, "64m", "a larger body becomes null"),
     Option("table", one_of("messages", "damage", "segments"), "messages", "what to read of the store; [recovery.md](recovery.md)"),
-    Option("access", one_of("auto", "scan", "trust"), "scan", "whether queues and index files may say what need not be read", ("scan",)),
     Option("filterPushdown", FLAG, "false", "let Spark hand its filters to the reader", ("false",)),
-    Option("timeZone", TEXT, "UTC", "the zone of moments that name none", ("UTC",)),
-    Option("where", TEXT, "", "a condition in SQL", False),
-    Option("tags", TEXT, "", "only messages with these tags, as `a || b`", False),
-    Option("keys", TEXT, "", "only messages with this key", False),
-    Option("msgId", TEXT, "", "only the message with this id", False),
-    Option("startingOffsets", TEXT, "", "queue offsets to begin at, as JSON", False),
-    Option("endingOffsets", TEXT, "", "queue offsets to end before, as JSON", False),
     Option("maxBytesPerTrigger", SIZE, "", "of a stream: the most bytes of a batch", False),
     Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
-    Option("timeSkewTolerance", TEXT, "", "how far store time may step back", False),
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}
 _SPARKS_OWN = {"paths", "location", "provider", "owner"}

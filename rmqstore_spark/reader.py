@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from native_reader.access.plan import Plan
+from native_reader.explain import BIG
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import read
 from rmqstore_spark.request import Request
-from rmqstore_spark.speech import in_sparks_words
+from rmqstore_spark.speech import in_sparks_words, sparks_words
 
 _BATCHES_AHEAD = 2
 """So many batches are made while Spark takes one: the pipe between them holds little."""
-_BIG = 1 << 30
-"""A scan of so many bytes is announced."""
 
 
 class StoreReader(DataSourceReader):
@@ -25,22 +23,24 @@ class StoreReader(DataSourceReader):
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        # `where` is parsed here, so that tasks need no parser.
+        self._projection, self._predicate = request.projection(), request.predicate()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges of the log, as it is now."""
         with in_sparks_words():
-            plan = self._request.scan().plan()
+            scan = self._request.scan()
+            plan = scan.plan()
             parts = plan.packed()
-            if plan.bytes_to_scan >= _BIG:
-                announce(plan, len(parts))
+            if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.skipped:
+                announce(scan.explain().in_short(len(parts)))
             return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. A plan without one comes as a partition of None (Spark 4.3)."""
         with in_sparks_words():
-            projection, predicate = self._request.projection(), self._request.predicate()
             for split in partition.value or ():
-                ahead = Ahead(read(split, projection, predicate), _BATCHES_AHEAD)
+                ahead = Ahead(read(split, self._projection, self._predicate), _BATCHES_AHEAD)
                 try:
                     yield from ahead
                 finally:  # LIMIT stops early
@@ -65,11 +65,7 @@ class TableReader(DataSourceReader):
                 yield from self._request.other().rows(partition.value, self._request.projection())
 
 
-def announce(plan: Plan, tasks: int) -> None:
+def announce(line: str) -> None:
     """One line where a Spark user sees it: on standard error, for Spark shows no INFO of its Python workers."""
-    stores = [store for store, _ in plan.ends]
-    segments = len({split.segment for split in plan.splits})
-    where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
-    size = plan.bytes_to_scan / (1 << 30)
-    sys.stderr.write(f"rocketmq-store: scans {size:,.1f} GiB of {where} ({segments:,} segments) in {tasks:,} tasks\n")
+    sys.stderr.write(f"rocketmq-store: {sparks_words(line)}\n")
     sys.stderr.flush()

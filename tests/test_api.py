@@ -282,18 +282,35 @@ def test_explain_for_people_and_machines(memory, store):
     assert scan.explain().to_dict() == {
         "stores": [f"{memory.url}/store"],
         "predicate": "topic IN ('a', 'b') AND physical_offset >= 4096",
+        "time_zone": "UTC",
         "segments": len(memory.files),
         "splits": splits,
         "bytes_to_scan": end - 4096,
+        "bytes_to_prune": 0,
         "bytes_skipped": 4096,
+        "ways": [
+            {
+                "store": f"{memory.url}/store",
+                "access": "scan",
+                "why": "there are no consume queues",
+                "segments": len(memory.files) - 2,
+                "bytes": end - 4096,
+                "queues": 0,
+                "entries": 0,
+                "entries_wanted": 0,
+                "bytes_wanted": 0,
+            }
+        ],
+        "skipped": [{"why": "physical offset", "segments": 2, "bytes": 4096}],
         "ends": {f"{memory.url}/store": end},
         "gaps": [],
     }
     assert size - 2048 < end <= size
     assert str(scan.explain()) == (
-        f"messages where topic IN ('a', 'b') AND physical_offset >= 4096      {memory.url}/store, {len(memory.files)} segments\n"
-        f" by scan    {end - 4096:,} bytes in {splits} splits\n"
-        " not read   4,096 bytes in 2 segments, by physical offset"
+        "messages where topic IN ('a', 'b') AND physical_offset >= 4096\n"
+        f" {memory.url}/store: 15 segments, 30.0 KiB\n"
+        f"  by scan    {(end - 4096) / 1024:.1f} KiB in 13 segments: there are no consume queues\n"
+        "  not read   4.0 KiB in 2 segments, by physical offset"
     )
 
 

@@ -22,8 +22,10 @@ FAMILY = {
 
 def test_the_family_is_complete():
     assert set(nr.StoreError.__subclasses__()) == set(FAMILY)
+    assert nr.OptionError.__subclasses__() == [nr.PredicateError]
     assert {name for name in nr.__all__ if isinstance(getattr(nr, name), type) and issubclass(getattr(nr, name), Exception)} == {
         "StoreError",
+        "PredicateError",
         *(kind.__name__ for kind in FAMILY),
     }
 

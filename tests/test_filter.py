@@ -29,7 +29,7 @@ from native_reader.access.predicate import (
     RLike,
     all_of,
 )
-from native_reader.scan.filter import like_to_regex
+from native_reader.access.regex import like_to_regex
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.schema import COLUMNS

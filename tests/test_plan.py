@@ -15,7 +15,7 @@ from stores import ZERO, files_of, in_memory, log_of, message, on_disk, sampled
 
 import native_reader as nr
 from native_reader.access.plan import Plan, Split, plan
-from native_reader.access.predicate import EVERYTHING, Column, Compare
+from native_reader.access.predicate import EVERYTHING, And, Column, Compare
 from native_reader.scan.read import Projection, read
 from native_reader.storage import FaultyStorage
 from native_reader.storage.store import Segment, StoreFiles
@@ -48,27 +48,29 @@ def test_splits_tile_every_segment(data):
     borders = [each for segment in store.segments for each in (segment.base, segment.end)]
     somewhere = st.one_of(st.integers(0, first + 9999), st.sampled_from(borders or [0]))
     offsets = data.draw(st.none() | st.tuples(somewhere, somewhere))
-    made = plan([store], {store.uri: end}, EVERYTHING, max_partition_bytes=most, offsets=offsets)
+    low, high = offsets or (0, 2**63 - 1)
+    here = Column("physical_offset")
+    predicate = EVERYTHING if offsets is None else And((Compare(here, ">=", low), Compare(here, "<", high)))
+    made = plan([store], {store.uri: end}, predicate, max_partition_bytes=most)
     pieces: dict[Segment, list[Split]] = defaultdict(list)
     for split in made.splits:
         pieces[split.segment].append(split)
-    low, high = offsets or (0, 2**63)
     left_out = {segment for segment, _ in made.skipped} | set(made.unwritten)
     assert set(store.segments) == left_out | set(pieces)
     assert left_out.isdisjoint(pieces)
     for segment, splits in pieces.items():
         written = min(end - segment.base, segment.size)
-        assert segment.end > low
-        assert segment.base < high
         assert written > 0
-        assert [split.start for split in splits] == [0, *(split.stop for split in splits[:-1])]
-        assert splits[-1].stop == segment.size
+        assert all(segment.base + split.stop > low and segment.base + split.start < high for split in splits)
+        assert [split.start for split in splits[1:]] == [split.stop for split in splits[:-1]]
+        assert splits[0].start == 0 or segment.base + splits[0].start <= low
+        assert splits[-1].stop == segment.size or segment.base + splits[-1].stop >= high
         assert all(split.end == written and split.store == store.uri for split in splits)
         lengths = [min(split.stop, written) - split.start for split in splits]
         assert all(0 < length <= most for length in lengths)
         assert max(lengths) - min(lengths) <= 1
     for segment, why in made.skipped:
-        assert segment.end <= low or segment.base >= high
+        assert segment.end <= low or segment.base >= high or low >= high
         assert why == "physical offset"
     assert all(segment.base >= end for segment in made.unwritten)
     assert made.bytes_to_scan == sum(min(split.stop, split.end) - split.start for split in made.splits)
@@ -176,7 +178,9 @@ def test_a_missing_segment_is_a_loss():
     assert scan.to_table()["physical_offset"].to_pylist() == expected
     assert scan.plan().gaps == ((f"{memory.url}/store", 2048, 4096),)
     assert scan.explain().to_dict()["gaps"] == [[f"{memory.url}/store", 2048, 4096]]
-    assert f" missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: they lie in no file" in str(scan.explain()).split("\n")
+    assert f"  missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: they lie in no file" in str(scan.explain()).split(
+        "\n"
+    )
 
 
 def test_a_segment_cut_short_is_a_loss():
@@ -228,7 +232,7 @@ def test_planning_calls_do_not_grow_with_the_segments(tmp_path, count):
     log = on_disk(tmp_path, {"store/commitlog/": b""}) / "store" / "commitlog"
     far_apart(log, count)
     faulty = FaultyStorage(tmp_path.as_uri())
-    made = nr.open(f"{faulty.url}/store").messages(starting_timestamp=0).plan()
+    made = nr.open(f"{faulty.url}/store").messages(topic="T").plan()
     assert len(made.splits) == 8 * (count - 1) + 1
     assert made.ends == ((f"{faulty.url}/store", (count - 1) * GIB + len(encode(message(count - 1)))),)
     assert sum(faulty.calls.values()) <= 20

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_EPOCH, _FAR = datetime(1970, 1, 1, tzinfo=UTC), 10**16
 
 Value = str | int | bytes
 """Timestamps are compared as microseconds since 1970, UTC."""
@@ -46,7 +49,7 @@ class Compare(Predicate):
         yield self.column
 
     def __str__(self) -> str:
-        return f"{self.column} {self.operator} {self.value!r}"
+        return f"{self.column} {self.operator} {_shown(self.column, self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class In(Predicate):
         yield self.column
 
     def __str__(self) -> str:
-        return f"{self.column} IN ({', '.join(map(repr, self.values))})"
+        return f"{self.column} IN ({', '.join(_shown(self.column, value) for value in self.values)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +82,21 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class RLike(Predicate):
-    """`column RLIKE pattern`: the regular expression is found somewhere in the text; `whole`: it is all of the text."""
+    """`column RLIKE pattern`: the regular expression is found somewhere in the text; `whole`: it is all of the text.
+
+    The pattern is Python's; `written`: what stood in its place, where it was another dialect's.
+    """
 
     column: Column
     pattern: str
     whole: bool = False
+    written: str = ""
 
     def columns(self) -> Iterator[Column]:
         yield self.column
 
     def __str__(self) -> str:
-        return f"{self.column} {'matches' if self.whole else 'RLIKE'} {self.pattern!r}"
+        return f"{self.column} {'matches' if self.whole else 'RLIKE'} {(self.written or self.pattern)!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +176,13 @@ def all_of(parts: Iterable[Predicate]) -> Predicate:
 
 
 EVERYTHING: Predicate = And(())
+
+
+def _shown(column: Column, value: Value) -> str:
+    """A value as one would write it; moments are hard to read as numbers."""
+    if isinstance(value, int) and column.name.endswith("_timestamp") and abs(value) < _FAR:
+        return f"TIMESTAMP '{(_EPOCH + timedelta(microseconds=value)).isoformat(' ')}'"
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)
 
 
 def _inside(part: Predicate) -> str:

@@ -160,10 +160,11 @@ def store_host_at(starts: Index, heads: NDArray[np.void]) -> Index:
     return found
 
 
-def measure(u8: Bytes, filled: int, starts: Index, offset: int) -> tuple[Records, Mask]:
+def measure(u8: Bytes, filled: int, starts: Index, offset: int | Index) -> tuple[Records, Mask]:
     """Where the parts of the records at `starts` lie, and which of them are structurally valid and wholly in the buffer.
 
-    `u8` holds `filled` bytes and PADDING more; every start is below `filled`; `offset` is the log's offset of byte 0.
+    `u8` holds `filled` bytes and PADDING more; every start is below `filled`; `offset` is the log's offset of byte 0,
+    where the buffer holds bytes of many places one for each record.
     Valid: magic, bounds, the identity of size and lengths, and physical_offset = place. Only what is valid may be used.
     """
     heads = heads_of(u8, starts)
@@ -196,7 +197,7 @@ def measure(u8: Bytes, filled: int, starts: Index, offset: int) -> tuple[Records
     return records, valid
 
 
-def entries_valid(u8: Bytes, records: Records, offset: int) -> Mask:
+def entries_valid(u8: Bytes, records: Records, offset: int | Index) -> Mask:
     """Which records stand behind a DLedger entry header that agrees with them; each start is at least ENTRY_HEAD."""
     entries = at(u8, f"V{ENTRY.itemsize}")[records.starts - ENTRY_HEAD].view(ENTRY)
     valid: Mask = (entries["magic"] == MAGIC_ENTRY) & (entries["size"] == records.sizes + ENTRY_HEAD)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
+from native_reader.access.regex import like_to_regex
 from native_reader.layout.record import Mask
 from native_reader.scan.columns import Chunk, Columns
 from native_reader.scan.rows import Rows
@@ -105,13 +106,6 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
         case ArrayContains(column, value):
             return _contains(_values(column, chunk), value)
     raise TypeError(f"no such predicate: {type(predicate).__name__}")
-
-
-def like_to_regex(pattern: str) -> str:
-    """SQL's LIKE as a regular expression."""
-    pieces = re.findall(r"\\.|[%_]|[^\\%_]+|\\", pattern, re.DOTALL)
-    wild = {"%": ".*", "_": "."}
-    return "".join(wild.get(piece) or re.escape(piece[1:] if piece[0] == "\\" and len(piece) > 1 else piece) for piece in pieces)
 
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from native_reader.access.estimate import SCAN
 from native_reader.access.plan import Split
 from native_reader.access.predicate import EVERYTHING, Predicate
 from native_reader.errors import DataLoss, StoreDamaged
@@ -19,6 +20,7 @@ from native_reader.scan import checksums
 from native_reader.scan.columns import Columns
 from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_row
 from native_reader.scan.filter import Filter
+from native_reader.scan.pruned import Pruned
 from native_reader.scan.report import CHECKSUM, Damage, Report, SegmentReport
 from native_reader.scan.rows import Rows, unwrapped
 from native_reader.scan.strings import Source
@@ -75,7 +77,9 @@ class Reading:
         self._schema = projection.schema
         self._of_records = Filter(predicate, of_records=True, **place)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes, **place)
-        self._walk: Walk | None = None
+        self._predicate = predicate
+        self._walk: Walk | Pruned | None = None
+        self._window: Window | None = None
         self._damage: list[Damage] = []
         self._failed: list[Damage] = []
         self._untold = deque[Damage]()
@@ -99,7 +103,12 @@ class Reading:
         lenient = projection.mode != FAILFAST
         # Where a broker runs its page cache is what makes it quick.
         with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
-            self._walk = Walk(window, split.start, split.stop, split.end, max_record_bytes=projection.max_record_bytes, skip_damage=lenient)
+            self._window = window
+            limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
+            if split.access == SCAN:
+                self._walk = Walk(window, split.start, split.stop, split.end, **limits)
+            else:
+                self._walk = Pruned(window, split, self._predicate, **limits)
             for found in self._walk:
                 if self._stopped:
                     return
@@ -191,7 +200,9 @@ class Reading:
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
         failed = sum(damage.end - damage.start for damage in self._failed)
         account += SegmentReport(segment.uri, segment.base, segment.size, -len(self._failed), -failed, damage_bytes=failed)
-        return Report((account,), tuple(self._damage), self._rows)
+        read = 0 if self._window is None else self._window.bytes_read
+        scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
+        return Report((account,), tuple(self._damage), self._rows, read, scanned)
 
 
 def read(split: Split, projection: Projection, predicate: Predicate = EVERYTHING) -> Reading:

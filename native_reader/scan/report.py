@@ -75,6 +75,10 @@ class Report:
     segments: tuple[SegmentReport, ...] = ()
     damage: tuple[Damage, ...] = field(default=())
     rows: int = 0
+    bytes_read: int = 0
+    """Bytes of the log that were brought into memory."""
+    scanned: tuple[str, ...] = ()
+    """The segments that queues should have pruned and that were scanned whole, and why."""
 
     def merge(self, other: Report) -> Report:
         """Both together; damage that touches at a cut becomes one range."""
@@ -85,15 +89,19 @@ class Report:
         """All of them together."""
         accounts: dict[str, SegmentReport] = {}
         damage: list[Damage] = []
-        rows = 0
+        rows = bytes_read = 0
+        scanned: list[str] = []
         for report in reports:
             for each in report.segments:
                 mine = accounts.get(each.segment)
                 accounts[each.segment] = each if mine is None else mine + each
             damage += report.damage
             rows += report.rows
+            bytes_read += report.bytes_read
+            scanned += report.scanned
         ordered = sorted(accounts.values(), key=lambda account: (account.segment.rpartition("/")[0], account.base))
-        return Report(tuple(ordered), _joined(sorted(damage, key=lambda each: (each.segment, each.start, each.end))), rows)
+        told = _joined(sorted(damage, key=lambda each: (each.segment, each.start, each.end)))
+        return Report(tuple(ordered), told, rows, bytes_read, tuple(sorted(set(scanned))))
 
 
 def _joined(damage: Iterable[Damage]) -> tuple[Damage, ...]:

@@ -223,8 +223,10 @@ def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
     log = merged(segment for segment in found if segment.framing == DLEDGER)
     below = [segment for segment in found if segment.framing == PLAIN and (not log or segment.base < log[0].base)]
     names = {entry.name for entry in _list_if_possible(home) if entry.is_directory}
-    queues, index, config = (f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config"))
-    return StoreFiles(home, merged([*below, *log]), queues, index, config)
+    queues, index, config, batches = (
+        f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
+    )
+    return StoreFiles(home, merged([*below, *log]), queues, index, config, batches)
 
 
 # What a place is, by its name

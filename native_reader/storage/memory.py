@@ -42,6 +42,8 @@ class MemoryStorage(Storage):
     A name that ends in `/` is an empty directory. The mapping is not copied, so a test can change what lies there.
     """
 
+    call_costs = 1
+
     def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
         self.files = files
         self.url = f"memory://{next(_NUMBERS)}"

@@ -70,6 +70,16 @@ class StoredFile(ABC):
             filled += got
         return filled
 
+    def read_many(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int:
+        """Fill the view with many ranges, one behind the other; stops at the first that the end of the file cuts short."""
+        filled = 0
+        for offset, length in zip(offsets, lengths, strict=True):
+            got = self.read_into(offset, view[filled : filled + length])
+            filled += got
+            if got < length:
+                break
+        return filled
+
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of each `(offset, length)`, cut short at the end of the file."""
         found = []
@@ -87,6 +97,9 @@ class StoredFile(ABC):
 
 class Storage(ABC):
     """A place that holds files under absolute URIs. Nothing is ever written."""
+
+    call_costs = 4 << 20
+    """The bytes that could be scanned in the time of one call: what makes few large reads better than many small ones."""
 
     @abstractmethod
     def _list(self, uri: str) -> list[Entry]: ...

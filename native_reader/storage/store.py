@@ -49,6 +49,12 @@ class StoreFiles:
     consume_queue: str | None = None
     index: str | None = None
     config: str | None = None
+    batch_queue: str | None = None
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The directories of its consume queues."""
+        return tuple(each for each in (self.consume_queue, self.batch_queue) if each is not None)
 
     @property
     def min_offset(self) -> int:

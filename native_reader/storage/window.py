@@ -31,7 +31,7 @@ class Window:
         self.unreadable: list[tuple[int, int]] = []
         """Positions `[start, stop)` that could not be read and show as zeros, where a read goes past them."""
         self._past_unreadable = past_unreadable
-        self.position = self.filled = 0
+        self.position = self.filled = self.bytes_read = 0
         self._pace = pace
         self._file = _opened(segment)
         if leave_no_trace:
@@ -47,18 +47,39 @@ class Window:
         if self._pace is not None:
             self._pace.spend(filled)
         if filled < length:
-            raise DataLoss(
-                f"{self.segment.uri} ends at byte {position + filled:,}; it had {self.segment.size:,} bytes when the read was planned. "
-                "Something truncated it since: load the store again to read what is left"
-            )
+            raise self._cut_short(position + filled)
+        self.bytes_read += filled
         self.u8[filled : filled + PADDING] = 0
         self.position, self.filled = position, filled
+        return filled
+
+    def gather(self, positions: list[int], lengths: list[int]) -> int:
+        """Load the bytes of many places of the file, one behind the other; `position` then says nothing."""
+        total = sum(lengths)
+        if total > self._room:
+            self._grow(total)
+        filled = self._file.read_many(positions, lengths, self._view)
+        if self._pace is not None:
+            self._pace.spend(filled)
+        if filled < total:
+            raise self._cut_short(self._file.size())
+        self.bytes_read += filled
+        self.u8[filled : filled + PADDING] = 0
+        self.position, self.filled = 0, filled
         return filled
 
     def peek(self, position: int, length: int) -> bytes:
         """A few bytes from anywhere in the file; the window stays as it is."""
         found = bytearray(max(0, min(length, self.segment.size - position)))
-        return bytes(found[: self._read(position, memoryview(found))])
+        filled = self._read(position, memoryview(found))
+        self.bytes_read += filled
+        return bytes(found[:filled])
+
+    def _cut_short(self, size: int) -> DataLoss:
+        return DataLoss(
+            f"{self.segment.uri} ends at byte {size:,}; it had {self.segment.size:,} bytes when the read was planned. "
+            "Something truncated it since: load the store again to read what is left"
+        )
 
     def unreadable_within(self, start: int, stop: int) -> bool:
         """Whether something of those positions could not be read."""

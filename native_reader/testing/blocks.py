@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from native_reader.testing.bodies import Bodies
 from native_reader.testing.java import hash_code, hash_texts, non_negative
-from native_reader.testing.producers import STORE_HOST, Producers, Topic, tags_code, zipf
+from native_reader.testing.producers import STORE_HOST, Producers, Topic, cumulated, tags_code, zipf
 from native_reader.testing.records import MAGIC_V1
 from native_reader.testing.shapes import COLUMN, COLUMNS, Shape
 from native_reader.testing.tokens import Pool, concatenate, texts_at
@@ -111,6 +111,10 @@ class Blocks:
         self._constants = pool.add_all(constants)
         self._buffer_of = np.full(len(COLUMNS) + len(constants), _STATIC, dtype=np.uint8)
         self._buffer_of[[COLUMN["head"], COLUMN["id"], COLUMN["born"]]] = _DYNAMIC
+
+    def weigh(self, weights: NDArray[np.float64]) -> None:
+        """How often each topic is to be drawn from now on."""
+        self._topic_weights = cumulated(weights)
 
     def draw(self, count: int) -> Block:
         """Everything about `count` records that does not depend on where and when they are stored."""

@@ -51,9 +51,25 @@ def make_topics(count: int, rng: np.random.Generator) -> list[Topic]:
 
 def zipf(count: int, exponent: float = 1.0) -> NDArray[np.float64]:
     """Cumulated weights of a skewed choice among `count` things, for np.searchsorted."""
-    weights: NDArray[np.float64] = 1.0 / np.arange(1, count + 1, dtype=np.float64) ** exponent
-    cumulated: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
-    return cumulated
+    return cumulated(1.0 / np.arange(1, count + 1, dtype=np.float64) ** exponent)
+
+
+def cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights for np.searchsorted."""
+    found: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
+    return found
+
+
+def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, tuple[float, float]], at: float) -> NDArray[np.float64]:
+    """How often each topic is drawn at that part of the log, 0 to 1: those without a share as the rest is shared, skewed."""
+    weights = 1.0 / np.arange(1, len(topics) + 1, dtype=np.float64)
+    named = np.array([topic.name in shares for topic in topics])
+    weights[~named] *= (1.0 - sum(shares.values())) / weights[~named].sum()
+    weights[named] = [shares[topic.name] for topic in topics if topic.name in shares]
+    for which, topic in enumerate(topics):
+        first, behind = lives.get(topic.name, (0.0, 1.0))
+        weights[which] = weights[which] / (behind - first) if first <= at < behind else 0.0
+    return weights
 
 
 def number(groups: NDArray[np.uint16], next_number: NDArray[np.int64], advance: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

@@ -27,6 +27,8 @@ class StoreSpec:
     huge: bool = False  # one producer sends, among the rare records, messages of up to 256 KiB
     seed: int = 1
     topics: int = 12
+    shares: dict[str, float] = field(default_factory=dict)  # of the ordinary records, by topic; the other topics share the rest
+    lives: dict[str, tuple[float, float]] = field(default_factory=dict)  # the part of the log in which a topic exists, 0 to 1
     producers: int = 50
     rate: float = 100.0  # messages a second of store time
     start: int = 1_767_600_000_000  # 2026-01-05T08:00:00Z

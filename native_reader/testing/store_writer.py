@@ -21,7 +21,7 @@ from native_reader.testing.bodies import Bodies
 from native_reader.testing.dispatch import Dispatch, Dispatcher
 from native_reader.testing.index import IndexFiles
 from native_reader.testing.logs import END_BLANK
-from native_reader.testing.producers import Producers, make_topics, number
+from native_reader.testing.producers import Producers, make_topics, number, weights_at
 from native_reader.testing.queues import Queue, Queues
 from native_reader.testing.rare import Rare
 from native_reader.testing.records import encode
@@ -64,7 +64,7 @@ class StoreWriter:
             raise ValueError(f"segments of {segment} bytes and a log of {spec.bytes} bytes are too small: 8 KiB and 16 KiB are the least")
         topics, producers, pool = make_topics(spec.topics, rng), Producers(spec.producers, rng), Pool()
         names = [topic.name for topic in topics]
-        for topic_name in (spec.deleted, spec.recreated):
+        for topic_name in (spec.deleted, spec.recreated, *spec.shares, *spec.lives):
             if topic_name is not None and topic_name not in names:
                 raise ValueError(f"no topic {topic_name!r}; there are {', '.join(names)}")
         bodies = Bodies(
@@ -72,7 +72,8 @@ class StoreWriter:
         )  # fmt: skip
         self._topics = topics
         self._blocks = Blocks(topics, make_shapes(spec.shapes, rng), producers, pool=pool, bodies=bodies, rng=rng)
-        self._stories = Stories(topics, producers, min(room // 2, 256 * 1024), spec.seed, spec.huge)
+        told_of = [topic for topic in topics if topic.name not in (*spec.shares, *spec.lives)]
+        self._stories = Stories(told_of, producers, min(room // 2, 256 * 1024), spec.seed, spec.huge)
         self._segments = SegmentFiles(root / "commitlog", segment)
         self._queues = Queues(root, spec.mapped_file_size_consume_queue, spec.mapper_file_size_batch_consume_queue)
         self._index = IndexFiles(root / "index", spec.max_hash_slot_num, spec.max_index_num)
@@ -119,6 +120,9 @@ class StoreWriter:
 
     def _write_block(self, count: int) -> bool:
         """Write one block; False when the log has reached its size."""
+        spec = self._spec
+        if spec.shares or spec.lives:
+            self._blocks.weigh(weights_at(self._topics, spec.shares, spec.lives, self._end / spec.bytes))
         merged, complete = self._merge(self._blocks.draw(count))
         if len(merged.sizes):
             self._store(merged)

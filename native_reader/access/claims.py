@@ -1,0 +1,118 @@
+"""What consume queues say about a stretch of the log: which records a predicate cannot want, and which it may.
+
+An entry *claims* the bytes of its record. What no queue claims can be anything: records of topics that were deleted, of
+queues that were made again, not dispatched yet, or prepared by brokers of 4.0 to 4.2, which never were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.access.outcomes import Facts, Hashed, Known, OneOf, Within, exactly, may_be_true, mentions
+from native_reader.access.predicate import Predicate
+from native_reader.access.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_among
+from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
+from native_reader.layout.queue_entry import is_hash
+from native_reader.layout.record import Mask
+
+OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
+"""The columns that differ between the entries of one topic."""
+_SIZE_BITS = 31
+_PACKED = 1 << 32
+_ALWAYS_POSSIBLE = ("prepared", "rollback")
+_OF_USERS = ("committed", "batch", "normal")
+
+
+class Claims(NamedTuple):
+    """What one queue claims."""
+
+    queue: Queue
+    entries: Entries
+
+
+def facts_of_topic(name: str) -> dict[str, Known]:
+    """What a row of that topic is known to be. Its kind is no queue's to know, as far as transactions decide it."""
+    kind = kind_of_topic(name)
+    return {"topic": exactly(name), "kind": OneOf((*_ALWAYS_POSSIBLE, *(_OF_USERS if kind is None else (kind,))))}
+
+
+def may_exclude(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
+    """Whether entries of that topic can be unwanted."""
+    return mentions(predicate, *OF_ENTRIES) or not may_be_true(predicate, {**facts, **facts_of_topic(topic.name)})
+
+
+def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
+    """Whether entries of that topic can be wanted."""
+    return bool(may_be_true(predicate, {**facts, **facts_of_topic(topic.name)}))
+
+
+def claims_within(
+    topics: Sequence[Topic], predicate: Predicate, facts: Facts, span: tuple[int, int, int], *, wanted: bool, trust_tags: bool = True
+) -> list[Claims]:
+    """What the queues of those topics claim: what may be `wanted`, or what cannot be.
+
+    `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
+    """
+    low, high, end = span
+    found: list[Claims] = []
+    for queue in queues_among(topics):
+        with QueueReader(queue) as reader:
+            entries = reader.within(low, high)
+        entries = entries.where(entries.offsets + entries.sizes <= end)
+        if len(entries):
+            entries = entries.where(wanted_among(queue, entries, predicate, facts, trust_tags) == wanted)
+        if len(entries):
+            found.append(Claims(queue, entries))
+    return found
+
+
+def wanted_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts, trust_tags: bool = True) -> Mask:
+    """Which entries of a queue may be wanted."""
+    chosen = may_be_true(predicate, {**facts, **_facts_of(queue, entries, trust_tags)})
+    return np.broadcast_to(np.asarray(chosen, np.bool_), len(entries)).copy()
+
+
+def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Known]:
+    """What the entries of a queue tell of their rows."""
+    # In the delay topic the code is a moment, of an inner batch it tells nothing, and the newest may be half written.
+    known = is_hash(entries.codes) if trust_tags and queue.topic != DELAY_TOPIC and not queue.batch else np.zeros(len(entries), np.bool_)
+    known[-1:] = False
+    return {
+        **facts_of_topic(queue.topic),
+        "queue_id": exactly(queue.queue_id),
+        "queue_offset": Within(entries.numbers, entries.numbers + np.maximum(entries.counts, 1) - 1),
+        "physical_offset": exactly(entries.offsets),
+        "record_size": exactly(entries.sizes),
+        "tags": Hashed(entries.codes, known),
+    }
+
+
+def bytes_of(claims: Sequence[Claims], low: int) -> tuple[Numbers, Numbers]:
+    """The offsets of their claims in order, and their sizes; of those that name the same bytes one, of those that overlap else none."""
+    if not claims:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    offsets = np.concatenate([each.entries.offsets for each in claims])
+    sizes = np.concatenate([each.entries.sizes for each in claims])
+    if len(offsets) and int(offsets.max()) - low < _PACKED:  # one sort of plain numbers is ten times as fast as one of pairs
+        packed = ((offsets - low) << _SIZE_BITS) | sizes
+        packed.sort(kind="stable")  # which merges what is in order already: each queue
+        if (packed[1:] == packed[:-1]).any():
+            packed = np.unique(packed)
+        offsets, sizes = (packed >> _SIZE_BITS) + low, packed & ((1 << _SIZE_BITS) - 1)
+    else:
+        order = np.lexsort((sizes, offsets))
+        offsets, sizes = offsets[order], sizes[order]
+        other = np.ones(len(offsets), np.bool_)
+        other[1:] = (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1])
+        offsets, sizes = offsets[other], sizes[other]
+    ends = offsets + sizes
+    if (ends[:-1] <= offsets[1:]).all():
+        return offsets, sizes
+    # Which of two that overlap lies is not to be seen from here.
+    kept = np.ones(len(offsets), np.bool_)
+    kept[1:] &= np.maximum.accumulate(ends)[:-1] <= offsets[1:]
+    kept[:-1] &= ends[:-1] <= offsets[1:]
+    return offsets[kept], sizes[kept]

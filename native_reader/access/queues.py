@@ -1,0 +1,222 @@
+"""Consume queues: which there are, and their entries within a range of the log.
+
+A queue that is wrong anywhere must never lead further than to fewer entries: whoever asks can do without any of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.queue_entry import BATCH_ENTRY, ENTRY, FILLER_SIZE, LIGHT_TOPIC, is_written
+from native_reader.layout.record import Mask
+from native_reader.storage.protocol import Entry, StoredFile, storage_of
+from native_reader.storage.store import is_segment_name
+
+BATCH_DIRECTORY = "batchconsumequeue"
+_BEYOND = 2**63 - 1
+_AT_ONCE = 16 << 10
+"""A stretch of a file that is read rather than searched."""
+
+_read_probe = struct.Struct(">qi").unpack
+
+Numbers = NDArray[np.int64]
+
+
+class QueueFile(NamedTuple):
+    """One file of a queue: how many whole entries it has room for, and at which place of the queue its first stands."""
+
+    uri: str
+    base: int
+    units: int
+
+
+class Queue(NamedTuple):
+    """One queue of a topic."""
+
+    topic: str
+    queue_id: int
+    batch: bool
+    files: tuple[QueueFile, ...]
+
+
+class Topic(NamedTuple):
+    """A topic that has a directory for queues."""
+
+    name: str
+    uri: str
+    batch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Entries of one queue, ascending: queue offset, how many messages, physical offset, size and tags code of each."""
+
+    numbers: Numbers
+    counts: Numbers
+    offsets: Numbers
+    sizes: Numbers
+    codes: Numbers
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def where(self, which: Mask) -> Entries:
+        """Some of them."""
+        if which.all():
+            return self
+        return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which])
+
+
+def topics_in(directories: Sequence[str]) -> list[Topic]:
+    """The topics that have queues there. Light queues (LMQ) are none: they list records of other topics once more."""
+    found = []
+    for directory in directories:
+        storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
+        for entry in _listed(directory):
+            # A name that is no UTF-8 can be no column's value.
+            if entry.is_directory and not entry.name.startswith(LIGHT_TOPIC) and entry.name.isprintable():
+                found.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
+    return found
+
+
+def queues_of(topic: Topic) -> list[Queue]:
+    """The queues of a topic, by number."""
+    names = [entry.name for entry in _listed(topic.uri) if entry.is_directory and entry.name.isascii() and entry.name.isdecimal()]
+    return [_queue(topic, name) for name in sorted(names, key=int) if str(int(name)) == name]
+
+
+def _queue(topic: Topic, name: str) -> Queue:
+    width = (BATCH_ENTRY if topic.batch else ENTRY).itemsize
+    uri, files = f"{topic.uri}/{name}", []
+    for entry in _listed(uri):
+        if entry.is_file and is_segment_name(entry.name) and entry.size >= width and (topic.batch or int(entry.name) % width == 0):
+            files.append(QueueFile(f"{uri}/{entry.name}", int(entry.name) // width, entry.size // width))
+    return Queue(topic.name, int(name), topic.batch, tuple(files))
+
+
+def _listed(uri: str) -> list[Entry]:
+    try:
+        return storage_of(uri).list(uri)
+    except OSError:  # gone since, not to be listed: whoever asks does without
+        return []
+
+
+class QueueReader:
+    """Looks into one queue, its files open one at a time."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else ENTRY
+        self._firsts = [0, *accumulate(file.units for file in queue.files)]
+        self._probe = bytearray(12)
+        self._open: tuple[int, StoredFile] | None = None
+
+    @property
+    def units(self) -> int:
+        """The entries that its files have room for."""
+        return self._firsts[-1]
+
+    def within(self, low: int, high: int) -> Entries:
+        """The entries of records at physical offsets `[low, high)`, those out of order left out."""
+        if self.units * self._dtype.itemsize <= _AT_ONCE:
+            first, behind = 0, self.units
+        else:
+            first = self.first_at(low, 0, self.units)
+            behind = self.first_at(high, first, self.units)
+        found = self.read(first, behind)
+        inside = (found.offsets >= low) & (found.offsets < high)
+        return found.where(inside & _ascending(found.offsets))
+
+    def first_at(self, offset: int, first: int, behind: int) -> int:
+        """The first place, of those given, whose record lies at that offset or behind; unwritten ones lie behind all."""
+        while first < behind:
+            middle = (first + behind) // 2
+            if self._offset_at(middle) < offset:
+                first = middle + 1
+            else:
+                behind = middle
+        return first
+
+    def read(self, first: int, behind: int) -> Entries:
+        """The written entries at those places."""
+        pieces, numbers = [], []
+        for which, file in enumerate(self._queue.files):
+            begin, end = max(first, self._firsts[which]), min(behind, self._firsts[which + 1])
+            if begin < end:
+                place = begin - self._firsts[which]
+                found = self._units(which, place, end - begin)
+                pieces.append(found)
+                numbers.append(np.arange(file.base + place, file.base + place + len(found), dtype=np.int64))
+        entries = np.concatenate(pieces) if pieces else np.empty(0, self._dtype)
+        places = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
+        written = is_written(entries)
+        if not written.all():
+            which_ones = np.flatnonzero(written)
+            entries, places = entries.take(which_ones), places.take(which_ones)
+        counts = np.ones(len(places), np.int64)
+        if self._queue.batch:
+            places, counts = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
+        return Entries(places, counts, *(entries[name].astype(np.int64) for name in ("offset", "size", "tags_code")))
+
+    def _offset_at(self, place: int) -> int:
+        which = bisect_right(self._firsts, place) - 1
+        try:
+            got = self._file(which).read_into((place - self._firsts[which]) * self._dtype.itemsize, self._probe)
+        except OSError:  # gone since, or not to be read
+            return _BEYOND
+        offset, size = _read_probe(self._probe)
+        if got < len(self._probe) or size <= 0 or offset < 0:
+            return _BEYOND
+        return -1 if size == FILLER_SIZE else offset
+
+    def _units(self, which: int, place: int, count: int) -> NDArray[np.void]:
+        width = self._dtype.itemsize
+        try:
+            found = self._file(which).read_ranges([(place * width, count * width)])[0]
+        except OSError:  # gone since, or not to be read
+            return np.empty(0, self._dtype)
+        return np.frombuffer(found, self._dtype, len(found) // width)
+
+    def _file(self, which: int) -> StoredFile:
+        if self._open is not None and self._open[0] != which:
+            self.close()
+        if self._open is None:
+            uri = self._queue.files[which].uri
+            self._open = which, storage_of(uri).open(uri)
+        return self._open[1]
+
+    def close(self) -> None:
+        """Let go of its file."""
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _ascending(offsets: Numbers) -> Mask:
+    """Which offsets are above all before and below all behind: a single wrong one takes nobody with it but those it contradicts."""
+    if len(offsets) < 2:
+        return np.ones(len(offsets), np.bool_)
+    kept = np.ones(len(offsets), np.bool_)
+    kept[1:] &= offsets[1:] > np.maximum.accumulate(offsets)[:-1]
+    kept[:-1] &= offsets[:-1] < np.minimum.accumulate(offsets[::-1])[::-1][1:]
+    return kept
+
+
+def queues_among(topics: Sequence[Topic]) -> Iterator[Queue]:
+    """All queues of some topics."""
+    for topic in topics:
+        yield from queues_of(topic)

@@ -1,0 +1,118 @@
+"""What an option's value may be: each check returns the value in one form, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from operator import index
+from typing import Any
+
+from native_reader.errors import OptionError, nearest
+
+Instant = datetime | str | int
+"""A moment: a datetime with a zone, ISO 8601 text (in time_zone where it names no zone), or milliseconds since 1970."""
+
+Size = int | str
+"""Bytes: a number, or text like `128m` (k, m, g, t: powers of 1024)."""
+
+Duration = timedelta | str | int
+"""A timedelta, text like `90s` (ms, s, m, h, d), or milliseconds."""
+
+LARGEST = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
+    """One value or several of that type."""
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    values = list(value) if several else [value]  # type: ignore[call-overload]
+    if not values:
+        raise OptionError(f"{name} is an empty list. Leave it out to ask for nothing special")
+    for each in values:
+        if kind is str and not isinstance(each, str):
+            raise OptionError(f"{name}: {each!r} is no text")
+    return values
+
+
+def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
+    """One of those words, in any case."""
+    found = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
+    if found is None:
+        raise OptionError(f"{name}={value!r} is none of {', '.join(words)}.{nearest(str(value), words)}")
+    return found
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name}={value!r} is neither True nor False")
+    return value
+
+
+def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
+    """A whole number, also one of numpy's."""
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise OptionError(f"{name}={value!r} is no whole number from {least} to {most}")
+    return number
+
+
+def size(name: str, value: Size, least: int) -> int:
+    """Bytes."""
+    if not isinstance(value, str):
+        return whole(name, value, least)
+    found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
+    if found is None:
+        raise OptionError(f"{name}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
+    number = int(found[1]) << _UNITS[found[2]]
+    if number > LARGEST:
+        raise OptionError(f"{name}={value!r} is larger than {LARGEST} bytes")
+    return whole(name, number, least)
+
+
+def duration(name: str, value: object) -> int:
+    """Microseconds."""
+    if isinstance(value, timedelta):
+        found: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    elif isinstance(value, str):
+        text = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
+        found = None if text is None else int(text[1]) * _MILLISECONDS[text[2] or "ms"] * 1000
+    else:
+        found = whole(name, value, 0, LARGEST // 1000) * 1000
+    if found is None or not 0 <= found <= LARGEST // 4:
+        raise OptionError(f"{name}={value!r} is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)")
+    return found
+
+
+def instant(name: str, value: object, zone: tzinfo = UTC) -> int | None:
+    """Microseconds since 1970; text that names no zone is meant in that one."""
+    if value is None:
+        return None
+    moment = value
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment.strip())
+        except ValueError as error:
+            examples = "'2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000"
+            raise OptionError(f"{name}={value!r} is no moment. Examples: {examples}") from error
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise OptionError(f"{name}={value!r} names no time zone: use datetime(..., tzinfo=UTC)")
+        since = moment - _EPOCH
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    try:
+        milliseconds = None if isinstance(moment, bool) else index(moment)  # type: ignore[arg-type]
+    except TypeError:
+        milliseconds = None
+    if milliseconds is None:
+        raise OptionError(f"{name}={value!r} is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970")
+    if abs(milliseconds) > LARGEST // 1000:
+        raise OptionError(f"{name}={value!r} lies outside of all time: milliseconds since 1970 are meant")
+    return milliseconds * 1000

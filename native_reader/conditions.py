@@ -1,0 +1,137 @@
+"""Every way to say which rows are wanted, as parts of the one predicate."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike
+from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
+from native_reader.checks import flag, instant, list_of, whole
+from native_reader.errors import OptionError
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.schema import COLUMNS
+
+if TYPE_CHECKING:
+    from native_reader.options import MessageOptions
+
+_EARLIEST, _LATEST = -2, -1
+_EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
+
+
+class Conditions:
+    """The conditions among some options."""
+
+    def __init__(self, options: MessageOptions) -> None:
+        self._options = options
+
+    def parts(self) -> Iterator[Predicate]:
+        """Each of them."""
+        options = self._options
+        zone = moment_zone(_text("time_zone", options.time_zone))
+        topics = None if options.topic is None else list_of("topic", options.topic, str)
+        if topics is not None:
+            yield _one_of("topic", topics)
+        if options.topic_pattern is not None:
+            yield RLike(Column("topic"), _pattern("topic_pattern", options.topic_pattern), whole=True)
+        if options.queue_id is not None:
+            yield _one_of("queue_id", [whole("queue_id", each, -(2**31), 2**31 - 1) for each in list_of("queue_id", options.queue_id, int)])
+        yield from self._of_clients()
+        first = instant("starting_timestamp", options.starting_timestamp, zone)
+        behind = instant("ending_timestamp", options.ending_timestamp, zone)
+        yield from _bounds("store_timestamp", "timestamp", first, behind)
+        yield from _bounds("physical_offset", "physical_offset", *self._offsets())
+        if not flag("system_topics", options.system_topics):
+            if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
+                raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
+            yield Not(In(Column("kind"), SYSTEM_KINDS))
+        if options.where is not None:
+            yield parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
+
+    def _of_clients(self) -> Iterator[Predicate]:
+        """What RocketMQ's clients and tools ask for."""
+        options = self._options
+        if options.tags is not None:
+            tags = [tag.strip() for each in list_of("tags", options.tags, str) for tag in each.split("||")]
+            if not all(tags):
+                raise OptionError(f"tags={options.tags!r}: a tag is empty. Example: 'paid || refunded'")
+            if "*" not in tags:
+                yield _one_of("tags", tags)
+        if options.keys is not None:
+            found = tuple(ArrayContains(Column("keys"), key) for key in list_of("keys", options.keys, str))
+            yield found[0] if len(found) == 1 else Or(found)
+        if options.msg_id is not None:
+            name = _text("msg_id", options.msg_id)
+            yield Or((Compare(Column("uniq_key"), "=", name), Compare(Column("offset_msg_id"), "=", name.upper())))
+        yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
+        yield from _queue_bounds("ending_offsets", options.ending_offsets, ">=", "latest", _LATEST)
+
+    def _offsets(self) -> tuple[int | None, int | None]:
+        first, behind = self._options.starting_physical_offset, self._options.ending_physical_offset
+        return (
+            None if first is None else whole("starting_physical_offset", first, 0),
+            None if behind is None else whole("ending_physical_offset", behind, 0),
+        )
+
+
+def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbounded: int) -> Iterator[Predicate]:
+    """No rows beyond the offset that is given for their queue; queues that are not named are not bounded."""
+    if value is None or value == all_of_it:
+        return
+    try:
+        told = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(told, Mapping):
+            raise TypeError
+        bounds = [(topic, int(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise OptionError(f"{name}={value!r} is neither '{all_of_it}' nor offsets by topic and queue. Example: {_EXAMPLE}") from None
+    for topic, queue, offset in bounds:
+        if not isinstance(topic, str) or (offset != unbounded and whole(f"{name} of {topic}/{queue}", offset, 0) < 0):
+            raise OptionError(f"{name}: {topic!r} is no topic")
+        if offset != unbounded:
+            here = Compare(Column("topic"), "=", topic), Compare(Column("queue_id"), "=", whole(name, queue, -(2**31), 2**31 - 1))
+            yield Not(And((*here, Compare(Column("queue_offset"), beyond, offset))))
+
+
+def _bounds(column: str, what: str, first: int | None, behind: int | None) -> Iterator[Predicate]:
+    if first is not None and behind is not None and first > behind:
+        raise OptionError(f"starting_{what} lies behind ending_{what}: no row can be in between")
+    if first is not None:
+        yield Compare(Column(column), ">=", first)
+    if behind is not None:
+        yield Compare(Column(column), "<", behind)
+
+
+def _one_of(name: str, values: list[Any]) -> Predicate:
+    return Compare(Column(name), "=", values[0]) if len(values) == 1 else In(Column(name), tuple(values))
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{name}={value!r} is no text")
+    return value
+
+
+def _pattern(name: str, pattern: object) -> str:
+    try:
+        if not isinstance(pattern, str):
+            raise TypeError("it is no text")
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError, TypeError) as error:
+        raise OptionError(f"{name}={pattern!r} is no regular expression: {error}") from error
+    return pattern
+
+
+def _kind(column: pa.DataType) -> str:
+    """What a column of that type holds, in the words of `where`."""
+    if pa.types.is_timestamp(column):
+        return MOMENT
+    if pa.types.is_binary(column):
+        return BYTES
+    if pa.types.is_integer(column):
+        return NUMBER
+    return PAIRS if pa.types.is_map(column) else TEXTS if pa.types.is_list(column) else TEXT

@@ -1,0 +1,134 @@
+"""What a scan will read, what not, and why, for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from native_reader.access.estimate import SCAN, TRUST, Estimate
+from native_reader.access.outcomes import mentions
+from native_reader.access.plan import Plan
+from native_reader.storage.store import StoreFiles
+
+BIG = 1 << 30
+"""A scan of so many bytes is worth a hint."""
+HINT = "a condition on topic, store_timestamp or physical_offset would read less"
+_MOMENTS = ("store_timestamp", "born_timestamp")
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The plan of a scan in words (`str`) and numbers (`to_dict`). What is said of queues is an estimate, as few looks tell it."""
+
+    stores: tuple[StoreFiles, ...]
+    plan: Plan
+    zone: str = "UTC"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in numbers."""
+        plan = self.plan
+        return {
+            "stores": [store.uri for store in self.stores],
+            "predicate": str(plan.predicate),
+            "time_zone": self.zone,
+            "segments": sum(len(store.segments) for store in self.stores),
+            "splits": len(plan.splits),
+            "bytes_to_scan": plan.bytes_to_scan,
+            "bytes_to_prune": plan.bytes_to_prune,
+            "bytes_skipped": plan.bytes_skipped,
+            "ways": [self._way(uri, way) for uri, way in plan.ways],
+            "skipped": [{"why": why, "segments": len(sizes), "bytes": sum(sizes)} for why, sizes in sorted(self._skipped().items())],
+            "ends": dict(plan.ends),
+            "gaps": [list(gap) for gap in plan.gaps],
+        }
+
+    def _way(self, uri: str, way: Estimate) -> dict[str, Any]:
+        splits = [split for split in self.plan.splits if split.store == uri]
+        return {
+            "store": uri,
+            "access": way.access,
+            "why": way.why,
+            "segments": len({split.segment.base for split in splits}),
+            "bytes": sum(split.written for split in splits),
+            "queues": way.queues,
+            "entries": way.entries,
+            "entries_wanted": way.wanted,
+            "bytes_wanted": way.bytes,
+        }
+
+    def _skipped(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for segment, why in self.plan.skipped:
+            found.setdefault(why, []).append(segment.size)
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """Line by line."""
+        told = self.to_dict()
+        yield f"messages where {told['predicate']}"
+        if mentions(self.plan.predicate, *_MOMENTS):
+            yield f" moments without a zone are in {self.zone}"
+        for store, way in zip(self.stores, told["ways"], strict=True):
+            yield f" {store.uri}: {_counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
+            yield from self._of_store(way)
+        for each in told["skipped"]:
+            yield f"  not read   {size_of(each['bytes'])} in {_counted(each['segments'], 'segment')}, by {each['why']}"
+        for uri, start, stop in self.plan.gaps:
+            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: they lie in no file"
+
+    @staticmethod
+    def _of_store(way: dict[str, Any]) -> Iterator[str]:
+        where = f"{size_of(way['bytes'])} in {_counted(way['segments'], 'segment')}"
+        if way["access"] == SCAN:
+            yield f"  by scan    {where}" + (f": {way['why']}" if way["why"] else "")
+            if way["bytes"] >= BIG:
+                yield f"             {HINT}"
+            return
+        wanted = (
+            f"{_counted(way['queues'], 'queue')} with {way['entries']:,} entries, of which about {way['entries_wanted']:,} "
+            f"({size_of(way['bytes_wanted'])}) are wanted"
+        )
+        yield f"  by queue   {way['why'] or wanted}"
+        if way["access"] == TRUST:
+            yield f"             only what they name is read of {where}: access=trust"
+        else:
+            yield f"  by gaps    of {where} what other queues claim is not read, and what none claims is walked;"
+            yield "             a topic may have been deleted and made again, or lag behind. access=trust skips this"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def in_short(self, tasks: int) -> str:
+        """One line."""
+        plan = self.plan
+        stores = [store.uri for store in self.stores]
+        where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
+        parts = []
+        if plan.bytes_to_scan:
+            parts.append(f"scans {size_of(plan.bytes_to_scan)}")
+        if plan.bytes_to_prune:
+            about = sum(way.bytes for _, way in plan.ways)
+            trusted = any(way.access == TRUST for _, way in plan.ways)
+            rest = "nothing else" if trusted else "what no queue claims"
+            parts.append(f"asks the queues about {size_of(plan.bytes_to_prune)}, reads about {size_of(about)} and {rest}")
+        if plan.bytes_skipped:
+            why = ", ".join(sorted(self._skipped()))
+            parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
+        segments = len({split.segment for split in plan.splits})
+        line = f"{'; '.join(parts) or 'reads nothing'} of {where} ({_counted(segments, 'segment')}) in {_counted(tasks, 'task')}"
+        unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
+        return f"{line}; {HINT}" if unpruned else line
+
+
+def size_of(count: int) -> str:
+    """A number of bytes for people: 1.5 GiB."""
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:,.1f} {_UNITS[unit]}" if unit else f"{count:,} bytes"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""Whether claims of consume queues are true: what a pruned read must know before it passes the bytes they name.
+
+Not each claim is looked at, for that would be a scan. In a stretch of the log the first and the last claim of each queue are;
+whatever a queue claims wrongly between them lies between records that it left unclaimed, and those are walked (`contradicted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from native_reader.access.claims import Claims
+from native_reader.access.queues import Entries, Numbers
+from native_reader.layout.properties import CRC_NAME, CRC_SIZE
+from native_reader.layout.record import COMMITTED, HEAD_SIZE, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, TRANSACTION, heads_of
+from native_reader.scan.columns import Columns
+from native_reader.scan.rows import Rows
+from native_reader.storage.window import Window
+
+
+def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
+    """The claims of queues whose first and last claim name records of theirs; and whether records carry checksums in their properties.
+
+    Such a checksum can stand glued to a tag (5.x with property checksums, batches of clients up to 4.9), whose hash the
+    queue then has.
+    """
+    kept: list[Claims] = []
+    checksums = False
+    for each in claims:
+        ends = {0, len(each.entries) - 1}
+        if all(is_true(window, each, which) for which in ends):
+            kept.append(each)
+        for which in ends:
+            end = int(each.entries.offsets[which] + each.entries.sizes[which]) - window.segment.base
+            checksums = checksums or window.peek(end - CRC_SIZE, len(CRC_NAME)) == CRC_NAME
+    return kept, checksums
+
+
+def is_true(window: Window, claims: Claims, which: int) -> bool:
+    """Whether a record of that queue, number and size stands there: its head and its topic are read, not its body."""
+    queue, entries = claims
+    size, number = int(entries.sizes[which]), int(entries.numbers[which])
+    position = int(entries.offsets[which]) - window.segment.base
+    begin = window.peek(position, LONGEST_HEAD)
+    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
+    u8[: len(begin)] = np.frombuffer(begin, np.uint8)
+    head = heads_of(u8, np.zeros(1, np.intp))[0]
+    said = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
+    if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or said != (size, position + window.segment.base, queue.queue_id, number):
+        return False
+    body_size, wide = int(head["body_size"]), int(head["magic"]) == MAGIC_V2
+    hosts = int(head["sys_flag"]) >> 4 & 3
+    topic_at = position + HEAD_SIZE + 12 * hosts.bit_count() + body_size
+    if not 0 <= body_size < size:
+        return False
+    topic = queue.topic.encode()
+    return window.peek(topic_at, 1 + wide + len(topic)) == len(topic).to_bytes(1 + wide) + topic
+
+
+def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:
+    """Whether one of the claims that end at that offset is true."""
+    for each in claims:
+        before = int(np.searchsorted(each.entries.offsets, end)) - 1
+        if before >= 0 and int(each.entries.offsets[before] + each.entries.sizes[before]) == end and is_true(window, each, before):
+            return True
+    return False
+
+
+def contradicted(claims: Sequence[Claims], rows: Rows, store: str, segment: str) -> bool:
+    """Whether a record that no queue claimed is one that its queue claims to lie elsewhere.
+
+    It is, where the record's number is claimed for another place although the record fits among that queue's other claims.
+    Where it does not fit it belongs to an earlier life of its topic, which was deleted and made again.
+    """
+    flags = rows.records.heads["sys_flag"] & TRANSACTION
+    rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others are never dispatched, and all have the number 0
+    if not len(rows) or not claims:
+        return False
+    topics = Columns(["topic"], store, segment).arrays(rows)[0].dictionary_encode()
+    names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
+    queue_ids = rows.records.heads["queue_id"]
+    for queue, entries in claims:
+        if queue.topic in names:
+            mine = (codes == names.index(queue.topic)) & (queue_ids == queue.queue_id)
+            if mine.any():
+                heads = rows.records.heads[mine]
+                if _misplaced(entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64)):
+                    return True
+    return False
+
+
+def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> bool:
+    """Whether one of those records fits at the number that is claimed for another place. Few of them, in few queues."""
+    place = np.searchsorted(entries.numbers, numbers)
+    inside = np.flatnonzero(place < len(entries))
+    place, numbers, offsets = place[inside], numbers[inside], offsets[inside]
+    same = entries.numbers[place] == numbers
+    before = np.where(place > 0, entries.offsets[place - 1], -1)
+    after = np.where(place + 1 < len(entries), entries.offsets[np.minimum(place + 1, len(entries) - 1)], 2**63 - 1)
+    return bool((same & (before < offsets) & (offsets < after)).any())

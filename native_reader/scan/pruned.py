@@ -1,0 +1,230 @@
+"""A split read through consume queues: what other queues claim is passed, everything else is walked.
+
+So nothing depends on what the wanted queues hold. A topic that was deleted, or is young, or has holes in its queues, lies
+where no other queue claims the bytes. Each walk must arrive exactly at the next claim; where one does not, or a claim
+turns out to be false, the split is scanned whole. `trust` asks the wanted queues instead, and fetches what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from native_reader.access.claims import Claims, bytes_of, claims_within, may_exclude, may_want
+from native_reader.access.estimate import TRUST
+from native_reader.access.outcomes import Known, Within, exactly
+from native_reader.access.plan import Split
+from native_reader.access.predicate import Predicate
+from native_reader.access.queues import Numbers, Topic, topics_in
+from native_reader.errors import UnreadableError
+from native_reader.layout.record import Records
+from native_reader.scan.claimed import contradicted, has_true_one, true_ones
+from native_reader.scan.extents import Extents, records_of
+from native_reader.scan.report import Damage
+from native_reader.scan.rows import Rows
+from native_reader.scan.strings import Source
+from native_reader.scan.sync import frame_of, sync
+from native_reader.scan.trouble import too_large
+from native_reader.scan.walk import CHUNK, Walk
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.window import Window
+
+SCANNED, BY_QUEUE, TRUSTED = "scan", "queue", "trust"
+_FIRST_GROUP = 64 << 10
+_ALONE = 256 << 10
+"""A larger extent is walked by itself."""
+_MOST_SHARE = 0.35
+"""Where more than that is left to read after pruning, one pass over all of it is quicker: docs/performance.md."""
+_CALLS_PER_TOPIC = 4 * 45
+"""A few queues, two binary searches in each."""
+_LEADS_ELSEWHERE = "which no queue claims, records do not lead to the next claim"
+
+
+class Contradiction(Exception):
+    """What the queues say cannot be true."""
+
+
+class Pruned:
+    """Iterates what a `Walk` over the split does, but for records that cannot be wanted; accounts for what it looked at."""
+
+    def __init__(self, window: Window, split: Split, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False) -> None:
+        self._window, self._split, self._predicate = window, split, predicate
+        self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
+        self._frame = frame_of(window.segment)
+        self._walks: list[Walk] = []
+        self._records = self._record_bytes = self._begin = 0
+        self._seen: list[Numbers] = []
+        self._told: list[Damage] = []
+        self.way = BY_QUEUE
+        self.why: str | None = None
+        """Why it was scanned after all."""
+        self._facts: dict[str, Known] = {
+            "store": exactly(split.store),
+            "segment": exactly(split.segment.name),
+            "physical_offset": Within(split.segment.base, split.segment.end),
+        }
+
+    def __iter__(self) -> Iterator[Records | Damage]:
+        try:
+            yield from self._trusted() if self._split.access == TRUST else self._unclaimed()
+        except Contradiction as found:
+            yield from self._scanned(str(found))
+
+    # The account: of extents, and of walks over what was too long for one
+
+    @property
+    def records(self) -> int:
+        """As of a `Walk`, like all that follow."""
+        return self._records + sum(walk.records for walk in self._walks)
+
+    @property
+    def record_bytes(self) -> int:
+        return self._record_bytes + sum(walk.record_bytes for walk in self._walks)
+
+    @property
+    def blank_bytes(self) -> int:
+        return sum(walk.blank_bytes for walk in self._walks)
+
+    @property
+    def damage_bytes(self) -> int:
+        return sum(walk.damage_bytes for walk in self._walks)
+
+    @property
+    def unwritten_bytes(self) -> int:
+        return sum(walk.unwritten_bytes for walk in self._walks)
+
+    # Everything that no other queue claims
+
+    def _unclaimed(self) -> Iterator[Records | Damage]:
+        split = self._split
+        stop = min(split.stop, split.end)
+        begin = split.start if split.start == 0 else sync(self._window, split.start, stop)
+        if begin is None:
+            return
+        self._begin = begin
+        topics = [topic for topic in topics_in(split.queues) if may_exclude(self._predicate, topic, self._facts)]
+        costs = storage_of(split.segment.uri).call_costs * _CALLS_PER_TOPIC
+        if len(topics) * costs > stop - begin:
+            yield from self._scanned(f"{len(topics):,} topics to ask about {stop - begin:,} bytes")
+            return
+        claims = self._true_claims(topics, begin, stop)
+        base = split.segment.base + self._frame
+        offsets, sizes = bytes_of(claims, base)
+        starts, ends = offsets - base, offsets - base + sizes + self._frame
+        borders = np.concatenate(([begin], ends))
+        between = Extents(borders[:-1], starts)
+        between = between.where(between.ends > between.starts)
+        last = int(borders[-1])
+        if between.bytes + max(0, stop - last) > _MOST_SHARE * (stop - begin):
+            yield from self._scanned("most of it is left")
+            return
+        for group in between.groups(_FIRST_GROUP, CHUNK, _ALONE):
+            if group.bytes > _ALONE and len(group) == 1:
+                yield from self._walked(int(group.starts[0]), int(group.ends[0]), claims, arrives=True)
+            else:
+                yield from self._checked(self._together(group), claims)
+        yield from self._walked(last, split.stop, claims)
+
+    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> list[Claims]:
+        """What queues claim that the predicate cannot want, without those that are caught lying."""
+        base = self._split.segment.base
+        span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
+        claims: list[Claims] = []
+        for trust_tags in (True, False):
+            found = claims_within(topics, self._predicate, self._facts, span, wanted=False, trust_tags=trust_tags)
+            claims, checksums = true_ones(self._window, found)
+            if not checksums:
+                break
+        return claims
+
+    def _together(self, extents: Extents) -> Records:
+        """The records of many small extents."""
+        try:
+            records, good = records_of(self._window, extents)
+        except UnreadableError:
+            if not self._skip_damage:
+                raise
+            raise Contradiction("bytes that cannot be read") from None
+        if not good.all():
+            first = self._split.segment.base + int(extents.starts[np.argmin(good)])
+            raise Contradiction(f"from offset {first:,} on, {_LEADS_ELSEWHERE}")
+        if len(records) and int(records.sizes.max()) > self._max_record_bytes:
+            raise Contradiction("a record over max_record_bytes")
+        self._records += len(records)
+        self._record_bytes += extents.bytes
+        return records
+
+    def _walked(self, start: int, stop: int, claims: list[Claims], *, arrives: bool = False) -> Iterator[Records | Damage]:
+        """A long extent, or what lies behind the last claim. It begins where a claim ends, and that one must be true."""
+        if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
+            raise Contradiction("a queue claims what is no record of its own")
+        walk = Walk(
+            self._window,
+            start,
+            stop,
+            self._split.end,
+            max_record_bytes=self._max_record_bytes,
+            skip_damage=self._skip_damage,
+            synced=True,
+            arrives=arrives,
+        )
+        self._walks.append(walk)
+        for found in walk:
+            if isinstance(found, Damage):
+                self._told.append(found)
+                yield found
+            else:
+                yield from self._checked(found, claims)
+        if arrives and walk.reached != stop:
+            raise Contradiction(f"from offset {self._split.segment.base + start:,} on, {_LEADS_ELSEWHERE}")
+
+    def _checked(self, records: Records, claims: list[Claims]) -> Iterator[Records]:
+        if not len(records):
+            return
+        rows = Rows(Source(self._window.u8, self._window.arrow), records)
+        if contradicted(claims, rows, self._split.store, self._split.segment.name):
+            raise Contradiction("a record lies where its queue does not say")
+        self._seen.append(records.heads["physical_offset"].astype(np.int64))
+        yield records
+
+    # What the wanted queues name, and nothing else
+
+    def _trusted(self) -> Iterator[Records]:
+        split, self.way = self._split, TRUSTED
+        base = split.segment.base + self._frame
+        topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
+        span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
+        claims = claims_within(topics, self._predicate, self._facts, span, wanted=True)
+        offsets, sizes = bytes_of(claims, base)
+        large = sizes > self._max_record_bytes
+        if large.any() and not self._skip_damage:
+            first = int(np.argmax(large))
+            raise too_large(self._window, int(offsets[first]) - base, int(sizes[first]), self._max_record_bytes)
+        starts = offsets[~large] - base
+        for group in Extents(starts, starts + sizes[~large] + self._frame).groups(_FIRST_GROUP, CHUNK, CHUNK):
+            records, _ = records_of(self._window, group, single=True)
+            self._records += len(records)
+            self._record_bytes += int(records.sizes.sum()) + self._frame * len(records)
+            if len(records):
+                yield records
+
+    # All of it after all
+
+    def _scanned(self, why: str) -> Iterator[Records | Damage]:
+        split, self.way, self.why = self._split, SCANNED, why
+        walk = Walk(
+            self._window, split.start, split.stop, split.end, max_record_bytes=self._max_record_bytes, skip_damage=self._skip_damage
+        )
+        self._walks, self._records, self._record_bytes = [walk], 0, 0
+        seen = np.concatenate(self._seen) if self._seen else None
+        for found in walk:
+            if isinstance(found, Damage):
+                if not any(told.start < found.end and found.start < told.end for told in self._told):
+                    yield found
+            elif seen is None:
+                yield found
+            else:
+                others = found[~np.isin(found.heads["physical_offset"].astype(np.int64), seen)]
+                if len(others):
+                    yield others
