@@ -67,35 +67,35 @@ def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:
     return False
 
 
-def contradicted(claims: Sequence[Claims], rows: Rows, store: str, segment: str) -> bool:
-    """Whether a record that no queue claimed is one that its queue claims to lie elsewhere.
+def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: str) -> bool:
+    """Whether a record that no queue claimed is one that its queue falsely claims to lie elsewhere.
 
-    It is, where the record's number is claimed for another place although the record fits among that queue's other claims.
-    Where it does not fit it belongs to an earlier life of its topic, which was deleted and made again.
+    Where that claim is true the record belongs to an earlier life of its topic, which was deleted and made again.
     """
     flags = rows.records.heads["sys_flag"] & TRANSACTION
     rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others are never dispatched, and all have the number 0
     if not len(rows) or not claims:
         return False
-    topics = Columns(["topic"], store, segment).arrays(rows)[0].dictionary_encode()
+    topics = Columns(["topic"], store, window.segment.name).arrays(rows)[0].dictionary_encode()
     names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
     queue_ids = rows.records.heads["queue_id"]
-    for queue, entries in claims:
-        if queue.topic in names:
-            mine = (codes == names.index(queue.topic)) & (queue_ids == queue.queue_id)
-            if mine.any():
-                heads = rows.records.heads[mine]
-                if _misplaced(entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64)):
-                    return True
+    for each in claims:
+        if each.queue.topic in names:
+            mine = (codes == names.index(each.queue.topic)) & (queue_ids == each.queue.queue_id)
+            heads = rows.records.heads[mine]
+            misplaced = _misplaced(each.entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64))
+            if any(not is_true(window, each, which) for which in misplaced.tolist()):  # hardly ever any
+                return True
     return False
 
 
-def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> bool:
-    """Whether one of those records fits at the number that is claimed for another place. Few of them, in few queues."""
+def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> Numbers:
+    """The entries at whose numbers such records would fit among the others of their queue, although they name other places."""
     place = np.searchsorted(entries.numbers, numbers)
     inside = np.flatnonzero(place < len(entries))
     place, numbers, offsets = place[inside], numbers[inside], offsets[inside]
     same = entries.numbers[place] == numbers
     before = np.where(place > 0, entries.offsets[place - 1], -1)
     after = np.where(place + 1 < len(entries), entries.offsets[np.minimum(place + 1, len(entries) - 1)], 2**63 - 1)
-    return bool((same & (before < offsets) & (offsets < after)).any())
+    found: Numbers = np.unique(place[same & (before < offsets) & (offsets < after)])
+    return found

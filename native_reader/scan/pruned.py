@@ -183,7 +183,7 @@ class Pruned:
         if not len(records):
             return
         rows = Rows(Source(self._window.u8, self._window.arrow), records)
-        if contradicted(claims, rows, self._split.store, self._split.segment.name):
+        if contradicted(self._window, claims, rows, self._split.store):
             raise Contradiction("a record lies where its queue does not say")
         self._seen.append(records.heads["physical_offset"].astype(np.int64))
         yield records
