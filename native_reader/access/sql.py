@@ -29,10 +29,11 @@ _HOW = (
     "Possible are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']; "
     "df.filter can more"
 )
+_UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
 _DEEPEST = 200
 _MOMENT = re.compile(
-    r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?)?)?)?"
+    r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
 )
 
@@ -80,6 +81,9 @@ class _Reading:
     def condition(self, node: Any) -> Predicate:
         from sqlglot import exp
 
+        # What a parser of another version may say of a node, nobody may pass over.
+        if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
+            raise self._error(f"{_named(node)} is not possible here ({unknown[0]})", node, _HOW)
         match node:
             case exp.Paren():
                 return self.condition(node.this)
@@ -95,7 +99,7 @@ class _Reading:
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):
                 return self._in(node)
-            case exp.Between() if not node.args.get("symmetric"):
+            case exp.Between():
                 bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
                 return And(tuple(self._compared(node.this, operator, bound) for operator, bound in bounds))
             case exp.Escape() if isinstance(node.this, exp.Like):
@@ -140,7 +144,8 @@ class _Reading:
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
-        return Like(column, pattern)
+        # sqlglot 30 says NOT LIKE in the node itself, versions before it around it.
+        return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
         column, pattern = self._matched(node)

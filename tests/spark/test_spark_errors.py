@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from stores import files_of, log_of, on_disk
 
+from native_reader.schema import COLUMNS
+
 
 def sentence(work: Callable[[], object]) -> str:
     """The last line of the error, without Spark's own state number and the exception's module."""
@@ -49,10 +51,15 @@ REFUSED = {
     "table=damages": "OptionError: table='damages' is none of messages, damage, segments. Did you mean 'damage'?",
     "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column",
     "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
-    "access=auto": "OptionError: access=auto is not built yet. Today there is access=scan",
+    "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
     "filterPushdown=true": "OptionError: filterPushdown=true is not built yet. Today there is filterPushdown=false",
-    "timeZone=Asia/Shanghai": "OptionError: timeZone=Asia/Shanghai is not built yet. Today there is timeZone=UTC",
-    "where=topic = 'a'": f"OptionError: the option where is not built yet. Leave it out; {ALL}",
+    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. Examples: UTC, Europe/Berlin, +08:00",
+    "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
+    "near \"tipic = 'a'\" (character 1)",
+    "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
+    "tags=a ||": "OptionError: tags='a ||': a tag is empty. Example: 'paid || refunded'",
+    "startingOffsets=latest": "OptionError: startingOffsets='latest' is neither 'earliest' nor offsets by topic and queue. "
+    "Example: {\"orders\": {\"0\": 100, \"1\": 250}}",
     "maxBytesPerTrigger=1g": f"OptionError: the option maxBytesPerTrigger is not built yet. Leave it out; {ALL}",
     "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed. Did you mean 'flushed'?",
     "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "

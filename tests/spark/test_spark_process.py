@@ -9,6 +9,8 @@ from pathlib import Path
 
 from stores import files_of, log_of, on_disk
 
+from native_reader.explain import HINT
+
 JOB = """
 from pyspark.sql import SparkSession
 import rmqstore_spark
@@ -28,4 +30,4 @@ def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
     job = [sys.executable, "-c", JOB.format(path=str(store))]
     ended = subprocess.run(job, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     assert ended.stdout == "tasks 13\n"
-    assert f"rocketmq-store: scans 1.5 GiB of {store.as_uri()} (1 segments) in 13 tasks\n" in ended.stderr
+    assert f"rocketmq-store: scans 1.5 GiB of {store.as_uri()} (1 segment) in 13 tasks; {HINT}\n" in ended.stderr
