@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from native_reader.access.estimate import estimate
 from native_reader.access.outcomes import mentions
-from native_reader.access.plan import Plan, plan
-from native_reader.access.times import times_of
+from native_reader.access.plan import Plan, Times, plan
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.scan.tail import end_of_log
+from native_reader.scan.times import times_of
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
 from native_reader.storage.local import LocalPath, texts_of
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Request, Table
 
@@ -165,10 +165,15 @@ class Scan(Lazy):
                 max_partition_bytes=self._partition_bytes,
                 min_partitions=self._partitions,
                 fail_on_data_loss=self._refuses_loss,
-                times={uri: times_of(segments, self._skew) for uri, segments in written.items() if len(segments) > 1},
+                times={uri: self._times(segments, ends[uri]) for uri, segments in written.items()},
                 estimates={store.uri: estimate(store, self._predicate, self._access, ends[store.uri]) for store in self._stores},
             )
         return self._plan
+
+    def _times(self, segments: Sequence[Segment], end: int) -> Times:
+        # Who allows no cuts inside a segment gets none here either.
+        cut = any(segment.size > self._partition_bytes for segment in segments)
+        return times_of(segments, end, self._predicate, tolerance=self._skew, cut=cut)
 
     def explain(self) -> Explanation:
         """What it will read, what not, and why."""

@@ -58,6 +58,9 @@ class Explanation:
             "bytes_wanted": way.bytes,
         }
 
+    def _is_timed(self) -> bool:
+        return mentions(self.plan.predicate, "store_timestamp")
+
     def _skipped(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for segment, why in self.plan.skipped:
@@ -75,6 +78,8 @@ class Explanation:
             yield from self._of_store(way)
         for each in told["skipped"]:
             yield f"  not read   {size_of(each['bytes'])} in {_counted(each['segments'], 'segment')}, by {each['why']}"
+        if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in told["skipped"]):
+            yield f"  not read   {size_of(inside)} inside of segments, by {'store time' if self._is_timed() else 'physical offset'}"
         for uri, start, stop in self.plan.gaps:
             yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: they lie in no file"
 

@@ -22,7 +22,7 @@ import native_reader as nr
 from native_reader.access import estimate
 from native_reader.access.plan import Plan
 from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
-from native_reader.scan import pruned
+from native_reader.scan import pruned, times
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage import MemoryStorage
@@ -37,6 +37,8 @@ def queues_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
     monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
     monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    monkeypatch.setattr(times, "_SAMPLES", 8)
 
 
 @st.composite

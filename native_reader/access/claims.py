@@ -79,7 +79,7 @@ def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Kno
     """What the entries of a queue tell of their rows."""
     # In the delay topic the code is a moment, of an inner batch it tells nothing, and the newest may be half written.
     known = is_hash(entries.codes) if trust_tags and queue.topic != DELAY_TOPIC and not queue.batch else np.zeros(len(entries), np.bool_)
-    known[-1:] = False
+    known &= entries.offsets != entries.newest
     return {
         **facts_of_topic(queue.topic),
         "queue_id": exactly(queue.queue_id),

@@ -98,8 +98,11 @@ class Plan:
 
     @property
     def bytes_skipped(self) -> int:
-        """The bytes of segments that hold nothing wanted."""
-        return sum(segment.size for segment, _ in self.skipped)
+        """The bytes of segments, or parts of segments, that hold nothing wanted."""
+        read: dict[Segment, int] = {}
+        for split in self.splits:
+            read[split.segment] = read.get(split.segment, 0) + len(split)
+        return sum(segment.size for segment, _ in self.skipped) + sum(segment.size - size for segment, size in read.items())
 
     def packed(self) -> list[tuple[Split, ...]]:
         """The splits in tasks: neighbours go together while they are small, for a task costs more than a small split."""
@@ -118,12 +121,23 @@ class Plan:
 class Times:
     """Of each segment, by its first offset: the least and the largest store time of its records, as far as that is known."""
 
-    bounds: Mapping[int, tuple[int, int]]
+    bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
+    """Parts of some segments: positions `start, stop`, and the bounds of their store times."""
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What is known of its records."""
         found = self.bounds.get(segment.base)
         return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
+
+    def parts(self, split: Split, predicate: Predicate) -> list[Split]:
+        """The parts of a whole segment in which a wanted row may lie, neighbours together."""
+        found: list[Split] = []
+        for start, stop, low, high in self.inside.get(split.segment.base, ()):
+            if may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
+                touches = bool(found) and found[-1].stop == start
+                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], replace(split, start=start, stop=stop)]
+        return found if self.inside.get(split.segment.base) else [split]
 
 
 def plan(
@@ -147,7 +161,7 @@ def plan(
     gaps: list[tuple[str, int, int]] = []
     ways = tuple((store.uri, (estimates or {}).get(store.uri, Estimate())) for store in stores)
     for store, (uri, way) in zip(stores, ways, strict=True):
-        known, queues = (times or {}).get(uri, Times({})), () if way.access == SCAN else store.queues
+        known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
         gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and _may_hold(predicate, {"store": exactly(uri)}, *gap))
         for segment in store.segments:
             split = Split(uri, segment, 0, segment.size, min(ends[uri] - segment.base, segment.size), way.access, queues, way.share)
@@ -156,7 +170,7 @@ def plan(
             elif why := _why_not(predicate, split, known, way):
                 skipped.append((segment, why))
             else:
-                whole.append(split)
+                whole += known.parts(split, predicate)
     if gaps and fail_on_data_loss:
         raise _loss(gaps)
     most = max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
@@ -194,9 +208,9 @@ def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) ->
 
 def _cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces of which at most `most` bytes will be read; the last one reaches to the end of the file."""
-    pieces = max(1, -(-int(split.end * share) // most))
-    cuts = [split.end * piece // pieces for piece in range(pieces)]
-    return [replace(split, start=start, stop=stop) for start, stop in zip(cuts, [*cuts[1:], split.segment.size], strict=True)]
+    pieces = max(1, -(-int(split.written * share) // most))
+    cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
+    return [replace(split, start=start, stop=stop) for start, stop in zip(cuts, [*cuts[1:], split.stop], strict=True)]
 
 
 def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:

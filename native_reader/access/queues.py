@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -58,13 +58,17 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Entries of one queue, ascending: queue offset, how many messages, physical offset, size and tags code of each."""
+    """Entries of one queue, ascending: queue offset, how many messages, physical offset, size and tags code of each.
+
+    `newest`: the physical offset of the queue's last entry, if it is among them. A broker may be writing it.
+    """
 
     numbers: Numbers
     counts: Numbers
     offsets: Numbers
     sizes: Numbers
     codes: Numbers
+    newest: int = -1
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -73,7 +77,7 @@ class Entries:
         """Some of them."""
         if which.all():
             return self
-        return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which])
+        return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which], self.newest)
 
 
 def topics_in(directories: Sequence[str]) -> list[Topic]:
@@ -133,7 +137,8 @@ class QueueReader:
             behind = self.first_at(high, first, self.units)
         found = self.read(first, behind)
         inside = (found.offsets >= low) & (found.offsets < high)
-        return found.where(inside & _ascending(found.offsets))
+        is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
+        return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
 
     def first_at(self, offset: int, first: int, behind: int) -> int:
         """The first place, of those given, whose record lies at that offset or behind; unwritten ones lie behind all."""
@@ -164,7 +169,8 @@ class QueueReader:
         counts = np.ones(len(places), np.int64)
         if self._queue.batch:
             places, counts = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
-        return Entries(places, counts, *(entries[name].astype(np.int64) for name in ("offset", "size", "tags_code")))
+        offsets, sizes, codes = (entries[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
+        return Entries(places, counts, offsets, sizes, codes)
 
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1

@@ -95,6 +95,12 @@ class _Reading:
                 return Not(self.condition(node.this))
             case exp.Boolean():
                 return And(()) if node.this else Or(())
+        return self._test(node)
+
+    def _test(self, node: Any) -> Predicate:
+        from sqlglot import exp
+
+        match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):

@@ -1,0 +1,190 @@
+"""What asking for little costs, against reading everything: part of `make bench`.
+
+The store is the project's own writer's: one topic has half of the records, some have a hundredth; of these one lives in
+a fifth of the log, and one was deleted. With a JDK 17 and Maven, RocketMQ's own store class reads the same topic, of a copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import resource
+import shutil
+import struct
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+
+from rocketmq import Java, missing
+from run import interleaved
+
+import native_reader as nr
+from native_reader.storage import FaultyStorage
+from native_reader.testing.records import Message, encode
+from native_reader.testing.spec import MIB, StoreSpec
+from native_reader.testing.store_writer import write_store
+
+GIB = 1 << 30
+HALF, SMALL, YOUNG, DELETED = "orders", "sessions", "search-queries", "pricing"
+SPEC: dict[str, Any] = {
+    "shares": {HALF: 0.5, SMALL: 0.01, YOUNG: 0.01, DELETED: 0.01},
+    "lives": {YOUNG: (0.6, 0.8)},
+    "deleted": DELETED,
+    "index": False,
+}
+
+
+def made(path: Path, spec: StoreSpec) -> nr.Store:
+    """That store, written now if it is not there yet."""
+    if not (path / "checkpoint").exists():
+        shutil.rmtree(path, ignore_errors=True)
+        write_store(path, spec)
+    return nr.open(path)
+
+
+def read(store: nr.Store, **options: Any) -> nr.Run:
+    run = store.messages(**options).run()
+    for _ in run:
+        pass
+    return run
+
+
+def told(what: str, times: list[list[float]], which: int, wanted: str, more: str = "") -> None:
+    best = min(each[which] for each in times)
+    print(f"| {what} | {best * 1e3:,.0f} ms | {best / min(each[0] for each in times):.3f} | {wanted} | {more} |", flush=True)
+
+
+def by_queue(store: nr.Store, rounds: int) -> None:
+    """Topics of several kinds; planning is part of each time."""
+    asked: list[tuple[str, dict[str, Any], str]] = [
+        ("a topic of 1 %, `trust`", {"topic": SMALL, "access": "trust"}, "≤ 1/30 = 0.033"),
+        ("the same, `auto`", {"topic": SMALL}, "≤ 0.033"),
+        ("the same, `scan`", {"topic": SMALL, "access": "scan"}, ""),
+        ("a topic of 50 %", {"topic": HALF}, "≤ 0.75"),
+        ("a topic of 1 % that lived in 60 to 80 % of the log, `auto`", {"topic": YOUNG}, "≤ 0.3"),
+        ("the same, `trust`", {"topic": YOUNG, "access": "trust"}, "≤ 0.033"),
+        ("a deleted topic of 1 %", {"topic": DELETED}, "≤ 0.3, ≤ 5 % of the bytes"),
+    ]
+    works: list[Callable[[], object]] = [lambda: read(store)]
+    works += [lambda options=options: read(store, **options) for _, options, _ in asked]
+    times = interleaved(rounds, *works)
+    total = sum(segment.size for segment in store.stores[0].segments)
+    told("everything", times, 0, "")
+    for which, (what, options, wanted) in enumerate(asked, 1):
+        report = read(store, **options).report
+        told(what, times, which, wanted, f"{report.rows:,} rows, {report.bytes_read / total:.2%} of the log's bytes read")
+
+
+def by_tag(store: nr.Store) -> None:
+    """Of a large topic, with a tag that few of its messages have: the writer's are common, so a hash that none has, and a rare queue."""
+    table = store.messages(topic=HALF, columns="tags,record_size,queue_id,queue_offset").to_table()
+    size, rows = sum(table["record_size"].to_pylist()), table.num_rows
+    first = rows // 800
+    where = f"topic = '{HALF}' AND queue_offset < {first} AND tags = 'paid'"
+    for access in ("trust", "auto"):
+        report = read(store, where=where, access=access).report
+        share = report.rows / rows
+        print(f"| {share:.2%} of that topic by queue offset and tag, `{access}` | | | ≤ 2 % of its bytes at 1 % | {report.bytes_read / size:.2%} of its bytes read |")
+
+
+def by_time(folder: Path) -> None:
+    """One hundredth of a log of a hundred segments."""
+    store = made(folder / "timed-100x16MiB", StoreSpec(bytes=1600 * MIB, mapped_file_size_commit_log=16 * MIB, index=False))
+    moments = store.messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64")
+    first, last = moments[0].as_py() // 1000, moments[-1].as_py() // 1000
+    begin, total = first + (last - first) // 3, sum(segment.size for segment in store.stores[0].segments)
+    faulty = FaultyStorage((folder / "timed-100x16MiB").absolute().as_uri().rsplit("/", 1)[0])
+    for tolerance in ("0s", "1s", "1m"):
+        before = faulty.bytes_read
+        options = {"starting_timestamp": begin, "ending_timestamp": begin + (last - first) // 100, "time_skew_tolerance": tolerance}
+        report = read(nr.open(f"{faulty.url}/timed-100x16MiB"), **options, max_partition_bytes=8 * MIB).report
+        share = (faulty.bytes_read - before) / total
+        print(f"| 1 % of the time, tolerance {tolerance} | | | ≤ 1 % and two heads | {report.rows:,} rows, {share:.2%} of all bytes read, planning included |")
+
+
+def planning(folder: Path) -> None:
+    """10,000 segments, 1,000 topics of 8 queues."""
+    root = folder / "planned" / "store"
+    if not root.exists():
+        _planned(root)
+    for delay in (0.0, 0.005):
+        for options in ({"topic": "topic-7"}, {"topic": "topic-7", "access": "trust"}, {"topic": "gone"}, {"starting_timestamp": 1_700_000_005_000_000}):
+            faulty = FaultyStorage(root.parent.absolute().as_uri(), delay)
+            before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+            plan = nr.open(f"{faulty.url}/store").messages(**options).plan()
+            tasks = plan.packed()
+            spent, grown = time.perf_counter() - begun, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+            size = sum(len(pickle.dumps(task)) for task in tasks) // max(1, len(plan.splits))
+            print(
+                f"| plan {options}, {delay * 1000:.0f} ms a call | {spent:.2f} s | | ≤ 3 s, ≤ 50 MB | {faulty.calls.total():,} calls, "
+                f"{grown:.0f} MB, {len(plan.splits):,} splits of {size} bytes in {len(tasks):,} tasks |",
+                flush=True,
+            )
+
+
+def _planned(root: Path) -> None:
+    (root / "commitlog").mkdir(parents=True)
+    for number in range(10_000):
+        base = number * GIB
+        message = Message(topic="topic-7", queue_id=number % 8, queue_offset=number // 8, store_timestamp=1_700_000_000_000 + number * 1000)
+        with (root / "commitlog" / f"{base:020}").open("wb") as file:
+            file.truncate(GIB)
+            file.write(encode(message, base))
+    for topic in range(1000):
+        for queue in range(8):
+            directory = root / "consumequeue" / f"topic-{topic}" / str(queue)
+            directory.mkdir(parents=True)
+            with (directory / f"{0:020}").open("wb") as file:
+                file.truncate(6_000_000)
+                if topic == 7:
+                    file.write(b"".join(struct.pack(">qiq", (number * 8 + queue) * GIB, 93, 0) for number in range(1250)))
+                else:
+                    places = ((number * 200) * GIB + 1000 + (topic * 8 + queue) * 100 for number in range(50))
+                    file.write(b"".join(struct.pack(">qiq", place, 100, 0) for place in places))
+
+
+def against_java(folder: Path, store: nr.Store, path: Path, rounds: int) -> None:
+    """The same topic by RocketMQ's own store class, of a copy: it would write into the original."""
+    lacking = missing()
+    if lacking is not None:
+        print(f"not compared with Java: {lacking}")
+        return
+    home = folder / "java-reads"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(path, home / "store")
+    (home / "conf").write_text("maxTransferCountOnMessageInMemory=1000\nmaxTransferBytesOnMessageInMemory=4194304\n")
+    for topic in (SMALL, HALF):
+        lines = Java("5.5.0").run("ReadTopic", home / "store", home / "conf", topic, rounds + 5, home=home / "run")
+        java, records = min(line["seconds"] for line in lines[5:]), lines[0]["records"]
+        times = interleaved(rounds, lambda topic=topic: read(store, topic=topic, access="trust"))
+        ours = min(each[0] for each in times)
+        print(f"| topic {topic} by its queues, Java {java * 1e3:,.0f} ms | {ours * 1e3:,.0f} ms | {ours / java:.2f} of Java's | ≤ 4 | {records:,} records |")
+    shutil.rmtree(home)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser.add_argument("--bytes", type=int, default=2 * GIB)
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    pa.set_cpu_count(1)
+    folder = arguments.folder.absolute()
+    path = folder / f"pruning-{arguments.bytes // MIB}MiB"
+    store = made(path, StoreSpec(bytes=arguments.bytes, **SPEC))
+    print("| what | time | ÷ everything | wanted | |\n|---|---|---|---|---|")
+    by_queue(store, arguments.rounds)
+    by_tag(store)
+    by_time(folder)
+    planning(folder)
+    against_java(folder, store, path, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
