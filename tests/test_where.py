@@ -1,0 +1,142 @@
+"""`where` as text: what it means, and what is said where it means nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+import native_reader as nr
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
+from native_reader.access.regex import java_pattern
+from native_reader.access.sql import parse
+from native_reader.checks import duration
+from native_reader.conditions import _kind
+from native_reader.options import MessageOptions
+from native_reader.schema import COLUMNS
+
+KINDS = {name: _kind(spec.type) for name, spec in COLUMNS.items()}
+TOPIC, QUEUE = Column("topic"), Column("queue_id")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("topic = 'a'", Compare(TOPIC, "=", "a")),
+        ("'a' = TOPIC", Compare(TOPIC, "=", "a")),
+        ("3 < queue_id", Compare(QUEUE, ">", 3)),
+        ("`queue_id` IN (1, -2, 3L)", In(QUEUE, (1, -2, 3))),
+        ("queue_id NOT BETWEEN 1 AND 2", Not(And((Compare(QUEUE, ">=", 1), Compare(QUEUE, "<=", 2))))),
+        ("topic NOT LIKE 'a%'", Not(Like(TOPIC, "a%"))),
+        ("topic LIKE 'a!%\\\\%' ESCAPE '!'", Like(TOPIC, "a\\%\\\\%")),
+        ("array_contains(keys, 'k')", ArrayContains(Column("keys"), "k")),
+        ("properties['it\\'s'] IS NOT NULL", Not(IsNull(Column("properties", "it's")))),
+        ("body = X'00ff'", Compare(Column("body"), "=", b"\0\xff")),
+        ("store_timestamp < TIMESTAMP '2026-01-31 12:00:00'", Compare(Column("store_timestamp"), "<", 1_769_857_200_000_000)),
+        ("store_timestamp < TIMESTAMP '2026-01-31T12:00:00.5Z'", Compare(Column("store_timestamp"), "<", 1_769_860_800_500_000)),
+        ("store_timestamp < TIMESTAMP '2026-01-31'", Compare(Column("store_timestamp"), "<", 1_769_814_000_000_000)),
+        ("TRUE AND NOT FALSE", And((And(()), Not(Or(()))))),
+        ("(topic = 'a' OR TRUE) AND queue_id = 1", And((Or((Compare(TOPIC, "=", "a"), And(()))), Compare(QUEUE, "=", 1)))),
+    ],
+)  # fmt: skip
+def test_what_it_means(text: str, expected: Predicate) -> None:
+    assert parse(text, KINDS, "Europe/Berlin") == expected
+
+
+HOW = (
+    "Possible are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']; "
+    "df.filter can more"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lower(topic) = 'x'", f"where: a column is expected here, near \"lower(topic) = 'x'\" (character 1). {HOW}"),
+        ("queue_id = 1 AND tipic = 'a'", "where: column 'tipic' does not exist. Did you mean 'topic'?"),
+        (
+            "queue_id = '3'",
+            "where: queue_id is a whole number and is compared with text. Nothing is cast: write 12, near",
+        ),
+        ("queue_id = 1.5", "where: 1.5 is no whole number, near '1.5' (character 12)"),
+        ("queue_id = 9999999999999999999", "where: 9999999999999999999 does not fit 64 bits"),
+        ("topic = NULL", "where: nothing equals NULL: write IS NULL"),
+        ("topic = 'it''s'", "where: two texts side by side: a quote inside of a text is written \\'"),
+        ("topic = tags", "where: a value is expected here, not the column tags"),
+        ("keys = 'a'", "where: keys is an array of texts and cannot be compared. array_contains(keys, 'x') is possible"),
+        ("properties = 'a'", "where: properties is a map and cannot be compared. properties['name'] = 'x' is possible"),
+        ("properties.TAGS = 'a'", "where: a column has no name before it; a property is written properties['TAGS']"),
+        ("topic LIKE 'a\\\\b'", "where: LIKE: the escape character '\\\\' stands before 'b'; it must stand before %, _ or itself"),
+        ("topic LIKE 'a' ESCAPE '!!'", "where: ESCAPE takes one character"),
+        ("topic RLIKE '\\\\p{L}'", "where: RLIKE: \\p is not possible; \\d \\w \\s \\t \\n and escaped punctuation are"),
+        ("topic RLIKE '('", "where: RLIKE: '(' is no regular expression: missing ), unterminated subpattern"),
+        ("topic LIKE ANY ('a')", "where: a plain value is expected here"),
+        ("topic ILIKE 'a'", "where: this is not possible here, near \"topic ILIKE 'a'\" (character 1)"),
+        ("topic <=> 'a'", "where: this is not possible here"),
+        ("topic IS TRUE", "where: this is not possible here"),
+        ("topic", "where: a value alone is not possible here"),
+        ("topic = 'a' AND (", "where: this is no SQL condition, near '(' (character 17)"),
+        (
+            "topic = 'a'; DROP TABLE x",
+            "where=\"topic = 'a'; DROP TABLE x\" is no condition. Example:",
+        ),
+        ("SELECT 1", "where: this is not possible here"),
+        ("exists(SELECT 1)", "where: a function is not possible here"),
+        ("store_timestamp > DATE '2026-01-01'", "where: a plain value is expected here"),
+        ("store_timestamp > TIMESTAMP '2026-13-01'", "where: '2026-13-01' is no moment. Example: TIMESTAMP '2026-01-31 12:00:00'"),
+        ("store_timestamp > TIMESTAMP '2026-01-01 12:00'", "where: '2026-01-01 12:00' is no moment"),
+        ("(" * 300 + "topic = 'a'" + ")" * 300, "where opens more than 200 brackets inside each other"),
+        ("NOT " * 3000 + "topic = 'a'", "where is nested too deeply; IN ('a', 'b') says the same as many ORs"),
+        ("x" * (1 << 20) + "y", "where is 1,048,577 characters long; 1,048,576 are the most"),
+        (" ", "where=' ' is no condition"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_it_cannot_mean(text: str, said: str) -> None:
+    with pytest.raises(nr.PredicateError) as raised:
+        parse(text, KINDS)
+    assert str(raised.value).startswith(said)
+
+
+def test_many_alternatives_are_no_depth() -> None:
+    text = " OR ".join(f"topic = 't{number}'" for number in range(5000))
+    found = parse(text, KINDS)
+    assert isinstance(found, Or)
+    assert len(found.parts) == 5000
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?<a>b)", "\\p{L}", "\\Qx\\E", "\\h", "[a[b]]", "[a&&b]", "a{1,2", "]", "(?s).", "\\1", "x{99999}", "é{", "[]"]
+)
+def test_patterns_that_java_and_python_may_mean_differently_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"not possible|regular expression|stands alone"):
+        java_pattern(pattern)
+
+
+def test_zones_and_durations() -> None:
+    with pytest.raises(nr.PredicateError, match=r"time_zone='Mars' is no time zone\. Examples: UTC, Europe/Berlin, \+08:00"):
+        MessageOptions(time_zone="Mars").predicate()
+    east = MessageOptions(time_zone="+08:00", starting_timestamp="2026-01-31 12:00:00").predicate()
+    assert east == Compare(Column("store_timestamp"), ">=", 1_769_832_000_000_000)
+    assert [duration("x", each) for each in ("90s", "10m", 1500, "2h", "7")] == [90_000_000, 600_000_000, 1_500_000, 7_200_000_000, 7_000]
+    for wrong in ("-1s", "soon", -5, "1y"):
+        with pytest.raises(nr.OptionError, match="x="):
+            duration("x", wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"starting_offsets": "{"}, "starting_offsets='{' is neither 'earliest' nor offsets by topic and queue. Example: {\"orders\":"),
+        ({"ending_offsets": {"a": 3}}, "ending_offsets={'a': 3} is neither 'latest' nor offsets by topic and queue."),
+        ({"starting_offsets": {"a": {0: -1}}}, "starting_offsets of a/0=-1 is no whole number from 0 to 9223372036854775807"),
+        ({"tags": "a || "}, "tags='a || ': a tag is empty. Example: 'paid || refunded'"),
+        ({"where": ""}, "where='' is no text"),
+        ({"msg_id": 7}, "msg_id=7 is no text"),
+        ({"access": "index"}, "access='index' is none of auto, scan, trust."),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_shorthands_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
+    asked = MessageOptions(**options)  # type: ignore[arg-type]
+    with pytest.raises(nr.OptionError) as raised:
+        asked.paths() if "access" in options else asked.predicate()
+    assert str(raised.value).startswith(said)
