@@ -36,7 +36,7 @@ AVAILABLE = "available"
 TAILS = (AVAILABLE, "flushed", "confirmed")
 """What may be asked for; all but the first are offsets of the checkpoint."""
 
-_LOOK = 4 << 20
+_LOOK = 256 << 10
 _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
 

@@ -24,6 +24,8 @@ from native_reader.storage.window import Window
 _SIDE_BY_SIDE = 64
 _SLOW = 1 << 20
 _SAMPLES = 64
+_LOOK = 256 << 10
+"""Where no record begins within so much, as in a hole, there is no sample."""
 _WORTH_IT = 4 << 20
 """A smaller segment is read as quickly as it is sampled."""
 _FOREVER = 2**62
@@ -49,7 +51,8 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
         if first and after and after[0] >= first[0] - tolerance:
             low, high = min(first[0], after[0]) - tolerance, _FOREVER if last else max(first[0], after[0]) + tolerance
             bounds[segment.base] = low, high
-            if cut and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
+            narrow = not last and high - low <= 4 * tolerance  # hardly anything would be left out
+            if cut and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
                 sampled = _sampled(segment, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
@@ -68,7 +71,7 @@ def _sampled(segment: Segment, written: int, first: int, after: int) -> list[tup
         with Window(segment, 64 << 10) as window:
             for which in range(1, _SAMPLES):
                 place = written * which // _SAMPLES
-                start = sync(window, place, min(written, place + written // _SAMPLES))
+                start = sync(window, place, min(written, place + min(written // _SAMPLES, _LOOK)))
                 if start is not None:
                     times = _store_times_in(window.peek(start + frame_of(segment), LONGEST_HEAD))
                     if not times:
