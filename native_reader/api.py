@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.access.estimate import estimate
+from native_reader.access.estimate import SCAN, estimate
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
 from native_reader.errors import OptionError, nearest
@@ -156,7 +156,8 @@ class Scan(Lazy):
             walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
             most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
             ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
-            timed = self._stores if mentions(self._predicate, "store_timestamp") else ()
+            # A head can lie about its time, so who asks for a scan gets one.
+            timed = self._stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
             written = {store.uri: [each for each in store.segments if each.base < ends[store.uri]] for store in timed}
             self._plan = plan(
                 self._stores,
