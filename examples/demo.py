@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+import native_reader as nr
 import rmqstore_spark
 from native_reader.testing.__main__ import Bar
 from native_reader.testing.spec import MIB, StoreSpec
@@ -122,6 +123,10 @@ def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
     saved = spark.read.parquet(str(target))
     saved.select("topic", "queue_id", "queue_offset", "tags", "msg_id", sf.length("body").alias("bytes")).orderBy("physical_offset").show(3)
     say(f"   {saved.count():,} messages are back, every checksum right")
+    asked = nr.open(store).messages(topic=DEMO.deleted, columns="topic")
+    run = asked.run()
+    rows = sum(len(batch) for batch in run)
+    say(f"   for these {rows:,} were read: {run.report.bytes_read / MIB:.0f} MiB of {DEMO.bytes // MIB}, which no queue claims")
 
 
 def a_damaged_store(spark: SparkSession, store: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stores import ZERO, files_of, in_memory, log_of, message, on_disk, sampled
 
 import native_reader as nr
+from native_reader.access.estimate import AUTO, TRUST, Estimate
 from native_reader.access.plan import Plan, Split, plan
 from native_reader.access.predicate import EVERYTHING, And, Column, Compare
 from native_reader.scan.read import Projection, read
@@ -96,6 +97,39 @@ def test_planning_is_pure():
     assert made[0] == made[1]
     assert hash(made[0]) == hash(made[1])
     assert len(made[0].splits) == 160
+
+
+# Asking queues
+
+
+@pytest.mark.parametrize(("share", "tasks"), [(0.00001, 1), (0.001, 1), (0.01, 9), (0.2, 200), (0.9, 800)])
+def test_tasks_are_cut_by_what_they_will_read(share: float, tasks: int) -> None:
+    """100 segments: a tiny answer is one task, a large one many of about the same work, each with a few hundred bytes of state."""
+    store = replace(store_of([GIB] * 100), consume_queue="file:///elsewhere/data/store/consumequeue")
+    way = Estimate(TRUST, share=share, entries=50_000_000, life=(0, 100 * GIB))
+    made = plan([store], {store.uri: 100 * GIB}, EVERYTHING, max_partition_bytes=128 << 20, estimates={store.uri: way})
+    packed = made.packed()
+    assert abs(len(packed) - tasks) <= tasks // 10
+    work = [sum(split.work for split in task) for task in packed]
+    assert max(work) <= (128 << 20) + max(split.work for split in made.splits)
+    assert min(work[:-1], default=max(work)) > max(work) / 2
+    assert all(split.access == TRUST and split.queues == store.queues for split in made.splits)
+    for split in made.splits[:3]:
+        assert pickle.loads(pickle.dumps(split)) == split
+        assert len(pickle.dumps(split)) <= 400
+
+
+def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
+    store = replace(store_of([GIB] * 10), consume_queue="file:///data/store/consumequeue")
+    asked = {"max_partition_bytes": 128 << 20}
+    for way, bases in (
+        (Estimate(TRUST, share=0.01, life=(3 * GIB + 5, 5 * GIB)), [3, 4]),
+        (Estimate(TRUST, share=0.01, life=(0, 10 * GIB), touched=frozenset([0, 7 * GIB])), [0, 7]),
+        (Estimate(AUTO, share=0.01, life=(3 * GIB, 5 * GIB), touched=frozenset([0])), [*range(10)]),
+    ):
+        made = plan([store], {store.uri: 10 * GIB}, EVERYTHING, estimates={store.uri: way}, **asked)
+        assert [split.segment.base // GIB for split in made.splits] == bases
+        assert {why for _, why in made.skipped} <= {"queue"}
 
 
 # Travelling

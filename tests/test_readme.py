@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent.parent
-READMES = ("README.md", "README.zh.md")
+READMES = ("README.md", "README.zh.md", "docs/filters.md")
 
 
 @pytest.mark.parametrize("name", READMES)

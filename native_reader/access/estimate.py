@@ -86,8 +86,7 @@ def estimate(store: StoreFiles, predicate: Predicate, access: str, end: int) -> 
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
         return Estimate(why="messages of every topic may be wanted")
     if not wanted:
-        why = "no such topic has a queue" + ("" if access == TRUST else ": what no queue claims is walked")
-        return Estimate(access, why, _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
+        return Estimate(access, "no such topic has a queue", _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
     if len(wanted) > _MOST_TOPICS:
         return Estimate(access, f"{len(wanted):,} topics are wanted", 1.0)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
