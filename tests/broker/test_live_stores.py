@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -17,16 +18,28 @@ from rocketmq import SMALL_FILES, VERSIONS, Broker, Java, ended
 import native_reader as nr
 from native_reader.storage import storage_of
 
+ASKED = {"topic": "Live3", "tags": "Tag0 || Tag1"}
 TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "flushDiskType": "ASYNC_FLUSH"}
 log = logging.getLogger(__name__)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("settings", [{}, TRANSIENT], ids=["mapped", "pooled"])
-def test_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, settings: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [({}, {}), (TRANSIENT, {}), ({}, ASKED)],
+    ids=["mapped", "pooled", "through its queues"],
+)
+def test_a_store_that_is_being_written(
+    rocketmq: Callable[[str], Java],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, object],
+    asked: dict[str, str],
+) -> None:
+    monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
     home = tmp_path / "live"
     store = home / "store"
-    follower = Follower(lambda begin: nr.open(store).messages(columns=COLUMNS, starting_physical_offset=begin).to_table())
+    follower = Follower(lambda begin: nr.open(store).messages(columns=COLUMNS, starting_physical_offset=begin, **asked).to_table())
     with written(rocketmq("5.5.0"), home, **settings) as writer:
         while not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]
@@ -45,6 +58,9 @@ def test_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path
     assert not storage_of(lock).is_locked(lock)
     assert nr.open(store).messages().count_rows() == told["written"]
     assert follower.looks > 5 * SECONDS
+    if asked:
+        rows = nr.open(store).messages(**asked, access="scan").count_rows()
+        assert rows == nr.open(store).messages(**asked).count_rows() == nr.open(store).messages(**asked, access="trust").count_rows() > 0
     log.info("%s looks at %s rows while %s were written in %.1f s", follower.looks, follower.rows, told["written"], told["seconds"])
 
 
@@ -80,21 +96,29 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
     log.info("%s: %s looks at %s rows while %s were written", version, follower.looks, follower.rows, len(ids))
 
 
-def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path) -> None:
-    """`cp -r`, the log first, the log last: no copy shows a record that is not in the log, and none leaves one out."""
+def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log first, the log last, file by file: no copy shows a record that is not in the log, and none leaves one out."""
     home = tmp_path / "live"
     copies: list[Path] = []
+    monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr("native_reader.scan.pruned._MOST_SHARE", 0.9)
+    monkeypatch.setattr("native_reader.access.estimate._MOST_SHARE", 0.9)
     with written(rocketmq("5.5.0"), home) as writer:
-        while len(copies) < 2 or not (home / "quiet").exists():
+        while len(copies) < 3 or not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]
             time.sleep(0.5)
             if not any((home / "store/consumequeue").glob("Live*/*/*")):
                 continue
             copy = tmp_path / f"copy{len(copies)}"
-            parts = sorted((home / "store").iterdir(), reverse=len(copies) % 2 == 0)  # commitlog comes before consumequeue
-            copy.mkdir()
+            parts = sorted(path for path in (home / "store").rglob("*") if path.is_file())  # commitlog comes before consumequeue
+            if len(copies) % 3 == 0:
+                parts.reverse()
+            elif len(copies) % 3 == 2:  # file by file, as they come
+                Random(len(copies)).shuffle(parts)
             for part in parts:
-                (shutil.copytree if part.is_dir() else shutil.copy)(part, copy / part.name)
+                target = copy / part.relative_to(home / "store")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(part, target)
             copies.append(copy)
         assert ended_by_its_input(writer) == 0
     whole = nr.open(home / "store").messages(columns=COLUMNS).to_table()
@@ -106,5 +130,17 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
         table = pa.Table.from_batches(batches, whole.schema)
         assert table.equals(whole.slice(0, len(table)))
         sizes.append(len(table))
+        queues_of_another_moment(copy, Random(len(sizes)))
     assert sizes == sorted(sizes)
     assert sizes[0] > 0
+
+
+def queues_of_another_moment(copy: Path, random: Random) -> None:
+    """Each queue of such a copy knows the log up to another place; what comes out is the log's all the same."""
+    table = nr.open(copy).messages(columns="topic,tags,queue_offset", mode="DROPMALFORMED").to_table()
+    for row in random.choices(table.to_pylist(), k=4):
+        where = f"topic = '{row['topic']}' AND (queue_offset > {row['queue_offset']} OR tags IS NOT NULL)"
+        asked = {"where": where, "columns": "physical_offset", "mode": "DROPMALFORMED"}
+        pruned, scanned = (nr.open(copy).messages(access=access, **asked).run() for access in ("auto", "scan"))
+        found, expected = ([place for batch in run for place in batch["physical_offset"].to_pylist()] for run in (pruned, scanned))
+        assert sorted(found) == sorted(expected)
