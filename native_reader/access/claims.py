@@ -21,7 +21,7 @@ from native_reader.layout.record import Mask
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
 """The columns that differ between the entries of one topic."""
 _SIZE_BITS = 31
-_PACKED = 1 << 32
+_PACKED = 1 << 31
 _ALWAYS_POSSIBLE = ("prepared", "rollback")
 _OF_USERS = ("committed", "batch", "normal")
 
@@ -50,23 +50,23 @@ def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
 
 
 def claims_within(
-    topics: Sequence[Topic], predicate: Predicate, facts: Facts, span: tuple[int, int, int], *, wanted: bool, trust_tags: bool = True
-) -> list[Claims]:
-    """What the queues of those topics claim: what may be `wanted`, or what cannot be.
+    topics: Sequence[Topic], predicate: Predicate, facts: Facts, span: tuple[int, int, int], *, trust_tags: bool = True
+) -> tuple[list[Claims], list[Claims]]:
+    """What the queues of those topics claim: what may be wanted, and what cannot be.
 
     `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
     """
     low, high, end = span
-    found: list[Claims] = []
+    wanted: list[Claims] = []
+    unwanted: list[Claims] = []
     for queue in queues_among(topics):
         with QueueReader(queue) as reader:
             entries = reader.within(low, high)
         entries = entries.where(entries.offsets + entries.sizes <= end)
-        if len(entries):
-            entries = entries.where(wanted_among(queue, entries, predicate, facts, trust_tags) == wanted)
-        if len(entries):
-            found.append(Claims(queue, entries))
-    return found
+        chosen = wanted_among(queue, entries, predicate, facts, trust_tags)
+        wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
+        unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
+    return wanted, unwanted
 
 
 def wanted_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts, trust_tags: bool = True) -> Mask:
@@ -90,29 +90,55 @@ def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Kno
     }
 
 
-def bytes_of(claims: Sequence[Claims], low: int) -> tuple[Numbers, Numbers]:
-    """The offsets of their claims in order, and their sizes; of those that name the same bytes one, of those that overlap else none."""
+class Tiles(NamedTuple):
+    """Claimed bytes in order: physical offsets, sizes, and which of them cannot be wanted."""
+
+    offsets: Numbers
+    sizes: Numbers
+    unwanted: Mask
+
+
+def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
+    """What they claim, from that offset on. Of claims on the same bytes one, a wanted one first; of those that overlap else none."""
+    claims = [*wanted, *unwanted]
     if not claims:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        return Tiles(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
     offsets = np.concatenate([each.entries.offsets for each in claims])
     sizes = np.concatenate([each.entries.sizes for each in claims])
-    if len(offsets) and int(offsets.max()) - low < _PACKED:  # one sort of plain numbers is ten times as fast as one of pairs
-        packed = ((offsets - low) << _SIZE_BITS) | sizes
-        packed.sort(kind="stable")  # which merges what is in order already: each queue
-        if (packed[1:] == packed[:-1]).any():
-            packed = np.unique(packed)
-        offsets, sizes = (packed >> _SIZE_BITS) + low, packed & ((1 << _SIZE_BITS) - 1)
+    marks = np.zeros(len(offsets), np.bool_)
+    marks[sum(len(each.entries) for each in wanted) :] = True
+    if int(offsets.max()) - low < _PACKED:  # one sort of plain numbers is ten times as fast as one of triples
+        offsets, sizes, marks = _sorted(offsets, sizes, marks, low)
     else:
-        order = np.lexsort((sizes, offsets))
-        offsets, sizes = offsets[order], sizes[order]
-        other = np.ones(len(offsets), np.bool_)
-        other[1:] = (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1])
-        offsets, sizes = offsets[other], sizes[other]
-    ends = offsets + sizes
-    if (ends[:-1] <= offsets[1:]).all():
-        return offsets, sizes
-    # Which of two that overlap lies is not to be seen from here.
+        order = np.lexsort((marks, sizes, offsets))
+        offsets, sizes, marks = offsets[order], sizes[order], marks[order]
     kept = np.ones(len(offsets), np.bool_)
-    kept[1:] &= np.maximum.accumulate(ends)[:-1] <= offsets[1:]
-    kept[:-1] &= ends[:-1] <= offsets[1:]
-    return offsets[kept], sizes[kept]
+    kept[1:] = (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1])
+    if not kept.all():
+        offsets, sizes, marks = offsets[kept], sizes[kept], marks[kept]
+    ends = offsets + sizes
+    if (ends[:-1] > offsets[1:]).any():
+        # Which of two that overlap lies is not to be seen from here.
+        kept = np.ones(len(offsets), np.bool_)
+        kept[1:] &= np.maximum.accumulate(ends)[:-1] <= offsets[1:]
+        kept[:-1] &= ends[:-1] <= offsets[1:]
+        offsets, sizes, marks = offsets[kept], sizes[kept], marks[kept]
+    return Tiles(offsets, sizes, marks)
+
+
+def _sorted(offsets: Numbers, sizes: Numbers, marks: Mask, low: int) -> tuple[Numbers, Numbers, Mask]:
+    """By offset, size and mark, packed into one number each; in place, for fresh memory costs more than the sort."""
+    packed = offsets
+    packed -= low
+    packed <<= _SIZE_BITS
+    packed |= sizes
+    unsigned = packed.view(np.uint64)
+    unsigned <<= np.uint64(1)
+    unsigned |= marks
+    unsigned.sort(kind="stable")  # which merges what is in order already: each queue
+    marks = (packed & 1).astype(np.bool_)
+    unsigned >>= np.uint64(1)
+    np.bitwise_and(packed, (1 << _SIZE_BITS) - 1, out=sizes)
+    packed >>= _SIZE_BITS
+    packed += low
+    return packed, sizes, marks

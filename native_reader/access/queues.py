@@ -130,25 +130,48 @@ class QueueReader:
 
     def within(self, low: int, high: int) -> Entries:
         """The entries of records at physical offsets `[low, high)`, those out of order left out."""
-        if self.units * self._dtype.itemsize <= _AT_ONCE:
-            first, behind = 0, self.units
-        else:
-            first = self.first_at(low, 0, self.units)
-            behind = self.first_at(high, first, self.units)
+        units = self._bound()
+        first, behind = 0, units
+        if units * self._dtype.itemsize > _AT_ONCE:
+            first = self.first_at(low, 0, units)
+            behind = self.first_at(high, first, units)
         found = self.read(first, behind)
         inside = (found.offsets >= low) & (found.offsets < high)
         is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
         return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
 
+    def _bound(self) -> int:
+        """A place behind which nothing is written: brokers size files ahead."""
+        if not self._queue.files:
+            return 0
+        last = len(self._queue.files) - 1
+        try:
+            written = -(-self._file(last).written_end() // self._dtype.itemsize)
+        except OSError:  # gone since, or not to be read
+            written = self._queue.files[last].units
+        return self._firsts[last] + min(written, self._queue.files[last].units)
+
     def first_at(self, offset: int, first: int, behind: int) -> int:
         """The first place, of those given, whose record lies at that offset or behind; unwritten ones lie behind all."""
-        while first < behind:
+        while (behind - first) * self._dtype.itemsize > _AT_ONCE:
             middle = (first + behind) // 2
             if self._offset_at(middle) < offset:
                 first = middle + 1
             else:
                 behind = middle
-        return first
+        reached = np.flatnonzero(self._offsets(first, behind) >= offset)
+        return first + int(reached[0]) if len(reached) else behind
+
+    def _offsets(self, first: int, behind: int) -> Numbers:
+        """The offsets at those places, of unwritten ones beyond all, of leading blanks before."""
+        pieces = [np.empty(0, np.int64)]
+        for which in range(len(self._queue.files)):
+            begin, end = max(first, self._firsts[which]), min(behind, self._firsts[which + 1])
+            if begin < end:
+                found = self._units(which, begin - self._firsts[which], end - begin)
+                offsets = np.where(is_written(found), found["offset"].astype(np.int64), _BEYOND)
+                pieces += [np.where(found["size"] == FILLER_SIZE, -1, offsets), np.full(end - begin - len(found), _BEYOND)]
+        return np.concatenate(pieces)
 
     def read(self, first: int, behind: int) -> Entries:
         """The written entries at those places."""

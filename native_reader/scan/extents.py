@@ -37,7 +37,7 @@ class Extents:
     def __getitem__(self, which: slice) -> Extents:
         return Extents(self.starts[which], self.ends[which])
 
-    def where(self, which: Mask) -> Extents:
+    def where(self, which: Mask | Index) -> Extents:
         """Some of them."""
         return Extents(self.starts[which], self.ends[which])
 

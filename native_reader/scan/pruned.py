@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from native_reader.access.claims import Claims, bytes_of, claims_within, may_exclude, may_want
+from native_reader.access.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.access.estimate import TRUST
 from native_reader.access.outcomes import Known, Within, exactly
 from native_reader.access.plan import Split
 from native_reader.access.predicate import Predicate
 from native_reader.access.queues import Numbers, Topic, topics_in
 from native_reader.errors import UnreadableError
-from native_reader.layout.record import Records
+from native_reader.layout.record import Mask, Records
 from native_reader.scan.claimed import contradicted, has_true_one, true_ones
 from native_reader.scan.extents import Extents, records_of
 from native_reader.scan.report import Damage
@@ -34,7 +34,7 @@ SCANNED, BY_QUEUE, TRUSTED = "scan", "queue", "trust"
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
 """A larger extent is walked by itself."""
-_MOST_SHARE = 0.35
+_MOST_SHARE = 0.6
 """Where more than that is left to read after pruning, one pass over all of it is quicker: docs/performance.md."""
 _CALLS_PER_TOPIC = 4 * 45
 """A few queues, two binary searches in each."""
@@ -56,6 +56,8 @@ class Pruned:
         self._records = self._record_bytes = self._begin = 0
         self._seen: list[Numbers] = []
         self._told: list[Damage] = []
+        self._named = np.empty(0, np.int64)
+        """The physical offsets of records that wanted queues name."""
         self.way = BY_QUEUE
         self.why: str | None = None
         """Why it was scanned after all."""
@@ -103,40 +105,47 @@ class Pruned:
         if begin is None:
             return
         self._begin = begin
-        topics = [topic for topic in topics_in(split.queues) if may_exclude(self._predicate, topic, self._facts)]
+        topics = topics_in(split.queues)
         costs = storage_of(split.segment.uri).call_costs * _CALLS_PER_TOPIC
         if len(topics) * costs > stop - begin:
             yield from self._scanned(f"{len(topics):,} topics to ask about {stop - begin:,} bytes")
             return
-        claims = self._true_claims(topics, begin, stop)
-        base = split.segment.base + self._frame
-        offsets, sizes = bytes_of(claims, base)
-        starts, ends = offsets - base, offsets - base + sizes + self._frame
-        borders = np.concatenate(([begin], ends))
-        between = Extents(borders[:-1], starts)
-        between = between.where(between.ends > between.starts)
-        last = int(borders[-1])
-        if between.bytes + max(0, stop - last) > _MOST_SHARE * (stop - begin):
+        wanted, unwanted = self._true_claims(topics, begin, stop)
+        extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
+        if extents.bytes + max(0, stop - last) > _MOST_SHARE * (stop - begin):
             yield from self._scanned("most of it is left")
             return
-        for group in between.groups(_FIRST_GROUP, CHUNK, _ALONE):
-            if group.bytes > _ALONE and len(group) == 1:
-                yield from self._walked(int(group.starts[0]), int(group.ends[0]), claims, arrives=True)
+        for group in extents.groups(_FIRST_GROUP, CHUNK, _ALONE):
+            base = split.segment.base + self._frame
+            if group.bytes > _ALONE and len(group) == 1 and not _among(group.starts + base, self._named).any():
+                yield from self._walked(int(group.starts[0]), int(group.ends[0]), [*wanted, *unwanted], unwanted, arrives=True)
             else:
-                yield from self._checked(self._together(group), claims)
-        yield from self._walked(last, split.stop, claims)
+                yield from self._checked(self._together(group), unwanted)
+        yield from self._walked(last, split.stop, [*wanted, *unwanted], unwanted)
 
-    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> list[Claims]:
-        """What queues claim that the predicate cannot want, without those that are caught lying."""
+    def _left(self, tiles: Tiles) -> tuple[Extents, int]:
+        """What to read, records that are wanted by name and what nobody claims; and where all claims end."""
+        if (tiles.sizes[~tiles.unwanted] > self._max_record_bytes).any():
+            raise Contradiction("a record over max_record_bytes")
+        starts = tiles.offsets - self._split.segment.base - self._frame
+        ends = starts + tiles.sizes + self._frame
+        borders = np.concatenate(([self._begin], ends))
+        gaps = np.flatnonzero(starts > borders[:-1])
+        names = np.flatnonzero(~tiles.unwanted)
+        both = Extents(np.concatenate((borders[gaps], starts[names])), np.concatenate((starts[gaps], ends[names])))
+        self._named = starts[names] + self._split.segment.base + self._frame
+        return both.where(np.argsort(both.starts, kind="stable")), int(borders[-1])
+
+    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[Claims], list[Claims]]:
+        """What queues claim that may be wanted, and that cannot be; of the latter none that are caught lying."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
-        claims: list[Claims] = []
-        for trust_tags in (True, False):
-            found = claims_within(topics, self._predicate, self._facts, span, wanted=False, trust_tags=trust_tags)
-            claims, checksums = true_ones(self._window, found)
-            if not checksums:
-                break
-        return claims
+        wanted, found = claims_within(topics, self._predicate, self._facts, span)
+        unwanted, checksums = true_ones(self._window, found)
+        if checksums:
+            wanted, found = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
+            unwanted, _ = true_ones(self._window, found)
+        return wanted, unwanted
 
     def _together(self, extents: Extents) -> Records:
         """The records of many small extents."""
@@ -155,7 +164,9 @@ class Pruned:
         self._record_bytes += extents.bytes
         return records
 
-    def _walked(self, start: int, stop: int, claims: list[Claims], *, arrives: bool = False) -> Iterator[Records | Damage]:
+    def _walked(
+        self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False
+    ) -> Iterator[Records | Damage]:
         """A long extent, or what lies behind the last claim. It begins where a claim ends, and that one must be true."""
         if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
             raise Contradiction("a queue claims what is no record of its own")
@@ -175,17 +186,18 @@ class Pruned:
                 self._told.append(found)
                 yield found
             else:
-                yield from self._checked(found, claims)
+                yield from self._checked(found, unwanted)
         if arrives and walk.reached != stop:
             raise Contradiction(f"from offset {self._split.segment.base + start:,} on, {_LEADS_ELSEWHERE}")
 
-    def _checked(self, records: Records, claims: list[Claims]) -> Iterator[Records]:
+    def _checked(self, records: Records, unwanted: list[Claims]) -> Iterator[Records]:
         if not len(records):
             return
-        rows = Rows(Source(self._window.u8, self._window.arrow), records)
-        if contradicted(self._window, claims, rows, self._split.store):
+        places = records.heads["physical_offset"].astype(np.int64)
+        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~_among(places, self._named))
+        if contradicted(self._window, unwanted, rows, self._split.store):
             raise Contradiction("a record lies where its queue does not say")
-        self._seen.append(records.heads["physical_offset"].astype(np.int64))
+        self._seen.append(places)
         yield records
 
     # What the wanted queues name, and nothing else
@@ -195,8 +207,8 @@ class Pruned:
         base = split.segment.base + self._frame
         topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
         span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
-        claims = claims_within(topics, self._predicate, self._facts, span, wanted=True)
-        offsets, sizes = bytes_of(claims, base)
+        wanted, _ = claims_within(topics, self._predicate, self._facts, span)
+        offsets, sizes, _ = tiles_of(wanted, [], base)
         large = sizes > self._max_record_bytes
         if large.any() and not self._skip_damage:
             first = int(np.argmax(large))
@@ -228,3 +240,11 @@ class Pruned:
                 others = found[~np.isin(found.heads["physical_offset"].astype(np.int64), seen)]
                 if len(others):
                     yield others
+
+
+def _among(places: Numbers, known: Numbers) -> Mask:
+    """Which of the places are among the known ones, which are in order."""
+    if not len(known):
+        return np.zeros(len(places), np.bool_)
+    found: Mask = known[np.minimum(np.searchsorted(known, places), len(known) - 1)] == places
+    return found
