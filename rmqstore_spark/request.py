@@ -45,7 +45,16 @@ class Request:
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
-        for check in (checks.projection, checks.predicate, checks.partition_bytes, checks.partitions, checks.refuses_loss, checks.end):
+        for check in (
+            checks.projection,
+            checks.predicate,
+            checks.partition_bytes,
+            checks.partitions,
+            checks.refuses_loss,
+            checks.end,
+            checks.paths,
+            checks.skew,
+        ):
             check()
         if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):
             taken = ", ".join(TABLE_OPTIONS)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 from stores import files_of, log_of, on_disk
 
+import native_reader as nr
 from native_reader.explain import HINT
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 JOB = """
 from pyspark.sql import SparkSession
@@ -31,3 +35,29 @@ def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
     ended = subprocess.run(job, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     assert ended.stdout == "tasks 13\n"
     assert f"rocketmq-store: scans 1.5 GiB of {store.as_uri()} (1 segment) in 13 tasks; {HINT}\n" in ended.stderr
+
+
+PRUNED = """
+from pyspark.sql import SparkSession
+import rmqstore_spark
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
+rmqstore_spark.register(spark)
+frame = spark.read.format("rocketmq-store").option("where", "topic = 'sessions' AND queue_id = 1").load({path!r})
+print("rows", frame.count(), "tasks", frame.rdd.getNumPartitions())
+"""
+
+
+def test_a_pruned_read_says_what_it_reads_and_why(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    write_store(store, StoreSpec(bytes=24 << 20, index=False))
+    where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}
+    job = [sys.executable, "-c", PRUNED.format(path=str(store))]
+    ended = subprocess.run(job, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
+    expected = nr.open(store).messages(topic="sessions", queue_id=1).count_rows()
+    assert ended.stdout == f"rows {expected} tasks 1\n"
+    assert re.search(
+        r"^rocketmq-store: asks the queues about 24\.0 MiB, reads about [\d.]+ KiB and what no queue claims "
+        rf"of {store.as_uri()} \(1 segment\) in 1 task$",
+        ended.stderr,
+        re.MULTILINE,
+    )
