@@ -143,3 +143,19 @@ def test_segments_of_dledger_have_times_too() -> None:
     found, expected, skipped = asked(files, steady(30), steady(35))
     assert (found, expected) == (5, 5)
     assert len(skipped) >= len(files) - 3
+
+
+@pytest.mark.usefixtures("sampled_always")
+def test_a_segment_of_which_no_part_is_wanted_is_accounted_for() -> None:
+    """Found by a drawn store: conditions that exclude each other may each hold somewhere in the segment, and in no part of it."""
+    storage = in_memory(stored(steady, 1 << 20))
+    scan = nr.open(storage.url).messages(
+        starting_timestamp=steady(70),
+        where="store_timestamp < TIMESTAMP '2023-11-14 23:00:00'",
+        time_skew_tolerance=0,
+        max_partition_bytes=500,
+    )
+    run = scan.run()
+    assert [*run] == []
+    assert [(segment.size, segment.unread_bytes) for segment in run.report.segments] == [(1 << 20, 1 << 20)]
+    assert [why for _, why in scan.plan().skipped] == ["store time"]

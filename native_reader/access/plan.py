@@ -170,7 +170,9 @@ def plan(
             elif why := _why_not(predicate, split, known, way):
                 skipped.append((segment, why))
             else:
-                whole += known.parts(split, predicate)
+                parts = known.parts(split, predicate)
+                whole += parts
+                skipped += [] if parts else [(segment, "store time")]
     if gaps and fail_on_data_loss:
         raise _loss(gaps)
     most = max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
