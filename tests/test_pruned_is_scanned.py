@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +27,8 @@ from native_reader.scan import pruned, times
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage import MemoryStorage
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
@@ -196,6 +199,25 @@ def _conditions(rows: list[dict[str, Any]]) -> Iterator[Predicate]:
     yield In(Column("topic"), tuple(topics[::2]))
 
 
+SPECS = {
+    "whole": {},
+    "deleted": {"deleted": "payments"},
+    "recreated": {"recreated": "orders"},
+    "killed": {"killed": True},
+    "expired": {"expired": 2},
+    "all of it": {"deleted": "payments", "recreated": "orders", "killed": True, "expired": 1, "huge": True, "rare": 0.1},
+    "without queues": {"queues": False},
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", SPECS)
+def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
+    spec = StoreSpec(bytes=6 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=4000, index=False, rare=0.05)
+    write_store(tmp_path / "store", replace(spec, **SPECS[name]))
+    _compare(nr.open(tmp_path / "store"), wanted=12)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
 def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
@@ -204,13 +226,18 @@ def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     opened = nr.open(store.root, store_path_commit_log=logs)
+    assert _compare(opened, wanted=16)["auto"] > 0 or "rocksdb" in name
+
+
+def _compare(opened: nr.Store, wanted: int) -> Counter[str]:
+    """Some conditions on a store, or all of them: the same rows by all ways, and no store contradicts itself."""
     columns = ["topic", "queue_id", "queue_offset", "tags", "store_timestamp", "physical_offset"]
     table = opened.messages(columns=columns).to_table()
     rows = table.set_column(4, "store_timestamp", table["store_timestamp"].cast("int64")).to_pylist()
     conditions = list(_conditions(rows))
     whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
     ways: Counter[str] = Counter()
-    for predicate in conditions if whole else Random(2).sample(conditions, min(len(conditions), 16)):
+    for predicate in conditions if whole else Random(2).sample(conditions, min(len(conditions), wanted)):
         found = {}
         for access in ("scan", "auto", "trust"):
             scan = opened.messages(access=access, columns="physical_offset,inner_index,topic,tags")
@@ -221,4 +248,4 @@ def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
             assert not [line for line in run.report.scanned if not line.endswith("most of it is left")], str(predicate)
         assert found["auto"] == found["scan"], str(predicate)
         assert found["trust"] <= found["scan"], str(predicate)
-    assert ways["auto"] > 0 or "rocksdb" in name
+    return ways

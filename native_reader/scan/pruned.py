@@ -30,7 +30,6 @@ from native_reader.scan.walk import CHUNK, Walk
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.window import Window
 
-SCANNED, BY_QUEUE, TRUSTED = "scan", "queue", "trust"
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
 """A larger extent is walked by itself."""
@@ -58,7 +57,6 @@ class Pruned:
         self._told: list[Damage] = []
         self._named = np.empty(0, np.int64)
         """The physical offsets of records that wanted queues name."""
-        self.way = BY_QUEUE
         self.why: str | None = None
         """Why it was scanned after all."""
         self._facts: dict[str, Known] = {
@@ -203,7 +201,7 @@ class Pruned:
     # What the wanted queues name, and nothing else
 
     def _trusted(self) -> Iterator[Records]:
-        split, self.way = self._split, TRUSTED
+        split = self._split
         base = split.segment.base + self._frame
         topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
         span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
@@ -224,7 +222,7 @@ class Pruned:
     # All of it after all
 
     def _scanned(self, why: str) -> Iterator[Records | Damage]:
-        split, self.way, self.why = self._split, SCANNED, why
+        split, self.why = self._split, why
         walk = Walk(
             self._window, split.start, split.stop, split.end, max_record_bytes=self._max_record_bytes, skip_damage=self._skip_damage
         )
