@@ -27,7 +27,7 @@ ACCESSES = (AUTO, SCAN, TRUST)
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
-_MOST_SHARE = 0.6
+_MOST_SHARE = 0.45
 """Where more than that is wanted, one pass over everything is quicker: docs/performance.md."""
 _CLAIMS_SHARE = 0.02
 """What the entries of all other queues are of the log, about."""

@@ -33,7 +33,7 @@ from native_reader.storage.window import Window
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
 """A larger extent is walked by itself."""
-_MOST_SHARE = 0.6
+_MOST_SHARE = 0.45
 """Where more than that is left to read after pruning, one pass over all of it is quicker: docs/performance.md."""
 _CALLS_PER_TOPIC = 4 * 45
 """A few queues, two binary searches in each."""
