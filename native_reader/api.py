@@ -10,16 +10,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.access.estimate import SCAN, estimate
+from native_reader.access.estimate import SCAN, Estimate, estimate
+from native_reader.access.index import Hits
+from native_reader.access.keys import BY_KEY, Located, located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
+from native_reader.access.queues import Numbers
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
+from native_reader.scan.indexed import sizes_of_true
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
+from native_reader.scan.sync import frame_of
 from native_reader.scan.tail import end_of_log
 from native_reader.scan.times import times_of
+from native_reader.scan.witness import is_live
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
 from native_reader.storage.local import LocalPath, texts_of
@@ -141,7 +147,7 @@ class Scan(Lazy):
         self._projection, self._predicate = options.projection(), options.predicate()
         self._partition_bytes, self._refuses_loss = options.partition_bytes(), options.refuses_loss()
         self._access, self._skew, self._zone = options.paths(), options.skew(), options.time_zone
-        self._partitions, self._tail = options.partitions(), options.end()
+        self._partitions, self._tail, self._slots = options.partitions(), options.end(), options.index_slots()
         self._plan: Plan | None = None
 
     @property
@@ -159,6 +165,7 @@ class Scan(Lazy):
             # A head can lie about its time, so who asks for a scan gets one.
             timed = self._stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
             written = {store.uri: [each for each in store.segments if each.base < ends[store.uri]] for store in timed}
+            lookups = {store.uri: self._located(store, ends[store.uri]) for store in self._stores}
             self._plan = plan(
                 self._stores,
                 ends,
@@ -167,9 +174,23 @@ class Scan(Lazy):
                 min_partitions=self._partitions,
                 fail_on_data_loss=self._refuses_loss,
                 times={uri: self._times(segments, ends[uri]) for uri, segments in written.items()},
-                estimates={store.uri: estimate(store, self._predicate, self._access, ends[store.uri]) for store in self._stores},
+                estimates={store.uri: self._estimate(store, lookups[store.uri], ends[store.uri]) for store in self._stores},
+                lookups=lookups,
             )
         return self._plan
+
+    def _located(self, store: StoreFiles, end: int) -> Located:
+        def judge(hits: Hits) -> Numbers:
+            return sizes_of_true(store, hits, self._projection.max_record_bytes)
+
+        first = frame_of(store.segments[0]) if store.segments else 0  # a record's own offset lies behind its frame
+        live, log = is_live(store.uri), (store.min_offset + first, end)
+        return located(store, self._predicate, self._access, log, slots=self._slots, live=live, judge=judge)
+
+    def _estimate(self, store: StoreFiles, lookup: Located, end: int) -> Estimate:
+        if lookup.is_complete:
+            return Estimate(why=BY_KEY)
+        return estimate(store, lookup.predicate, self._access, end)
 
     def _times(self, segments: Sequence[Segment], end: int) -> Times:
         # Who allows no cuts inside a segment gets none here either.

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.access.estimate import SCAN, TRUST, Estimate
+from native_reader.access.keys import BY_KEY, Located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan
 from native_reader.storage.store import StoreFiles
 
 BIG = 1 << 30
 """A scan of so many bytes is worth a hint."""
-HINT = "a condition on topic, store_timestamp or physical_offset would read less"
+HINT = "a condition on topic, keys, store_timestamp or physical_offset would read less"
 _MOMENTS = ("store_timestamp", "born_timestamp")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -44,6 +45,11 @@ class Explanation:
             "gaps": [list(gap) for gap in plan.gaps],
         }
 
+    def _lookup(self, uri: str) -> Located | None:
+        """What the index of a store says, if it was asked or should have been."""
+        found = dict(self.plan.lookups).get(uri)
+        return found if found is not None and (found.files or found.why) else None
+
     def _way(self, uri: str, way: Estimate) -> dict[str, Any]:
         splits = [split for split in self.plan.splits if split.store == uri]
         return {
@@ -56,16 +62,23 @@ class Explanation:
             "entries": way.entries,
             "entries_wanted": way.wanted,
             "bytes_wanted": way.bytes,
+            "index": None if (found := self._lookup(uri)) is None else _index(found),
         }
 
-    def _is_timed(self) -> bool:
-        return mentions(self.plan.predicate, "store_timestamp")
+    def _inside(self) -> str:
+        """By what parts of segments are left out."""
+        if any(found.files for _, found in self.plan.lookups):
+            return "key"
+        return "store time" if mentions(self.plan.predicate, "store_timestamp") else "physical offset"
 
     def _skipped(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for segment, why in self.plan.skipped:
             found.setdefault(why, []).append(segment.size)
         return found
+
+    def _skips_inside(self) -> bool:
+        return self.plan.bytes_skipped > sum(segment.size for segment, _ in self.plan.skipped)
 
     def lines(self) -> Iterator[str]:
         """Line by line."""
@@ -79,13 +92,16 @@ class Explanation:
         for each in told["skipped"]:
             yield f"  not read   {size_of(each['bytes'])} in {_counted(each['segments'], 'segment')}, by {each['why']}"
         if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in told["skipped"]):
-            yield f"  not read   {size_of(inside)} inside of segments, by {'store time' if self._is_timed() else 'physical offset'}"
+            yield f"  not read   {size_of(inside)} inside of segments, by {self._inside()}"
         for uri, start, stop in self.plan.gaps:
             yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: they lie in no file"
 
     @staticmethod
     def _of_store(way: dict[str, Any]) -> Iterator[str]:
+        yield from _of_index(way["index"])
         where = f"{size_of(way['bytes'])} in {_counted(way['segments'], 'segment')}"
+        if way["why"] == BY_KEY:
+            return
         if way["access"] == SCAN:
             yield f"  by scan    {where}" + (f": {way['why']}" if way["why"] else "")
             if way["bytes"] >= BIG:
@@ -111,7 +127,10 @@ class Explanation:
         stores = [store.uri for store in self.stores]
         where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
         parts = []
-        if plan.bytes_to_scan:
+        lookups = [found for _, found in plan.lookups if found.files]
+        if lookups:
+            parts.append(f"finds {_counted(sum(len(found.hits) for found in lookups), 'record')} by key")
+        if plan.bytes_to_scan and not all(way.why == BY_KEY for _, way in plan.ways):
             parts.append(f"scans {size_of(plan.bytes_to_scan)}")
         if plan.bytes_to_prune:
             about = sum(way.bytes for _, way in plan.ways)
@@ -119,12 +138,45 @@ class Explanation:
             rest = "nothing else" if trusted else "what no queue claims"
             parts.append(f"asks the queues about {size_of(plan.bytes_to_prune)}, reads about {size_of(about)} and {rest}")
         if plan.bytes_skipped:
-            why = ", ".join(sorted(self._skipped()))
+            why = ", ".join(sorted({*self._skipped(), *([self._inside()] if self._skips_inside() else [])}))
             parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
         segments = len({split.segment for split in plan.splits})
         line = f"{'; '.join(parts) or 'reads nothing'} of {where} ({_counted(segments, 'segment')}) in {_counted(tasks, 'task')}"
         unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
         return f"{line}; {HINT}" if unpruned else line
+
+
+def _index(found: Located) -> dict[str, Any]:
+    return {
+        "files": found.files,
+        "topics": found.topics,
+        "records": len(found.hits),
+        "bytes_not_known": sum(stop - start for start, stop in found.uncovered),
+        "unknown_topics": found.unknown_topics,
+        "topics_with_batches": list(found.batches),
+        "why": list(found.why),
+    }
+
+
+def _of_index(told: dict[str, Any] | None) -> Iterator[str]:
+    if told is None:
+        return
+    if told["files"]:
+        places = f"{_counted(told['files'], 'index file')} asked about {_counted(told['topics'], 'topic')}"
+        yield f"  by key     {_counted(told['records'], 'record')}, by {places}"
+    if told["bytes_not_known"]:
+        where = size_of(told["bytes_not_known"])
+        yield f"             records in {where} may be in no index file, so they are looked at; access=trust skips this"
+    if told["unknown_topics"]:
+        yield "             records of topics that are gone may have the key too, so what no queue claims is walked; a condition on"
+        yield "             the topic, or access=trust, skips this"
+    if told["topics_with_batches"]:
+        names = ", ".join(map(repr, told["topics_with_batches"][:3])) + (" …" if len(told["topics_with_batches"]) > 3 else "")
+        yield f"             messages inside of batches are not indexed: those of {names} are read"
+    for why in told["why"][:3]:
+        yield f"  not by key {why}"
+    if len(told["why"]) > 3:
+        yield f"             {len(told['why']) - 3} more files are not believed"
 
 
 def size_of(count: int) -> str:

@@ -39,6 +39,7 @@ class MessageOptions:
     time_skew_tolerance: Duration = "1m"
     system_topics: bool = True
     access: str = AUTO
+    max_hash_slot_num: int | None = None
     verify_crc: bool = False
     mode: str = FAILFAST
     column_name_of_corrupt_record: str | None = None
@@ -92,6 +93,11 @@ class MessageOptions:
     def paths(self) -> str:
         """Which ways to the rows may be taken."""
         return one_of_words("access", self.access, ACCESSES)
+
+    def index_slots(self) -> int | None:
+        """How many slots an index file has, where its size does not tell."""
+        most = 2**31 - 1
+        return None if self.max_hash_slot_num is None else whole("max_hash_slot_num", self.max_hash_slot_num, 1, most)
 
     def skew(self) -> int:
         """How far store time may step back, in microseconds."""

@@ -123,6 +123,7 @@ OPTIONS = (
     Option("endingOffsets", TEXT, "", "queue offsets to end before, in the same form"),
     Option("timeZone", TEXT, "UTC", "the zone of moments that name none"),
     Option("access", one_of(*ACCESSES), "auto", "how rows are found: [filters.md](filters.md)"),
+    Option("maxHashSlotNum", NUMBER, "", "how many slots an index file has, where the broker's configuration sets it or `maxIndexNum`"),
     Option("timeSkewTolerance", TEXT, "1m", "how far the broker's clock may have stepped back: `90s`, `10m`"),
     Option("systemTopics", FLAG, "true", "`false` hides what a broker keeps for itself; retry and DLQ topics stay"),
     Option("verifyCrc", FLAG, "false", "check the body's checksum, and that of the record where it has one; a wrong one is an error"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from native_reader.access.estimate import SCAN
 from native_reader.explain import BIG
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import read
@@ -31,7 +32,7 @@ class StoreReader(DataSourceReader):
         with in_sparks_words():
             scan = self._request.scan()
             plan = scan.plan()
-            parts = plan.packed()
+            parts = [(part, plan.pruning if any(split.access != SCAN for split in part) else None) for part in plan.packed()]
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.skipped:
                 announce(scan.explain().in_short(len(parts)))
             return [InputPartition(part) for part in parts]
@@ -39,8 +40,9 @@ class StoreReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. A plan without one comes as a partition of None (Spark 4.3)."""
         with in_sparks_words():
-            for split in partition.value or ():
-                ahead = Ahead(read(split, self._projection, self._predicate), _BATCHES_AHEAD)
+            splits, pruning = partition.value or ((), None)
+            for split in splits:
+                ahead = Ahead(read(split, self._projection, self._predicate, pruning), _BATCHES_AHEAD)
                 try:
                     yield from ahead
                 finally:  # LIMIT stops early

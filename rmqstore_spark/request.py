@@ -54,6 +54,7 @@ class Request:
             checks.end,
             checks.paths,
             checks.skew,
+            checks.index_slots,
         ):
             check()
         if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):

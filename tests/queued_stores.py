@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from hypothesis import strategies as st
+from indexed_stores import TRANSACTION, indexed
 from stores import Files
 
 from native_reader.layout.properties import parse
@@ -15,7 +16,6 @@ from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog, Framing, Placed, name
 from native_reader.testing.records import COMMIT, INNER_BATCH, PREPARED, ROLLBACK, InnerMessage, Message, pack_inner, pack_properties
 
-TRANSACTION = 0xC
 DELAY_TOPIC = "SCHEDULE_TOPIC_XXXX"
 TOPICS = ("orders", "orders-2", "%RETRY%g", "payments", "T")
 TAGS = ("paid", "AaAa", "BBBB", "", "polygenelubricants")
@@ -105,7 +105,10 @@ def queued_messages(draw: st.DrawFn, number: int) -> Message:
         told, pairs = replace(told, topic=DELAY_TOPIC), [*pairs, ("DELAY", "3")]
     if kind == "batch":
         units = [
-            InnerMessage(b"%d" % unit, pack_properties({"TAGS": draw(st.sampled_from(TAGS)) or "none"}))
+            InnerMessage(
+                b"%d" % unit,
+                pack_properties({"TAGS": draw(st.sampled_from(TAGS)) or "none", "KEYS": f"i{number}", "UNIQ_KEY": f"I{number}.{unit}"}),
+            )
             for unit in range(draw(st.integers(1, 3)))
         ]
         told = replace(told, topic="batched", body=pack_inner(units), sys_flag=INNER_BATCH)
@@ -113,8 +116,11 @@ def queued_messages(draw: st.DrawFn, number: int) -> Message:
 
 
 @st.composite
-def queued_stores(draw: st.DrawFn) -> Files:
-    """A store: rolled, perhaps expired in part, with topics deleted or made again and its newest records not dispatched."""
+def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
+    """A store: rolled, perhaps expired in part, with topics deleted or made again and its newest records not dispatched.
+
+    `index`: with index files too, which may begin late, or lag behind the queues; in half of the stores nothing is amiss.
+    """
     messages = numbered(
         [draw(queued_messages(number)) for number in range(draw(st.one_of(st.integers(1, 10), st.integers(20, 40), st.integers(20, 40))))]
     )
@@ -122,8 +128,9 @@ def queued_stores(draw: st.DrawFn) -> Files:
     size = draw(st.sampled_from([700, 1024, 2048, 8192]))
     log = CommitLog(size, draw(st.sampled_from([0, 0, size * 7])), framing)
     remade_at: dict[str, int] = {}
-    deleted = draw(st.lists(st.sampled_from(TOPICS), max_size=2))
-    remade = draw(st.sampled_from([*TOPICS, None, None, None]))
+    tidy = index and draw(st.booleans())
+    deleted = [] if tidy else draw(st.lists(st.sampled_from(TOPICS), max_size=2))
+    remade = None if tidy else draw(st.sampled_from([*TOPICS, None, None, None]))
     cut = draw(st.integers(0, len(messages)))
     if remade is not None:  # its queue offsets begin again
         later = iter(numbered(message for message in messages[cut:] if message.topic == remade))
@@ -132,12 +139,16 @@ def queued_stores(draw: st.DrawFn) -> Files:
         if number == cut and remade is not None:
             remade_at[remade] = log.end
         log.append(message)
-    until = draw(st.sampled_from([2**63, 2**63, *(placed.offset for placed in log.placed)]))
+    until = 2**63 if tidy else draw(st.sampled_from([2**63, 2**63, *(placed.offset for placed in log.placed)]))
     home = "store/commitlog" if framing == "plain" else "store/dledger-n0/data"
     logs = {f"{home}/{base}": content for base, content in log.files(preallocated=draw(st.booleans())).items()}
     if len(logs) > 1 and draw(st.booleans()):
         del logs[min(logs)]
     side = dispatched(log.placed, deleted=deleted, remade_at=remade_at, until=until)
+    if index:
+        ends = [placed.offset for placed in log.placed if placed.offset <= until] or [0]
+        begin, end = (draw(st.sampled_from(ends)) if not tidy and draw(st.booleans()) else usual for usual in (0, until))
+        side |= indexed(log.placed, begin=begin, until=end, tags=draw(st.booleans()))
     return logs | (side or {"store/consumequeue/": b""})
 
 

@@ -44,6 +44,13 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class NoneOf:
+    """A text that is none of these."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hashed:
     """A text, or null, of which Java's hash is known where `known`. Null hashes to 0, and so may a text."""
 
@@ -51,7 +58,7 @@ class Hashed:
     known: NDArray[np.bool_]
 
 
-Known = Within | OneOf | Hashed
+Known = Within | OneOf | NoneOf | Hashed
 Facts = Mapping[str, Known]
 """What is known, by column."""
 
@@ -104,6 +111,8 @@ def _leaf(predicate: Predicate, known: Known) -> Outcomes:
             for text in texts:
                 found |= _of_text(predicate, text)
             return found
+        case NoneOf(texts):
+            return _of_another(predicate, texts)
         case Within():
             return _of_numbers(predicate, known)
         case Hashed():
@@ -126,6 +135,20 @@ def _of_text(predicate: Predicate, text: str) -> int:
         case _:
             return ANYTHING
     return TRUE if found else FALSE
+
+
+def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
+    """Of a text of which only is known what it is not."""
+    match predicate:
+        case Compare(_, "=", value) if value in texts:
+            return FALSE
+        case Compare(_, "!=", value) if value in texts:
+            return TRUE
+        case In(_, values) if set(values) <= set(texts):
+            return FALSE
+        case IsNull():
+            return FALSE
+    return TRUE | FALSE
 
 
 def _ordered(operator: str, equal: bool, less: bool) -> bool:

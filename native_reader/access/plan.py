@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from native_reader.access.estimate import SCAN, Estimate
-from native_reader.access.outcomes import Facts, Known, Within, exactly, may_be_true
-from native_reader.access.predicate import Predicate
+import numpy as np
+
+from native_reader.access.estimate import AUTO, SCAN, Estimate
+from native_reader.access.keys import NOT_WORTH_ASKING, Located
+from native_reader.access.outcomes import Facts, Known, Within, exactly, may_be_true, mentions
+from native_reader.access.predicate import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
 from native_reader.errors import DataLoss
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles
 
 _SPLIT_COSTS = 256 << 10
 """The bytes that could be read in the time that a split takes, whatever it reads."""
+_MOST_FIRST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Split:
     @property
     def work(self) -> int:
         """The bytes that it will read, about."""
-        return self.written if self.access == SCAN else int(self.written * self.share) + _SPLIT_COSTS
+        return max(self.written, _SPLIT_COSTS) if self.access == SCAN else int(self.written * self.share) + _SPLIT_COSTS
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled flat, with the store's name once: a plan has a split for each task."""
@@ -85,6 +90,10 @@ class Plan:
     """The most bytes that belong together in one task."""
     ways: tuple[tuple[str, Estimate], ...] = field(default=())
     """How each store will be read, and why."""
+    pruning: Predicate = EVERYTHING
+    """The predicate, with where its rows can lie."""
+    lookups: tuple[tuple[str, Located], ...] = field(default=())
+    """What the index of each store says of the predicate's keys."""
 
     @property
     def bytes_to_scan(self) -> int:
@@ -150,6 +159,7 @@ def plan(
     fail_on_data_loss: bool = True,
     times: Mapping[str, Times] | None = None,
     estimates: Mapping[str, Estimate] | None = None,
+    lookups: Mapping[str, Located] | None = None,
 ) -> Plan:
     """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
 
@@ -160,9 +170,11 @@ def plan(
     unwritten: list[Segment] = []
     gaps: list[tuple[str, int, int]] = []
     ways = tuple((store.uri, (estimates or {}).get(store.uri, Estimate())) for store in stores)
+    pruning = pruning_of(predicate, lookups or {})
     for store, (uri, way) in zip(stores, ways, strict=True):
         known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
-        gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and _may_hold(predicate, {"store": exactly(uri)}, *gap))
+        first = (lookups or {})[uri].hits if uri in (lookups or {}) else ()
+        gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and spans_of(pruning, {"store": exactly(uri)}, *gap))
         for segment in store.segments:
             split = Split(uri, segment, 0, segment.size, min(ends[uri] - segment.base, segment.size), way.access, queues, way.share)
             if split.end <= 0:
@@ -171,35 +183,89 @@ def plan(
                 skipped.append((segment, why))
             else:
                 parts = known.parts(split, predicate)
-                whole += parts
-                skipped += [] if parts else [(segment, "store time")]
+                pieces = [piece for part in parts for piece in _narrowed(part, pruning, known.facts(segment), first)]
+                whole += pieces
+                why = "store time" if not parts else "physical offset" if mentions(predicate, "physical_offset") else "key"
+                skipped += [] if pieces else [(segment, why)]
     if gaps and fail_on_data_loss:
         raise _loss(gaps)
     most = max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
-    splits: list[Split] = []
-    for split in whole:
-        cut = [piece for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share) if _may_hold_split(predicate, piece)]
-        splits += cut
-        skipped += [] if cut else [(split.segment, "physical offset")]
-    return Plan(tuple(splits), tuple(ends.items()), predicate, tuple(skipped), tuple(unwritten), tuple(gaps), most, ways)
+    splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
+    found = {uri: set(each.hits) for uri, each in (lookups or {}).items()}
+    splits.sort(
+        key=lambda split: len(split) > 1 or split.start + split.segment.base + _frame(split.segment) not in found.get(split.store, ())
+    )
+    return Plan(
+        tuple(splits),
+        tuple(ends.items()),
+        predicate,
+        tuple(skipped),
+        tuple(unwritten),
+        tuple(gaps),
+        most,
+        ways,
+        pruning,
+        tuple((lookups or {}).items()),
+    )
 
 
-def _may_hold_split(predicate: Predicate, split: Split) -> bool:
-    """Whether a wanted record can start there. Its own offset lies behind its frame."""
-    frame = ENTRY_HEAD if split.segment.framing == DLEDGER else 0
-    start, stop = split.segment.base + split.start + frame, split.segment.base + split.stop + frame
-    return _may_hold(predicate, {"store": exactly(split.store)}, start, stop)
+def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicate:
+    """One predicate for all stores, of which each has an index of its own."""
+    if not lookups:
+        return predicate
+    return Or(tuple(all_of((Compare(Column("store"), "=", uri), each.predicate)) for uri, each in lookups.items()))
 
 
-def _may_hold(predicate: Predicate, facts: Facts, start: int, stop: int) -> bool:
-    return bool(may_be_true(predicate, {**facts, "physical_offset": Within(start, stop - 1)}))
+def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
+    """The physical offsets `[start, stop)` within those at which a wanted row may lie, neighbours together."""
+    borders = {low, high}
+    for leaf in leaves(predicate):
+        match leaf:
+            case Compare(Column("physical_offset"), _, int(value)):
+                borders |= {value, value + 1}
+            case In(Column("physical_offset"), values):
+                borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
+    cuts = np.array(sorted(border for border in borders if low <= border <= high), np.int64)
+    chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
+    spans: list[tuple[int, int]] = []
+    for start, stop in zip(cuts[:-1][chosen].tolist(), cuts[1:][chosen].tolist(), strict=True):
+        spans[-1:] = [(spans[-1][0], stop)] if spans and spans[-1][1] == start else [*spans[-1:], (start, stop)]
+    return spans
+
+
+def _narrowed(split: Split, pruning: Predicate, facts: Facts, first: Sequence[int]) -> list[Split]:
+    """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
+    base = split.segment.base + _frame(split.segment)  # a record's own offset lies behind its frame
+    facts = {"store": exactly(split.store), "segment": exactly(split.segment.name), **facts}
+    spans = spans_of(pruning, facts, base + split.start, base + split.stop)
+    near: list[tuple[int, int]] = []
+    for start, stop in spans:
+        if near and start - near[-1][1] < _SPLIT_COSTS and len(spans) > _MOST_FIRST:
+            near[-1] = near[-1][0], stop
+        else:
+            near.append((start, stop))
+    if len(first) <= _MOST_FIRST:
+        cuts = sorted({cut for offset in first for cut in (offset, offset + 1)})
+        near = [piece for span in near for piece in pairwise([span[0], *(cut for cut in cuts if span[0] < cut < span[1]), span[1]])]
+    return [_part(split, start - base, stop - base) for start, stop in near if start - base < split.end]
+
+
+def _part(split: Split, start: int, stop: int) -> Split:
+    if (start, stop) == (split.start, split.stop):
+        return split
+    part = replace(split, start=start, stop=stop)
+    return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
+
+
+def _frame(segment: Segment) -> int:
+    return ENTRY_HEAD if segment.framing == DLEDGER else 0
 
 
 def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) -> str | None:
     """Why a segment can hold no wanted row; None where it can."""
     store, segment = exactly(split.store), split.segment
-    if not _may_hold_split(predicate, split):
-        return "physical offset" if may_be_true(predicate, {"store": store}) else "store"
+    if not may_be_true(predicate, {"store": store}):
+        return "store"
     facts = {"store": store, "segment": exactly(segment.name)}
     if not may_be_true(predicate, facts):
         return "segment"

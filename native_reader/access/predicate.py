@@ -6,7 +6,7 @@ false, and only rows for which the whole is true come out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -176,6 +176,31 @@ def all_of(parts: Iterable[Predicate]) -> Predicate:
 
 
 EVERYTHING: Predicate = And(())
+
+
+def leaves(predicate: Predicate) -> Iterator[Predicate]:
+    """The conditions that it combines."""
+    match predicate:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from leaves(part)
+        case Not(part):
+            yield from leaves(part)
+        case _:
+            yield predicate
+
+
+def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None]) -> Predicate:
+    """The same, each condition with what else must be true where it is; None is nothing."""
+    match predicate:
+        case And(parts):
+            return And(tuple(rewritten(part, more) for part in parts))
+        case Or(parts):
+            return Or(tuple(rewritten(part, more) for part in parts))
+        case Not(part):
+            return Not(rewritten(part, more))
+    found = more(predicate)
+    return predicate if found is None else And((predicate, found))
 
 
 def _shown(column: Column, value: Value) -> str:

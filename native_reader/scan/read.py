@@ -70,14 +70,14 @@ class Reading:
     Left early, the report tells what was read until then.
     """
 
-    def __init__(self, split: Split, projection: Projection, predicate: Predicate) -> None:
+    def __init__(self, split: Split, projection: Projection, predicate: Predicate, pruning: Predicate | None = None) -> None:
         self._split, self._projection = split, projection
         place: dict[str, Any] = {"store": split.store, "segment": split.segment.name}
         self._columns = Columns(projection.columns, **place, tells_trouble=projection.mode == PERMISSIVE)
         self._schema = projection.schema
         self._of_records = Filter(predicate, of_records=True, **place)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes, **place)
-        self._predicate = predicate
+        self._pruning = predicate if pruning is None else pruning
         self._walk: Walk | Pruned | None = None
         self._window: Window | None = None
         self._damage: list[Damage] = []
@@ -108,7 +108,7 @@ class Reading:
             if split.access == SCAN:
                 self._walk = Walk(window, split.start, split.stop, split.end, **limits)
             else:
-                self._walk = Pruned(window, split, self._predicate, **limits)
+                self._walk = Pruned(window, split, self._pruning, **limits)
             for found in self._walk:
                 if self._stopped:
                     return
@@ -205,6 +205,6 @@ class Reading:
         return Report((account,), tuple(self._damage), self._rows, read, scanned)
 
 
-def read(split: Split, projection: Projection, predicate: Predicate = EVERYTHING) -> Reading:
-    """The rows of a split that meet the predicate, and an account of its bytes."""
-    return Reading(split, projection, predicate)
+def read(split: Split, projection: Projection, predicate: Predicate = EVERYTHING, pruning: Predicate | None = None) -> Reading:
+    """The rows of a split that meet the predicate, and an account of its bytes; `pruning`: the predicate, with where its rows can lie."""
+    return Reading(split, projection, predicate, pruning)

@@ -46,7 +46,7 @@ class Run:
             yield from self._side_by_side()
 
     def _reading(self, split: Split) -> Reading:
-        return read(split, self._projection, self._plan.predicate)
+        return read(split, self._projection, self._plan.predicate, self._plan.pruning)
 
     def _side_by_side(self) -> Iterator[pa.RecordBatch]:
         ahead = deque[Ahead]()

@@ -1,0 +1,275 @@
+"""Where messages with a key or an id can lie, by the index: a predicate that also says at which offsets its rows may be.
+
+Every condition on a key gets a second part, which is true wherever the first can be: at the offsets that index files name, at
+offsets that no index file knows, in topics that nobody hashed, and in topics that hold inner batches, whose messages are not
+indexed. So segments, queues and records are left out by the planner that leaves out by any other condition.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from native_reader.access.claims import facts_of_topic
+from native_reader.access.estimate import SCAN, TRUST
+from native_reader.access.index import Hits, IndexFile, Looked, index_files, look
+from native_reader.access.outcomes import NoneOf, exactly, may_be_true
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten
+from native_reader.access.queues import Numbers, Topic, topics_in
+from native_reader.layout.index_entry import key_hash
+from native_reader.layout.properties import KEYS_SEPARATOR
+from native_reader.layout.record import Mask
+from native_reader.storage.checkpoint import checkpoint_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+
+BY_KEY = "the index names all places"
+NOT_WORTH_ASKING = 64 << 10
+"""So little is read sooner than queues are asked about it."""
+_CALLS_PER_LOOK = 5
+"""A slot, and the entries of its chain in a file that is full."""
+_MOST_HITS = 20_000
+"""More records than that are found as quickly by reading, and must not be read for a plan."""
+_SIDE_BY_SIDE = 16
+_SLOW = 1 << 20
+_LARGEST_CONFIG = 64 << 20
+_OFFSET = Column("physical_offset")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
+
+Judge = Callable[[Hits], Numbers]
+"""Of each hit how many bytes the record there takes, frame included; 0 where no record with such a key stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A predicate that says where its rows may lie, and what that rests on."""
+
+    predicate: Predicate
+    hits: tuple[int, ...] = ()
+    """Offsets at which records with such a key lie, to be read first."""
+    topics: int = 0
+    files: int = 0
+    uncovered: tuple[tuple[int, int], ...] = ()
+    """Offsets `[start, stop)` that the index does not know."""
+    unknown_topics: bool = False
+    """Whether topics that nobody names may have the key too."""
+    batches: tuple[str, ...] = ()
+    """Topics in which the key may be that of a message inside a batch."""
+    why: tuple[str, ...] = ()
+    """Why index files could not be used, or not believed."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether hardly anything but what was found need be read."""
+        left = sum(stop - start for start, stop in self.uncovered)
+        return self.files > 0 and left <= NOT_WORTH_ASKING and not (self.unknown_topics or self.batches)
+
+
+def located(
+    store: StoreFiles, predicate: Predicate, access: str, log: tuple[int, int], *, slots: int | None, live: bool, judge: Judge
+) -> Located:
+    """The predicate with what that store's index says; `log`: the offsets that its log has, `live`: a broker of this host writes it."""
+    by_id = rewritten(predicate, _by_id)
+    keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
+    if access == SCAN or not keys:
+        return Located(by_id)
+    files = index_files(store.index, slots)
+    if not files:
+        return Located(by_id, why=(_why_none(store),))
+    known = topics_in(store.queues)
+    facts = {"store": exactly(store.uri)}
+    names = sorted(
+        name
+        for name in {*_named(predicate), *(topic.name for topic in known), *_configured(store)}
+        if _REPLACEMENT not in name and may_be_true(predicate, {**facts, **facts_of_topic(name)})
+    )
+    costs = storage_of(files[0].uri).call_costs if access != TRUST else 0
+    asked = len(names) * len(keys)
+    if asked * len(files) * _CALLS_PER_LOOK * costs > log[1] - log[0]:
+        return Located(by_id, why=(f"asking {len(files):,} index files about {len(names):,} topics costs more than reading",))
+    hashes = {(topic, key): key_hash(topic, key) for topic in names for key in keys}
+    looked = _looked(files, np.unique(np.fromiter(hashes.values(), np.int64, asked)), log, costs)
+    named = np.concatenate([each.hits.offsets for each in looked])
+    found = Located(by_id, tuple(np.unique(named).tolist()), len(names), len(files))
+    if access != TRUST:
+        looked, true, sizes = _proven(looked, judge, _stale_after(store, live))
+        named = np.concatenate([each.hits.offsets for each in looked])
+        found = replace(
+            found,
+            hits=tuple(np.unique(named[true]).tolist()),
+            uncovered=tuple(_uncovered(looked, sizes, log)),
+            unknown_topics=bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(names))})),
+            batches=_with_batches(known, names),
+            why=tuple(f"{each.uri}: {each.why}" for each in looked if each.why is not None),
+        )
+    return replace(found, predicate=rewritten(by_id, _Places(looked, hashes, names, found).of))
+
+
+class _Places:
+    """Where the rows of one condition may lie."""
+
+    def __init__(self, looked: Sequence[Looked], hashes: dict[tuple[str, str], int], names: Sequence[str], found: Located) -> None:
+        self._hashes, self._names = hashes, names
+        self._found_hashes = np.concatenate([each.hits.hashes for each in looked])
+        self._found_offsets = np.concatenate([each.hits.offsets for each in looked])
+        self._elsewhere: list[Predicate] = [
+            And((Compare(_OFFSET, ">=", start), Compare(_OFFSET, "<", stop))) for start, stop in found.uncovered
+        ]
+        if found.unknown_topics:
+            self._elsewhere.append(Not(In(Column("topic"), tuple(names))))
+        if found.batches:
+            self._elsewhere.append(In(Column("topic"), found.batches))
+
+    def of(self, leaf: Predicate) -> Predicate | None:
+        keys = _keys_of(leaf)
+        if not keys:
+            return None
+        wanted = np.array([self._hashes[topic, key] for topic in self._names for key in keys], np.int64)
+        offsets = np.unique(self._found_offsets[np.isin(self._found_hashes, wanted)])
+        return Or((_at((*offsets.tolist(), *_offsets_of(leaf))), *self._elsewhere))
+
+
+def _keys_of(leaf: Predicate) -> tuple[str, ...]:
+    """Keys of which a row must have one for that condition to be true; none where the index does not help."""
+    match leaf:
+        case ArrayContains(Column("keys", None), key):
+            found: tuple[object, ...] = (key,)
+        case Compare(Column("uniq_key" | "msg_id", None), "=", key) | Compare(Column("properties", "UNIQ_KEY"), "=", key):
+            found = (key,)
+        case In(Column("uniq_key" | "msg_id", None), keys) | In(Column("properties", "UNIQ_KEY"), keys):
+            found = keys
+        case Compare(Column("properties", "KEYS"), "=", str(words)):
+            found = (max(words.split(KEYS_SEPARATOR), key=len),)
+        case _:
+            return ()
+    usable = tuple(key for key in found if isinstance(key, str) and key and _REPLACEMENT not in key)
+    return usable if len(usable) == len(found) else ()
+
+
+def _by_id(leaf: Predicate) -> Predicate | None:
+    """Where the rows of a condition on offset message ids may lie: the ids say it themselves."""
+    return _at(_offsets_of(leaf)) if any(column.name == "offset_msg_id" for column in leaf.columns()) and _offsets_of(leaf) else None
+
+
+def _offsets_of(leaf: Predicate) -> tuple[int, ...]:
+    """The offsets that the message ids of a condition name."""
+    match leaf:
+        case Compare(Column("msg_id" | "offset_msg_id"), "=", str(text)):
+            texts: tuple[object, ...] = (text,)
+        case In(Column("msg_id" | "offset_msg_id"), values):
+            texts = values
+        case _:
+            return ()
+    offsets = (int(text[-16:], 16) for text in texts if isinstance(text, str) and _OFFSET_ID.fullmatch(text))
+    return tuple(offset for offset in offsets if offset < 2**63)
+
+
+def _at(offsets: Sequence[int]) -> Predicate:
+    return In(_OFFSET, tuple(offsets))
+
+
+def _named(predicate: Predicate) -> Iterator[str]:
+    """The topics that it names."""
+    for leaf in leaves(predicate):
+        match leaf:
+            case Compare(Column("topic"), "=", str(name)):
+                yield name
+            case In(Column("topic"), names):
+                yield from (name for name in names if isinstance(name, str))
+
+
+def _configured(store: StoreFiles) -> Iterator[str]:
+    """The topics of the broker's configuration, if it is there and can be read."""
+    if store.config is None:
+        return
+    uri = f"{store.config}/topics.json"
+    try:
+        with storage_of(uri).open(uri) as file:
+            (text,) = file.read_ranges([(0, min(file.size(), _LARGEST_CONFIG))])
+        yield from json.loads(text)["topicConfigTable"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing, being written, or kept elsewhere
+        return
+
+
+def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], costs: int) -> list[Looked]:
+    def one(file: IndexFile) -> Looked:
+        return look(file, hashes, log, costs)
+
+    if storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
+        return list(map(one, files))
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+        return list(threads.map(one, files))
+
+
+def _proven(looked: Sequence[Looked], judge: Judge, stale_after: int | None) -> tuple[list[Looked], Mask, list[int]]:
+    """The same, with why some are not believed; which hits are true; and how many bytes the last record takes that each knows of."""
+    looked = [_bounded(each) for each in looked]
+    asked = [Hits(*(np.concatenate(pair) for pair in zip(each.proofs, each.hits, strict=True))) for each in looked]
+    sizes = judge(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))))
+    found, last, true, begin = [], [], [], 0
+    for each, mine in zip(looked, asked, strict=True):
+        right, begin = sizes[begin : begin + len(mine.offsets)], begin + len(mine.offsets)
+        proofs, why = len(each.proofs.offsets), each.why
+        if why is None and not proofs:
+            why = "all its records have expired, or are not there yet"
+        if why is None and not right.all():
+            why = f"at offset {int(mine.offsets[np.argmin(right)]):,} stands no record with the key that it names"
+        if why is None and stale_after is not None and each.end_time > stale_after:
+            why = "it is newer than the checkpoint of a broker that was not stopped cleanly, or still ran when it was copied"
+        found.append(replace(each, why=why))
+        true.append(right[proofs:] > 0)
+        last.append(int(right[proofs - 1]) if proofs and int(each.proofs.offsets[-1]) == each.end else 0)
+    return found, np.concatenate(true), last
+
+
+def _bounded(looked: Looked) -> Looked:
+    """A file that names too many records for a plan to look at names none."""
+    if len(looked.hits.offsets) <= _MOST_HITS:
+        return looked
+    return replace(looked, hits=Hits(*(each[:0] for each in looked.hits)), why=f"it names {len(looked.hits.offsets):,} records")
+
+
+def _stale_after(store: StoreFiles, live: bool) -> int | None:
+    """Index files that end later are not whole for certain: a broker deletes them when it starts. None where all are."""
+    if live or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
+        return None
+    return checkpoint_of(store.uri).indexed_time
+
+
+def _uncovered(looked: Sequence[Looked], sizes: Sequence[int], log: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """The offsets of the log of which no file knows all keys.
+
+    Those of a file's first and last record may be in the file before and the one behind: it knows them if that one touches.
+    """
+    known: list[tuple[int, int]] = []
+    touching: tuple[int, ...] = ()
+    for each, size in sorted(zip(looked, sizes, strict=True), key=lambda pair: pair[0].begin):
+        if each.why is None:
+            start = known.pop()[0] if each.begin in touching else each.begin + 1
+            known.append((start, each.end))
+            touching = each.end, each.end + size
+    reached = log[0]
+    for start, stop in known:
+        if reached < min(start, log[1]):
+            yield reached, min(start, log[1])
+        reached = max(reached, stop)
+    if reached < log[1]:
+        yield reached, log[1]
+
+
+def _with_batches(known: Sequence[Topic], names: Sequence[str]) -> tuple[str, ...]:
+    """The topics that may hold inner batches: only one that has plain queues, and no others, holds none."""
+    plain, others = ({topic.name for topic in known if topic.batch == batch} for batch in (False, True))
+    return tuple(name for name in names if name not in plain or name in others)
+
+
+def _why_none(store: StoreFiles) -> str:
+    if storage_of(store.uri).entry(f"{store.uri}/rocksdbstore") is not None:
+        return "there are no index files, and where a broker keeps its index in RocksDB (indexRocksDBEnable) it is not read"
+    return "there are no index files"

@@ -1,0 +1,137 @@
+"""Lookups by key and id: what an index says may not change what comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from indexed_stores import changed_indexes
+from queued_stores import TOPICS, changed_queues, queued_stores
+from stores import Files, in_memory, sampled
+from test_pruned_is_scanned import Looked, queues_are_always_asked, selective
+
+import native_reader as nr
+from native_reader.access import keys, plan
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
+
+assert queues_are_always_asked
+PLACES: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def small_pieces_are_pruned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stores of a few KiB all pieces are small."""
+    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
+    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
+    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
+
+
+@st.composite
+def keyed(draw: st.DrawFn) -> Predicate:
+    """Conditions on keys, as people give them and as nobody would."""
+    number = st.integers(0, 39)
+
+    def leaf() -> st.SearchStrategy[Predicate]:
+        words, unique = Column("keys"), Column("uniq_key")
+        return st.one_of(
+            number.map(lambda key: ArrayContains(words, f"k{key}")),
+            number.map(lambda key: ArrayContains(words, f"k{key}")),
+            number.map(lambda key: ArrayContains(words, f"i{key}")),
+            st.just(ArrayContains(words, "all")),
+            number.map(lambda key: Compare(unique, "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("msg_id"), "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("msg_id"), "=", f"I{key}.0")),
+            number.map(lambda key: Compare(Column("properties", "UNIQ_KEY"), "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("properties", "KEYS"), "=", f"k{key} all")),
+            st.lists(number, min_size=1, max_size=3).map(lambda some: In(unique, tuple(f"U{key:04}" for key in some))),
+            st.integers(0, 9000).map(lambda offset: Compare(Column("offset_msg_id"), "=", f"7F00000100002A9F{offset:016X}")),
+            st.just(ArrayContains(words, "no such key")),
+        )
+
+    one = draw(leaf())
+    topic = st.sampled_from([*TOPICS, "batched", "SCHEDULE_TOPIC_XXXX", "gone"]).map(lambda name: Compare(Column("topic"), "=", name))
+    shape = draw(st.sampled_from(["alone", "topic", "topic", "topic", "more", "or", "or more", "not", "not and", "topics"]))
+    match shape:
+        case "topic":
+            return And((draw(topic), one))
+        case "more":
+            return And((one, draw(selective())))
+        case "or":
+            return And((draw(topic), Or((one, draw(leaf())))))
+        case "or more":
+            return Or((And((draw(topic), one)), And((draw(topic), draw(leaf())))))
+        case "not":
+            return Not(one)
+        case "not and":
+            return And((draw(leaf()), Not(one)))
+        case "topics":
+            return And((In(Column("topic"), (draw(st.sampled_from(TOPICS)), draw(st.sampled_from(TOPICS)))), one))
+    return one
+
+
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> Looked:
+    """All ways bring the same rows, but for records that no broker indexes: those of transactions rolled back by 4.0 to 4.2."""
+    scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+    rolled_back = _rolled_back(files)
+    assert auto.rows <= scanned.rows, str(predicate)
+    assert trust.rows <= scanned.rows, str(predicate)
+    assert {place for place, _ in scanned.rows - auto.rows} <= rolled_back, str(predicate)
+    return auto
+
+
+def _rolled_back(files: Files) -> set[int]:
+    memory = in_memory(files)
+    found = nr.open(memory.url).messages(columns="physical_offset,kind", access="scan").to_table().to_pylist()
+    return {row["physical_offset"] for row in found if row["kind"] == "rollback"}
+
+
+@pytest.mark.sweep
+@sampled(400)
+@given(st.data())
+def test_an_index_changes_nothing(data):
+    files = data.draw(queued_stores(index=True))
+    for _ in range(3):
+        predicate = data.draw(keyed())
+        auto = compare(files, predicate, data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+        (lookup,) = (found for _, found in auto.plan.lookups)
+        PLACES.update(
+            {
+                "cases": 1,
+                "rows": bool(auto.rows),
+                "complete": lookup.is_complete,
+                "not all covered": bool(lookup.files and lookup.uncovered),
+                "unknown topics": lookup.unknown_topics,
+                "batches": bool(lookup.batches),
+                "no index": not lookup.files,
+            }
+        )
+        if any(name.startswith("store/index/") for name in files):
+            assert not [why for why in lookup.why if "is empty" not in why and "expired" not in why], lookup.why
+
+
+@pytest.mark.sweep
+@sampled(400)
+@given(st.data())
+def test_an_index_that_is_wrong_changes_nothing(data):
+    files = data.draw(changed_indexes(data.draw(queued_stores(index=True))))
+    for _ in range(3):
+        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+@pytest.mark.sweep
+@sampled(200)
+@given(st.data())
+def test_queues_and_an_index_that_are_wrong_change_nothing(data):
+    files = data.draw(changed_queues(data.draw(changed_indexes(data.draw(queued_stores(index=True))))))
+    for _ in range(2):
+        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+def test_each_place_was_looked_at() -> None:
+    """In the cases above; so this comes after them, in the same process."""
+    if not PLACES:
+        test_an_index_changes_nothing()
+    for what in ("rows", "complete", "not all covered", "unknown topics", "batches", "no index"):
+        assert PLACES[what] >= 0.1 * PLACES["cases"], PLACES
