@@ -25,9 +25,9 @@ assert small_pieces_are_pruned_too
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 TOPIC, KEYS, UNIQUE = Column("topic"), Column("keys"), Column("uniq_key")
 PREDICATES: tuple[Predicate, ...] = (
-    And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "k03"))),
+    And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "k13"))),
     And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "often"))),
-    And((Compare(TOPIC, "=", "topic-b"), Compare(UNIQUE, "=", "U14"))),
+    And((Compare(TOPIC, "=", "topic-b"), Compare(UNIQUE, "=", "U16"))),
     And((Compare(TOPIC, "=", "deleted"), Or((Compare(UNIQUE, "=", "U05"), ArrayContains(KEYS, "k11"))))),
     Compare(Column("msg_id"), "=", "U19"),
     And((Compare(TOPIC, "=", "topic-b"), Not(ArrayContains(KEYS, "often")))),
