@@ -35,7 +35,7 @@ PREDICATES: tuple[Predicate, ...] = (
 
 
 def small_store() -> Files:
-    """Four segments of records of one size, and index files of nine records each."""
+    """Four segments of records of one size, and index files that end within a record."""
     random = Random(5)
     messages = []
     for number in range(24):
@@ -46,7 +46,7 @@ def small_store() -> Files:
     log = CommitLog(1024)
     for message in numbered(messages):
         log.append(message)
-    side = dispatched(log.placed, deleted=["deleted"]) | indexed(log.placed)
+    side = dispatched(log.placed, deleted=["deleted"]) | indexed(log.placed, tags=True)
     return {f"store/commitlog/{name}": content for name, content in log.files().items()} | side
 
 
