@@ -177,7 +177,7 @@ class _Chains:
             for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
                 number = int(numbers[which])
                 around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
-                if (np.diff(around) < 0).any():
+                if (np.diff(around) < 0).any() or offsets[which] > self._head().end:
                     raise _Contradiction("an entry names a place that its neighbours do not")
 
     def _head(self) -> Head:
