@@ -299,6 +299,7 @@ def test_explain_for_people_and_machines(memory, store):
                 "entries": 0,
                 "entries_wanted": 0,
                 "bytes_wanted": 0,
+                "index": None,
             }
         ],
         "skipped": [{"why": "physical offset", "segments": 2, "bytes": 4096}],

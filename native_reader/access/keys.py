@@ -98,7 +98,7 @@ def located(
     named = np.concatenate([each.hits.offsets for each in looked])
     found = Located(by_id, tuple(np.unique(named).tolist()), len(names), len(files))
     if access != TRUST:
-        looked, true, sizes = _proven(looked, judge, _stale_after(store, live))
+        looked, true, sizes = _proven(looked, judge, log, _stale_after(store, live))
         named = np.concatenate([each.hits.offsets for each in looked])
         found = replace(
             found,
@@ -207,7 +207,7 @@ def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], c
         return list(threads.map(one, files))
 
 
-def _proven(looked: Sequence[Looked], judge: Judge, stale_after: int | None) -> tuple[list[Looked], Mask, list[int]]:
+def _proven(looked: Sequence[Looked], judge: Judge, log: tuple[int, int], stale_after: int | None) -> tuple[list[Looked], Mask, list[int]]:
     """The same, with why some are not believed; which hits are true; and how many bytes the last record takes that each knows of."""
     looked = [_bounded(each) for each in looked]
     asked = [Hits(*(np.concatenate(pair) for pair in zip(each.proofs, each.hits, strict=True))) for each in looked]
@@ -216,8 +216,8 @@ def _proven(looked: Sequence[Looked], judge: Judge, stale_after: int | None) -> 
     for each, mine in zip(looked, asked, strict=True):
         right, begin = sizes[begin : begin + len(mine.offsets)], begin + len(mine.offsets)
         proofs, why = len(each.proofs.offsets), each.why
-        if why is None and not proofs:
-            why = "all its records have expired, or are not there yet"
+        if why is None and not proofs and each.end >= log[0]:
+            why = "the log has none of its records"
         if why is None and not right.all():
             why = f"at offset {int(mine.offsets[np.argmin(right)]):,} stands no record with the key that it names"
         if why is None and stale_after is not None and each.end_time > stale_after:
