@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from native_reader.access.index import Hits
 from native_reader.access.keys import BY_KEY, Located, located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
+from native_reader.access.predicate import Predicate
 from native_reader.access.queues import Numbers
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
@@ -196,6 +198,12 @@ class Scan(Lazy):
         # Who allows no cuts inside a segment gets none here either.
         cut = any(segment.size > self._partition_bytes for segment in segments)
         return times_of(segments, end, self._predicate, tolerance=self._skew, cut=cut)
+
+    def narrowed(self, predicate: Predicate) -> Scan:
+        """The same scan of rows of which that is true, and nothing else is asked."""
+        scan = copy(self)
+        scan._predicate, scan._plan = predicate, None
+        return scan
 
     def explain(self) -> Explanation:
         """What it will read, what not, and why."""

@@ -32,6 +32,8 @@ class Option(NamedTuple):
     default: str
     what: str
     built: bool | tuple[str, ...] = True
+    sparks: bool = False
+    """Whether it says something to Spark alone."""
 
 
 def python_name(name: str) -> str:
@@ -139,7 +141,12 @@ OPTIONS = (
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
     Option("maxDecompressedBytes", SIZE, "64m", "a larger body becomes null"),
     Option("table", one_of("messages", "damage", "segments"), "messages", "what to read of the store; [recovery.md](recovery.md)"),
-    Option("filterPushdown", FLAG, "false", "let Spark hand its filters to the reader", ("false",)),
+    Option(
+        "filterPushdown",
+        FLAG,
+        "false",
+        "let Spark hand its filters to the reader, for one query of each `load()`: [filters.md](filters.md)",
+    ),
     Option("maxBytesPerTrigger", SIZE, "", "of a stream: the most bytes of a batch", False),
     Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
@@ -187,7 +194,7 @@ def as_markdown() -> str:
             if not option.built
             else f" (today {' or '.join(f'`{each}`' for each in option.built)})"
         )
-        python = f"`{python_name(option.name)}`" if option.built is True else ""
+        python = f"`{python_name(option.name)}`" if option.built is True and not option.sparks else ""
         cells = (f"`{option.name}`", python, option.kind.values, default, option.what + built)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)

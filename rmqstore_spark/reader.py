@@ -30,7 +30,7 @@ class StoreReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges of the log, as it is now."""
         with in_sparks_words():
-            scan = self._request.scan()
+            scan = self._request.scan(self._predicate)
             plan = scan.plan()
             parts = [(part, plan.pruning if any(split.access != SCAN for split in part) else None) for part in plan.packed()]
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.skipped:

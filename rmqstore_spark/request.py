@@ -34,6 +34,7 @@ class Request:
     places: dict[str, Any]
     messages: dict[str, Any]
     table: str = MESSAGES
+    takes_filters: bool = False
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
@@ -41,7 +42,7 @@ class Request:
         values = checked(options)
         places = {name: values.pop(name) for name in _PLACES if name in values}
         asked = {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
-        request = Request(_paths(options), places, asked, str(values.get("table", MESSAGES)))
+        request = Request(_paths(options), places, asked, str(values.get("table", MESSAGES)), bool(values.get("filter_pushdown", False)))
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
@@ -57,6 +58,8 @@ class Request:
             checks.index_slots,
         ):
             check()
+        if request.table != MESSAGES and request.takes_filters:
+            raise OptionError(f"table={request.table} does not take the option filterPushdown: it is read whole")
         if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):
             taken = ", ".join(TABLE_OPTIONS)
             raise OptionError(f"table={request.table} does not take the option {unfit[0]}: it takes {taken}. Select columns after loading")
@@ -96,9 +99,9 @@ class Request:
         """The stores as they lie there now."""
         return nr.open(self.paths or None, **self.places)
 
-    def scan(self) -> Scan:
-        """Their messages."""
-        return self.open().messages(**self.messages)
+    def scan(self, predicate: Predicate) -> Scan:
+        """Their messages of which that is true."""
+        return self.open().messages(**self.messages).narrowed(predicate)
 
     def other(self) -> Table:
         """The table asked for, where that is not `messages`."""

@@ -52,7 +52,12 @@ class RocketmqStore(DataSource):
             if request.table != MESSAGES:
                 check_schema_of_table(schema, request.other())
                 return TableReader(request)
-            return StoreReader(request.with_columns(names_of(schema, request)))
+            request = request.with_columns(names_of(schema, request))
+            if request.takes_filters:
+                from rmqstore_spark.pushdown import PushdownReader
+
+                return PushdownReader(request)
+            return StoreReader(request)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Not built."""

@@ -57,7 +57,7 @@ def as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
     if "spark" in request.fixturenames:
         session: SparkSession = request.getfixturevalue("spark")
         session.catalog.clearCache()
-        for name in ("spark.sql.session.timeZone", "spark.sql.adaptive.enabled"):
+        for name in ("spark.sql.session.timeZone", "spark.sql.adaptive.enabled", "spark.sql.python.filterPushdown.enabled"):
             session.conf.unset(name)
         for table in session.catalog.listTables():
             if table.isTemporary:

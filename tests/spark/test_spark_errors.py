@@ -52,7 +52,7 @@ REFUSED = {
     "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column",
     "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
     "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
-    "filterPushdown=true": "OptionError: filterPushdown=true is not built yet. Today there is filterPushdown=false",
+    "filterPushdown=yes": "OptionError: filterPushdown='yes' is neither true nor false",
     "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. Examples: UTC, Europe/Berlin, +08:00",
     "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
     "near \"tipic = 'a'\" (character 1)",
@@ -81,6 +81,8 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     assert said == "OptionError: startingTimestamp lies behind endingTimestamp: no row can be in between"
     said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
     assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX': no row could match"
+    said = refused(spark, kept, table="damage", filterPushdown="true")
+    assert said == "OptionError: table=damage does not take the option filterPushdown: it is read whole"
     said = refused(spark, kept, table="damage", topic="orders")
     taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
     assert said == f"OptionError: table=damage does not take the option topic: it takes {taken}. Select columns after loading"
