@@ -20,7 +20,7 @@ from native_reader.access.estimate import SCAN, TRUST
 from native_reader.access.index import Hits, IndexFile, Looked, index_files, look
 from native_reader.access.outcomes import NoneOf, exactly, may_be_true
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten
-from native_reader.access.queues import Numbers, Topic, topics_in
+from native_reader.access.queues import Numbers, topics_in
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.layout.record import Mask
@@ -82,30 +82,28 @@ def located(
     files = index_files(store.index, slots)
     if not files:
         return Located(by_id, why=(_why_none(store),))
-    known = topics_in(store.queues)
     facts = {"store": exactly(store.uri)}
-    names = sorted(
-        name
-        for name in {*_named(predicate), *(topic.name for topic in known), *_configured(store)}
-        if _REPLACEMENT not in name and may_be_true(predicate, {**facts, **facts_of_topic(name)})
-    )
+    named = set(_named(predicate))
+    if unknown := bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(named))})):
+        named |= {*(topic.name for topic in topics_in(store.queues)), *_configured(store)}
+    names = sorted(name for name in named if _REPLACEMENT not in name and may_be_true(predicate, {**facts, **facts_of_topic(name)}))
     costs = storage_of(files[0].uri).call_costs if access != TRUST else 0
     asked = len(names) * len(keys)
     if asked * len(files) * _CALLS_PER_LOOK * costs > log[1] - log[0]:
         return Located(by_id, why=(f"asking {len(files):,} index files about {len(names):,} topics costs more than reading",))
     hashes = {(topic, key): key_hash(topic, key) for topic in names for key in keys}
     looked = _looked(files, np.unique(np.fromiter(hashes.values(), np.int64, asked)), log, costs)
-    named = np.concatenate([each.hits.offsets for each in looked])
-    found = Located(by_id, tuple(np.unique(named).tolist()), len(names), len(files))
+    offsets = np.concatenate([each.hits.offsets for each in looked])
+    found = Located(by_id, tuple(np.unique(offsets).tolist()), len(names), len(files))
     if access != TRUST:
         looked, true, sizes = _proven(looked, judge, log, _stale_after(store, live))
-        named = np.concatenate([each.hits.offsets for each in looked])
+        offsets = np.concatenate([each.hits.offsets for each in looked])
         found = replace(
             found,
-            hits=tuple(np.unique(named[true]).tolist()),
+            hits=tuple(np.unique(offsets[true]).tolist()),
             uncovered=tuple(_uncovered(looked, sizes, log)),
-            unknown_topics=bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(names))})),
-            batches=_with_batches(known, names),
+            unknown_topics=unknown,
+            batches=tuple(name for name in names if _may_hold_batches(store, name)),
             why=tuple(f"{each.uri}: {each.why}" for each in looked if each.why is not None),
         )
     return replace(found, predicate=rewritten(by_id, _Places(looked, hashes, names, found).of))
@@ -263,10 +261,14 @@ def _uncovered(looked: Sequence[Looked], sizes: Sequence[int], log: tuple[int, i
         yield reached, log[1]
 
 
-def _with_batches(known: Sequence[Topic], names: Sequence[str]) -> tuple[str, ...]:
-    """The topics that may hold inner batches: only one that has plain queues, and no others, holds none."""
-    plain, others = ({topic.name for topic in known if topic.batch == batch} for batch in (False, True))
-    return tuple(name for name in names if name not in plain or name in others)
+def _may_hold_batches(store: StoreFiles, topic: str) -> bool:
+    """Whether inner batches may lie in that topic: only one that has plain queues, and no others, holds none."""
+
+    def has(directory: str | None) -> bool:
+        storage = None if directory is None else storage_of(directory)
+        return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
+
+    return not has(store.consume_queue) or has(store.batch_queue)
 
 
 def _why_none(store: StoreFiles) -> str:

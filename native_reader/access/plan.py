@@ -27,6 +27,7 @@ class Split:
 
     Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
     directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
+    `alone`: what lies behind it, up to the next record, is not asked for.
     """
 
     store: str
@@ -37,6 +38,7 @@ class Split:
     access: str = SCAN
     queues: tuple[str, ...] = ()
     share: float = 1.0
+    alone: bool = False
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -56,23 +58,25 @@ class Split:
         segment = self.segment
         known = segment.base, segment.size, segment.identity, segment.framing
         way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
-        return _split, (self.store, _inside(segment.uri, self.store), known, (self.start, self.stop, self.end), way)
+        return _split, (self.store, _inside(segment.uri, self.store), known, (self.start, self.stop, self.end, self.alone), way)
 
 
 def _inside(uri: str, store: str) -> str:
     return uri.removeprefix(f"{store}/")
 
 
-def _split(store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int], way: tuple[str | float, ...]) -> Split:
+def _split(
+    store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int, bool], way: tuple[str | float, ...]
+) -> Split:
     def whole(inside: str) -> str:
         return inside if "://" in inside else f"{store}/{inside}"
 
     base, size, identity, framing = known
-    segment = Segment(base, size, whole(place), identity, framing)
+    segment, (start, stop, end, alone) = Segment(base, size, whole(place), identity, framing), cut
     if not way:
-        return Split(store, segment, *cut)
+        return Split(store, segment, start, stop, end, alone=alone)
     access, *queues, share = way
-    return Split(store, segment, *cut, str(access), tuple(map(whole, map(str, queues))), float(share))
+    return Split(store, segment, start, stop, end, str(access), tuple(map(whole, map(str, queues))), float(share), alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +251,18 @@ def _narrowed(split: Split, pruning: Predicate, facts: Facts, first: Sequence[in
     if len(first) <= _MOST_FIRST:
         cuts = sorted({cut for offset in first for cut in (offset, offset + 1)})
         near = [piece for span in near for piece in pairwise([span[0], *(cut for cut in cuts if span[0] < cut < span[1]), span[1]])]
-    return [_part(split, start - base, stop - base) for start, stop in near if start - base < split.end]
+    begins = {start for start, _ in near}
+    return [
+        _part(split, start - base, stop - base, alone=stop not in begins and stop < base + split.stop)
+        for start, stop in near
+        if start - base < split.end
+    ]
 
 
-def _part(split: Split, start: int, stop: int) -> Split:
+def _part(split: Split, start: int, stop: int, *, alone: bool) -> Split:
     if (start, stop) == (split.start, split.stop):
         return split
-    part = replace(split, start=start, stop=stop)
+    part = replace(split, start=start, stop=stop, alone=alone)
     return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
 
 
@@ -278,7 +287,10 @@ def _cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces of which at most `most` bytes will be read; the last one reaches to the end of the file."""
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
-    return [replace(split, start=start, stop=stop) for start, stop in zip(cuts, [*cuts[1:], split.stop], strict=True)]
+    stops = [*cuts[1:], split.stop]
+    return [
+        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop) for start, stop in zip(cuts, stops, strict=True)
+    ]
 
 
 def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:

@@ -176,7 +176,7 @@ class Pruned:
             max_record_bytes=self._max_record_bytes,
             skip_damage=self._skip_damage,
             synced=True,
-            arrives=arrives,
+            leaves=not arrives and not self._split.alone,
         )
         self._walks.append(walk)
         for found in walk:
@@ -224,7 +224,13 @@ class Pruned:
     def _scanned(self, why: str) -> Iterator[Records | Damage]:
         split, self.why = self._split, why
         walk = Walk(
-            self._window, split.start, split.stop, split.end, max_record_bytes=self._max_record_bytes, skip_damage=self._skip_damage
+            self._window,
+            split.start,
+            split.stop,
+            split.end,
+            max_record_bytes=self._max_record_bytes,
+            skip_damage=self._skip_damage,
+            leaves=not split.alone,
         )
         self._walks, self._records, self._record_bytes = [walk], 0, 0
         seen = np.concatenate(self._seen) if self._seen else None

@@ -42,7 +42,8 @@ class Walk:
     The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
     `end` is where the log ends in this file; what is behind it is unwritten. Not `decided`: it is how far to look, and a
     record may reach beyond it, as it does where a broker writes on meanwhile. `synced`: `start` is known to be a record's.
-    `arrives`: `stop` is a record's start for certain, and whoever asks looks himself whether it was `reached`.
+    Not `leaves`: what is no record behind `stop` is not looked at, nor whether the next split would begin where this one ends;
+    `reached` says where that is.
     A walk that skips no damage raises at the first; one that does passes records over the limit without taking memory for them.
     """
 
@@ -57,11 +58,11 @@ class Walk:
         skip_damage: bool = False,
         synced: bool = False,
         decided: bool = True,
-        arrives: bool = False,
+        leaves: bool = True,
     ) -> None:
         self._window, self._start, self._stop, self._end = window, start, stop, end
         self._max_record_bytes, self._skip_damage, self._synced, self._decided = max_record_bytes, skip_damage, synced, decided
-        self._frame, self._arrives = frame_of(window.segment), arrives
+        self._frame, self._leaves = frame_of(window.segment), leaves
         self.reached = start
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
         self.closed = False
@@ -94,7 +95,7 @@ class Walk:
             stopped_early = self._skip_damage and self._window.position + self._window.filled - position > self._window.filled // 2
             look = _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
         self.reached = position
-        if not self._arrives:
+        if self._leaves:
             yield from self._leave(position)
 
     def _enter(self) -> int | None:

@@ -1,0 +1,204 @@
+"""What a message costs that is looked up by its key: part of `make bench`.
+
+Index files of full size, as brokers have them: 5 million slots, 20 million entries. The first ten are full; more of them are
+sparse files of the same size, for ten take 4.2 GB. Their log is sparse too: a segment for each, with the records that are looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+
+from pruning import read
+from rocketmq import Java, missing
+from run import interleaved
+
+import native_reader as nr
+from native_reader.storage import FaultyStorage
+from native_reader.testing.java import index_hash
+from native_reader.testing.records import Message, encode, pack_properties
+
+GIB = 1 << 30
+SLOTS, ENTRIES = 5_000_000, 20_000_000
+ENTRY = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
+TOPICS, FULL = 1000, 10
+_ENTRIES_AT = 40 + 4 * SLOTS
+
+
+def record(topic: str, key: str, offset: int) -> bytes:
+    return encode(
+        Message(topic=topic, body=b"x" * 1000, properties=pack_properties({"KEYS": key}), store_timestamp=1_700_000_000_000), offset
+    )
+
+
+def made(root: Path, files: int) -> nr.Store:
+    """The store with so many index files, written now if it is not there yet; the key `order-7` is in the middle one."""
+    if not (root / "done").exists():
+        shutil.rmtree(root, ignore_errors=True)
+        (root / "commitlog").mkdir(parents=True)
+        (root / "index").mkdir()
+        for topic in range(TOPICS):
+            (root / "consumequeue" / f"topic-{topic}" / "0").mkdir(parents=True)
+        for number in range(files + 1):
+            _segment(root, number, files)
+        (root / "done").touch()
+    return nr.open(root)
+
+
+def _segment(root: Path, number: int, files: int) -> None:
+    base, keyed = number * GIB, "order-7" if number == files // 2 else f"order-{number}00"
+    last = base + GIB - len(record("topic-0", f"last-{number}", 0))
+    places = {base: ("topic-0", f"first-{number}"), base + GIB // 2: ("topic-7", keyed), last: ("topic-0", f"last-{number}")}
+    with (root / "commitlog" / f"{base:020}").open("wb") as file:
+        file.truncate(GIB)
+        for offset, (topic, key) in places.items() if number < files else list(places.items())[:1]:
+            file.seek(offset - base)
+            file.write(record(topic, key, offset))
+    if number < files:
+        hits = [(index_hash(topic, key), offset) for offset, (topic, key) in places.items()]
+        _index(root / "index" / f"2026{number:013}", hits, full=number < FULL)
+
+
+def _index(path: Path, hits: list[tuple[int, int]], *, full: bool) -> None:
+    """A file whose first, middle and last entries are those; between them lie others, if it is to be full."""
+    numbers = np.array([1, ENTRIES // 2, ENTRIES - 1])
+    entries = np.zeros(ENTRIES if full else 3, ENTRY)
+    which = numbers if full else np.arange(3)
+    if full:
+        random = np.random.default_rng(7)
+        entries["hash"] = random.integers(0, 2**31, ENTRIES)
+        entries["offset"] = np.linspace(hits[0][1], hits[-1][1], ENTRIES).astype(np.int64)
+    entries["hash"][which], entries["offset"][which] = zip(*hits, strict=True)
+    slots = entries["hash"].astype(np.int64) % SLOTS
+    table = np.zeros(SLOTS, ">i4")
+    if full:
+        slots[0] = -1
+        order = np.argsort(slots, kind="stable")
+        same = slots[order[1:]] == slots[order[:-1]]
+        entries["previous"][order[1:][same]] = order[:-1][same]
+        last = np.append(~same, True)
+        table[slots[order[last]][1:]] = order[last][1:]
+    else:
+        table[slots] = numbers
+    with path.open("wb") as file:
+        file.truncate(_ENTRIES_AT + ENTRY.itemsize * ENTRIES)
+        file.write(struct.pack(">4q2i", 1_700_000_000_000, 1_700_000_000_000, hits[0][1], hits[-1][1], 0, ENTRIES))
+        if full:
+            file.write(table.tobytes() + entries.tobytes())
+        else:
+            for slot in slots.tolist():
+                file.seek(40 + 4 * slot)
+                file.write(table[slot : slot + 1].tobytes())
+            for number, entry in zip(numbers.tolist(), entries, strict=True):
+                file.seek(_ENTRIES_AT + ENTRY.itemsize * number)
+                file.write(entry.tobytes())
+
+
+def by_key(folder: Path, rounds: int) -> None:
+    """One record, by its topic and key, planning and opening included."""
+    for files in (1, 10, 100):
+        root = folder / f"keys-{files}"
+        store = made(root, files)
+        asked: list[tuple[str, dict[str, Any]]] = [("auto", {"topic": "topic-7"}), ("trust", {"topic": "topic-7"}), ("trust", {})]
+        works: list[Callable[[], object]] = [lambda root=root: nr.open(root)]
+        works += [
+            lambda store=store, access=access, told=told: read(store, keys="order-7", access=access, **told) for access, told in asked
+        ]
+        times = interleaved(rounds, *works)
+        print(f"| opening a store of {files + 1} segments | {statistics.median(each[0] for each in times) * 1e3:.1f} ms | | |")
+        for which, (access, told) in enumerate(asked, 1):
+            faulty = FaultyStorage(folder.absolute().as_uri())
+            run = read(nr.open(f"{faulty.url}/keys-{files}"), keys="order-7", access=access, **told)
+            what = f"a key in {files} index files, {'its topic known' if told else f'{TOPICS:,} topics'}, `{access}`"
+            median = statistics.median(each[which] for each in times) * 1e3
+            print(
+                f"| {what} | {median:.1f} ms | {run.report.rows} row, {run.report.bytes_read:,} bytes of the log | "
+                f"{faulty.calls.total():,} calls with opening |",
+                flush=True,
+            )
+
+
+def by_spark(folder: Path, rounds: int) -> None:
+    """The same through Spark, against a query on an empty store."""
+    from pyspark.sql import SparkSession
+
+    import rmqstore_spark
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    (folder / "empty-store" / "commitlog").mkdir(parents=True, exist_ok=True)
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    rmqstore_spark.register(session)
+
+    def asked(path: Path, **options: str) -> list[Any]:
+        return session.read.format("rocketmq-store").options(**options).load(str(path)).collect()
+
+    told = {"topic": "topic-7", "keys": "order-7"}
+    works: list[Callable[[], object]] = [
+        lambda: asked(folder / "empty-store", **told),
+        lambda: asked(folder / "keys-10", **told),
+        lambda: asked(folder / "keys-10", access="trust", **told),
+    ]
+    for work in works * 4:
+        work()
+    times = interleaved(rounds, *works)
+    empty, auto, trust = (statistics.median(each[which] for each in times) for which in range(3))
+    print(f"| through Spark | empty store {empty * 1e3:.0f} ms | auto {auto / empty:.2f}, trust {trust / empty:.2f} of it | ≤ 1.2 |")
+    session.stop()
+
+
+def against_java(folder: Path, path: Path, rounds: int) -> None:
+    """A key of a store that RocketMQ's own class wrote, looked up by that class, of a copy, and by us."""
+    lacking = missing()
+    if lacking is not None or not path.exists():
+        print(f"not compared with Java: {lacking or f'{path} is not there'}")
+        return
+    store = nr.open(path)
+    found = next(
+        row for row in store.messages(columns="topic,uniq_key,keys").head(20000).to_pylist()[::-1] if row["uniq_key"] or row["keys"]
+    )
+    key = found["uniq_key"] or found["keys"][0]
+    home = folder / "java-queries"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(path, home / "store")
+    (home / "conf").write_text("")
+    lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", found["topic"], key, rounds * 200, home=home / "run")
+    java = statistics.median(line["seconds"] for line in lines[rounds * 100 :])
+    told = {"topic": found["topic"], "where": f"array_contains(keys, '{key}') OR uniq_key = '{key}'"}
+    works: list[Callable[[], object]] = [lambda access=access: read(store, access=access, **told) for access in ("auto", "trust")]
+    auto, trust = (statistics.median(times) * 1e3 for times in zip(*interleaved(rounds, *works), strict=True))
+    print(f"| a key, Java {java * 1e6:.1f} µs, {lines[-1]['records']} records | auto {auto:.2f} ms, trust {trust:.2f} ms | | |")
+    shutil.rmtree(home)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser.add_argument("--javas-store", type=Path, default=Path("build/bench/java-1-KiB-256MiB/store"))
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    pa.set_cpu_count(1)
+    folder = arguments.folder.absolute()
+    print("| what | time | | |\n|---|---|---|---|")
+    begun = time.perf_counter()
+    by_key(folder, arguments.rounds)
+    by_spark(folder, arguments.rounds)
+    against_java(folder, arguments.javas_store.absolute(), arguments.rounds)
+    print(f"took {time.perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
