@@ -161,25 +161,26 @@ def by_spark(folder: Path, rounds: int) -> None:
 
 
 def against_java(folder: Path, path: Path, rounds: int) -> None:
-    """A key of a store that RocketMQ's own class wrote, looked up by that class, of a copy, and by us."""
+    """A key of a store that RocketMQ's own class wrote, looked up in a copy by that class and by us."""
     lacking = missing()
     if lacking is not None or not path.exists():
         print(f"not compared with Java: {lacking or f'{path} is not there'}")
         return
-    store = nr.open(path)
+    home = folder / "java-queries"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(path, home / "store")
+    (home / "store" / "abort").unlink(missing_ok=True)  # its writer was not stopped, but it had written everything
+    shutil.copy(path.parent / "conf", home / "conf")
+    store = nr.open(home / "store")
     found = next(
         row for row in store.messages(columns="topic,uniq_key,keys").head(20000).to_pylist()[::-1] if row["uniq_key"] or row["keys"]
     )
     key = found["uniq_key"] or found["keys"][0]
-    home = folder / "java-queries"
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(path, home / "store")
-    (home / "conf").write_text("")
-    lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", found["topic"], key, rounds * 200, home=home / "run")
-    java = statistics.median(line["seconds"] for line in lines[rounds * 100 :])
     told = {"topic": found["topic"], "where": f"array_contains(keys, '{key}') OR uniq_key = '{key}'"}
     works: list[Callable[[], object]] = [lambda access=access: read(store, access=access, **told) for access in ("auto", "trust")]
     auto, trust = (statistics.median(times) * 1e3 for times in zip(*interleaved(rounds, *works), strict=True))
+    lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", found["topic"], key, rounds * 200, home=home / "run")
+    java = statistics.median(line["seconds"] for line in lines[rounds * 100 :])
     print(f"| a key, Java {java * 1e6:.1f} µs, {lines[-1]['records']} records | auto {auto:.2f} ms, trust {trust:.2f} ms | | |")
     shutil.rmtree(home)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -177,8 +178,9 @@ def plan(
     pruning = pruning_of(predicate, lookups or {})
     for store, (uri, way) in zip(stores, ways, strict=True):
         known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
+        spans = spans_of(pruning, {"store": exactly(uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD) if store.segments else []
         first = (lookups or {})[uri].hits if uri in (lookups or {}) else ()
-        gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and spans_of(pruning, {"store": exactly(uri)}, *gap))
+        gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and _within(spans, *gap))
         for segment in store.segments:
             split = Split(uri, segment, 0, segment.size, min(ends[uri] - segment.base, segment.size), way.access, queues, way.share)
             if split.end <= 0:
@@ -187,13 +189,17 @@ def plan(
                 skipped.append((segment, why))
             else:
                 parts = known.parts(split, predicate)
-                pieces = [piece for part in parts for piece in _narrowed(part, pruning, known.facts(segment), first)]
+                pieces = [piece for part in parts for piece in _narrowed(part, spans, first)]
                 whole += pieces
                 why = "store time" if not parts else "physical offset" if mentions(predicate, "physical_offset") else "key"
                 skipped += [] if pieces else [(segment, why)]
     if gaps and fail_on_data_loss:
         raise _loss(gaps)
-    most = max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
+    most = (
+        max_partition_bytes
+        if min_partitions == 1
+        else max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
+    )
     splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
     found = {uri: set(each.hits) for uri, each in (lookups or {}).items()}
     splits.sort(
@@ -222,14 +228,14 @@ def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicat
 
 def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
     """The physical offsets `[start, stop)` within those at which a wanted row may lie, neighbours together."""
-    borders = {low, high}
+    borders: set[int] = set()
     for leaf in leaves(predicate):
         match leaf:
             case Compare(Column("physical_offset"), _, int(value)):
                 borders |= {value, value + 1}
             case In(Column("physical_offset"), values):
                 borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
-    cuts = np.array(sorted(border for border in borders if low <= border <= high), np.int64)
+    cuts = np.array([low, *sorted(border for border in borders if low < border < high), high], np.int64)
     chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
     spans: list[tuple[int, int]] = []
     for start, stop in zip(cuts[:-1][chosen].tolist(), cuts[1:][chosen].tolist(), strict=True):
@@ -237,18 +243,24 @@ def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tu
     return spans
 
 
-def _narrowed(split: Split, pruning: Predicate, facts: Facts, first: Sequence[int]) -> list[Split]:
+def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """What of those spans, which are in order, lies in `[low, high)`."""
+    first = bisect_right(spans, low, key=lambda span: span[1])
+    behind = bisect_left(spans, high, key=lambda span: span[0])
+    return [(max(low, start), min(high, stop)) for start, stop in spans[first:behind]]
+
+
+def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int]) -> list[Split]:
     """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
     base = split.segment.base + _frame(split.segment)  # a record's own offset lies behind its frame
-    facts = {"store": exactly(split.store), "segment": exactly(split.segment.name), **facts}
-    spans = spans_of(pruning, facts, base + split.start, base + split.stop)
+    spans = _within(spans, base + split.start, base + split.stop)
     near: list[tuple[int, int]] = []
     for start, stop in spans:
         if near and start - near[-1][1] < _SPLIT_COSTS and len(spans) > _MOST_FIRST:
             near[-1] = near[-1][0], stop
         else:
             near.append((start, stop))
-    if len(first) <= _MOST_FIRST:
+    if 0 < len(first) <= _MOST_FIRST:
         cuts = sorted({cut for offset in first for cut in (offset, offset + 1)})
         near = [piece for span in near for piece in pairwise([span[0], *(cut for cut in cuts if span[0] < cut < span[1]), span[1]])]
     begins = {start for start, _ in near}
