@@ -11,6 +11,7 @@ import os
 import shutil
 import statistics
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -168,7 +169,8 @@ def against_java(folder: Path, path: Path, rounds: int) -> None:
         return
     home = folder / "java-queries"
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(path, home / "store")
+    home.mkdir()
+    subprocess.run(["cp", "-r", "--sparse=always", path, home / "store"], check=True)  # holes stay holes
     (home / "store" / "abort").unlink(missing_ok=True)  # its writer was not stopped, but it had written everything
     shutil.copy(path.parent / "conf", home / "conf")
     store = nr.open(home / "store")

@@ -21,7 +21,7 @@ from native_reader.access.queues import Numbers
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
-from native_reader.scan.indexed import sizes_of_true
+from native_reader.scan.indexed import judged
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.scan.sync import frame_of
@@ -182,8 +182,8 @@ class Scan(Lazy):
         return self._plan
 
     def _located(self, store: StoreFiles, end: int) -> Located:
-        def judge(hits: Hits) -> Numbers:
-            return sizes_of_true(store, hits, self._projection.max_record_bytes)
+        def judge(hits: Hits) -> tuple[Numbers, Numbers]:
+            return judged(store, hits, self._projection.max_record_bytes)
 
         first = frame_of(store.segments[0]) if store.segments else 0  # a record's own offset lies behind its frame
         live, log = is_live(store.uri), (store.min_offset + first, end)

@@ -154,6 +154,7 @@ def _index(found: Located) -> dict[str, Any]:
         "bytes_not_known": sum(stop - start for start, stop in found.uncovered),
         "unknown_topics": found.unknown_topics,
         "topics_with_batches": list(found.batches),
+        "topics_without_queues": list(found.without_queues),
         "why": list(found.why),
     }
 
@@ -169,14 +170,20 @@ def _of_index(told: dict[str, Any] | None) -> Iterator[str]:
         yield f"             records in {where} may be in no index file, so they are looked at; access=trust skips this"
     if told["unknown_topics"]:
         yield "             records of topics that are gone may have the key too, so what no queue claims is walked; a condition on"
-        yield "             the topic, or access=trust, skips this"
+        yield "             the topic, or access=trust, skips this. Rows that the index names come first"
     if told["topics_with_batches"]:
-        names = ", ".join(map(repr, told["topics_with_batches"][:3])) + (" …" if len(told["topics_with_batches"]) > 3 else "")
-        yield f"             messages inside of batches are not indexed: those of {names} are read"
+        yield f"             messages inside of batches are not indexed, so those of {_named(told['topics_with_batches'])} are read"
+    if told["topics_without_queues"] and not told["unknown_topics"]:
+        yield f"             {_named(told['topics_without_queues'])} has no queue to tell whether it held batches, whose messages"
+        yield "             are not indexed, so what no queue claims is walked; access=trust skips this"
     for why in told["why"][:3]:
         yield f"  not by key {why}"
     if len(told["why"]) > 3:
         yield f"             {len(told['why']) - 3} more files are not believed"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
 
 
 def size_of(count: int) -> str:

@@ -7,14 +7,15 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from indexed_stores import changed_indexes
-from queued_stores import TOPICS, changed_queues, queued_stores
-from stores import Files, in_memory, sampled
+from indexed_stores import changed_indexes, indexed
+from queued_stores import TOPICS, changed_queues, dispatched, queued_stores
+from stores import Files, files_of, in_memory, log_of, message, sampled
 from test_pruned_is_scanned import Looked, queues_are_always_asked, selective
 
 import native_reader as nr
 from native_reader.access import keys, plan
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
+from native_reader.testing.records import pack_properties
 
 assert queues_are_always_asked
 PLACES: Counter[str] = Counter()
@@ -104,6 +105,7 @@ def test_an_index_changes_nothing(data):
                 "not all covered": bool(lookup.files and lookup.uncovered),
                 "unknown topics": lookup.unknown_topics,
                 "batches": bool(lookup.batches),
+                "no queue": bool(lookup.without_queues),
                 "no index": not lookup.files,
             }
         )
@@ -133,5 +135,22 @@ def test_each_place_was_looked_at() -> None:
     """In the cases above; so this comes after them, in the same process."""
     if not PLACES:
         test_an_index_changes_nothing()
-    for what in ("rows", "complete", "not all covered", "unknown topics", "batches", "no index"):
+    for what in ("rows", "complete", "not all covered", "unknown topics", "no queue", "no index"):
         assert PLACES[what] >= 0.1 * PLACES["cases"], PLACES
+
+
+def test_an_id_that_names_no_place_of_a_log_is_looked_for_as_a_key_alone() -> None:
+    """Unique keys have the form of offset ids: of this one the offset would be negative."""
+    unique = "0A014917770D3AA694FA16514EA25FC5"
+    log = log_of(message(number, properties=pack_properties({"UNIQ_KEY": unique if number == 7 else f"U{number}"})) for number in range(20))
+    memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
+    scan = nr.open(memory.url).messages(topic="T1", msg_id=unique)
+    assert scan.count_rows() == 1
+    assert scan.plan().lookups[0][1].is_complete
+    assert sum(split.written for split in scan.plan().splits) < 300
+    assert nr.open(memory.url).messages(where=f"offset_msg_id = '{unique}'").plan().splits == ()
+    place = nr.open(memory.url).messages(columns="offset_msg_id").to_table()["offset_msg_id"][7].as_py()
+    for told, rows in (({"msg_id": place.lower()}, 1), ({"where": f"offset_msg_id = '{place}'"}, 1), ({"where": f"msg_id = '{place}'"}, 0)):
+        found = nr.open(memory.url).messages(**told, topic="T1")
+        assert found.count_rows() == rows
+        assert sum(split.written for split in found.plan().splits) < 300

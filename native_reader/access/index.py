@@ -122,7 +122,7 @@ class _Chains:
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.behind)
             self._walk(hashes, head, max(_LEAST_STEPS, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes))
-            self._check_outside(log, head.behind)
+            self._check_places(log, begin, head.behind)
         except _Contradiction as found:
             why = str(found)
         hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._found])
@@ -170,14 +170,16 @@ class _Chains:
                 behind = middle
         return first
 
-    def _check_outside(self, log: tuple[int, int], count: int) -> None:
-        """An entry of a record that has expired, or is to come, stands between entries of its time; any other was changed."""
+    def _check_places(self, log: tuple[int, int], begin: int, count: int) -> None:
+        """All lie in the file's range, and one of a record that has expired, or is to come, between its neighbours; others were changed."""
         for entries, numbers in zip(self._found, self._numbers, strict=True):
             offsets = entries["offset"].astype(np.int64)
+            if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):
+                raise _Contradiction("an entry names a place that is not among its file's")
             for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
                 number = int(numbers[which])
                 around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
-                if (np.diff(around) < 0).any() or offsets[which] > self._head().end:
+                if (np.diff(around) < 0).any():
                     raise _Contradiction("an entry names a place that its neighbours do not")
 
     def _head(self) -> Head:

@@ -42,8 +42,8 @@ _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
 
-Judge = Callable[[Hits], Numbers]
-"""Of each hit how many bytes the record there takes, frame included; 0 where no record with such a key stands there."""
+Judge = Callable[[Hits], tuple[Numbers, Numbers]]
+"""Of each hit how many bytes the record there takes, frame included, and how many keys of that hash it has; 0 where it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ class Located:
     unknown_topics: bool = False
     """Whether topics that nobody names may have the key too."""
     batches: tuple[str, ...] = ()
-    """Topics in which the key may be that of a message inside a batch."""
+    """Topics in which the key may be that of a message inside a batch: their queues are of batches."""
+    without_queues: tuple[str, ...] = ()
+    """Topics of which nobody knows whether they held batches."""
     why: tuple[str, ...] = ()
     """Why index files could not be used, or not believed."""
 
@@ -68,7 +70,7 @@ class Located:
     def is_complete(self) -> bool:
         """Whether hardly anything but what was found need be read."""
         left = sum(stop - start for start, stop in self.uncovered)
-        return self.files > 0 and left <= NOT_WORTH_ASKING and not (self.unknown_topics or self.batches)
+        return self.files > 0 and left <= NOT_WORTH_ASKING and not (self.unknown_topics or self.batches or self.without_queues)
 
 
 def located(
@@ -103,7 +105,8 @@ def located(
             hits=tuple(np.unique(offsets[true]).tolist()),
             uncovered=tuple(_uncovered(looked, sizes, log)),
             unknown_topics=unknown,
-            batches=tuple(name for name in names if _may_hold_batches(store, name)),
+            batches=tuple(name for name in names if _has(store.batch_queue, name)),
+            without_queues=tuple(name for name in names if not any(_has(each, name) for each in store.queues)),
             why=tuple(f"{each.uri}: {each.why}" for each in looked if each.why is not None),
         )
     return replace(found, predicate=rewritten(by_id, _Places(looked, hashes, names, found).of))
@@ -121,8 +124,8 @@ class _Places:
         ]
         if found.unknown_topics:
             self._elsewhere.append(Not(In(Column("topic"), tuple(names))))
-        if found.batches:
-            self._elsewhere.append(In(Column("topic"), found.batches))
+        if found.batches or found.without_queues:
+            self._elsewhere.append(In(Column("topic"), (*found.batches, *found.without_queues)))
 
     def of(self, leaf: Predicate) -> Predicate | None:
         keys = _keys_of(leaf)
@@ -151,8 +154,11 @@ def _keys_of(leaf: Predicate) -> tuple[str, ...]:
 
 
 def _by_id(leaf: Predicate) -> Predicate | None:
-    """Where the rows of a condition on offset message ids may lie: the ids say it themselves."""
-    return _at(_offsets_of(leaf)) if any(column.name == "offset_msg_id" for column in leaf.columns()) and _offsets_of(leaf) else None
+    """Where the rows of a condition on offset message ids may lie: the ids say it themselves, and what is none is nobody's."""
+    match leaf:
+        case Compare(Column("offset_msg_id"), "=", _) | In(Column("offset_msg_id"), _):
+            return _at(_offsets_of(leaf))
+    return None
 
 
 def _offsets_of(leaf: Predicate) -> tuple[int, ...]:
@@ -209,21 +215,35 @@ def _proven(looked: Sequence[Looked], judge: Judge, log: tuple[int, int], stale_
     """The same, with why some are not believed; which hits are true; and how many bytes the last record takes that each knows of."""
     looked = [_bounded(each) for each in looked]
     asked = [Hits(*(np.concatenate(pair) for pair in zip(each.proofs, each.hits, strict=True))) for each in looked]
-    sizes = judge(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))))
+    sizes, keys = judge(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))))
+    is_hit = np.concatenate([np.arange(len(mine.offsets)) >= len(each.proofs.offsets) for each, mine in zip(looked, asked, strict=True)])
+    often = _too_often(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))), keys, is_hit)
     found, last, true, begin = [], [], [], 0
     for each, mine in zip(looked, asked, strict=True):
-        right, begin = sizes[begin : begin + len(mine.offsets)], begin + len(mine.offsets)
+        right, twice = sizes[begin : begin + len(mine.offsets)], often[begin : begin + len(mine.offsets)]
+        begin += len(mine.offsets)
         proofs, why = len(each.proofs.offsets), each.why
         if why is None and not proofs and each.end >= log[0]:
             why = "the log has none of its records"
         if why is None and not right.all():
             why = f"at offset {int(mine.offsets[np.argmin(right)]):,} stands no record with the key that it names"
+        if why is None and twice.any():
+            why = f"the record at offset {int(mine.offsets[np.argmax(twice)]):,} is named more often than it has such a key"
         if why is None and stale_after is not None and each.end_time > stale_after:
             why = "it is newer than the checkpoint of a broker that was not stopped cleanly, or still ran when it was copied"
         found.append(replace(each, why=why))
         true.append(right[proofs:] > 0)
         last.append(int(right[proofs - 1]) if proofs and int(each.proofs.offsets[-1]) == each.end else 0)
     return found, np.concatenate(true), last
+
+
+def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
+    """Which hits name a record more often than it has keys of that hash: one of them was of another record, which has the key too."""
+    pairs = np.stack([hits.hashes, hits.offsets], axis=1)
+    _, which = np.unique(pairs, axis=0, return_inverse=True)
+    counts = np.bincount(which.ravel(), is_hit)
+    found: Mask = is_hit & (counts[which.ravel()] > keys) & (keys > 0)
+    return found
 
 
 def _bounded(looked: Looked) -> Looked:
@@ -261,14 +281,10 @@ def _uncovered(looked: Sequence[Looked], sizes: Sequence[int], log: tuple[int, i
         yield reached, log[1]
 
 
-def _may_hold_batches(store: StoreFiles, topic: str) -> bool:
-    """Whether inner batches may lie in that topic: only one that has plain queues, and no others, holds none."""
-
-    def has(directory: str | None) -> bool:
-        storage = None if directory is None else storage_of(directory)
-        return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
-
-    return not has(store.consume_queue) or has(store.batch_queue)
+def _has(directory: str | None, topic: str) -> bool:
+    """Whether a topic has queues of that kind."""
+    storage = None if directory is None else storage_of(directory)
+    return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
 
 
 def _why_none(store: StoreFiles) -> str:

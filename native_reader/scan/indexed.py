@@ -14,12 +14,13 @@ from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
 
-def sizes_of_true(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Numbers:
-    """Of each hit how many bytes its record takes, frame included; 0 where it is not true, 1 where the log has no file.
+def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> tuple[Numbers, Numbers]:
+    """Of each hit how many bytes its record takes, frame included, and how many keys of that hash it has.
 
-    One by one: a key has few records, and a few small reads are quicker than columns for each of them.
+    Both 0 where it is not true; a size of 1 where the log has no file. One by one: a key has few records, and a few small
+    reads are quicker than columns for each of them.
     """
-    sizes = np.zeros(len(hits.offsets), np.int64)
+    sizes, keys = np.zeros(len(hits.offsets), np.int64), np.zeros(len(hits.offsets), np.int64)
     bases = np.array([segment.base for segment in store.segments], np.int64)
     which = np.searchsorted(bases, hits.offsets, side="right") - 1
     for number in np.unique(which).tolist():
@@ -30,22 +31,23 @@ def sizes_of_true(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Numbe
         try:
             with Window(store.segments[number], 0) as window:
                 for hit in mine.tolist():
-                    sizes[hit] = _size_of(window, int(hits.offsets[hit]), int(hits.hashes[hit]), max_record_bytes)
+                    sizes[hit], keys[hit] = _judged(window, int(hits.offsets[hit]), int(hits.hashes[hit]), max_record_bytes)
         except OSError:  # tells whoever reads it
             continue
-    return sizes
+    return sizes, keys
 
 
-def _size_of(window: Window, offset: int, hashed: int, max_record_bytes: int) -> int:
-    """The bytes of the record at that offset, if it has a key of that hash."""
+def _judged(window: Window, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int]:
+    """The bytes of the record at that offset, and how many keys of that hash it has."""
     frame = frame_of(window.segment)
     position = offset - window.segment.base - frame
     size = record_size_at(window, position) if position >= 0 else None
     if size is None or size - frame > max_record_bytes:
-        return 0
+        return 0, 0
     topic, properties = _texts_of(window, position + frame, size - frame)
     words = [properties.get(UNIQ_KEY), *properties.get(KEYS, "").split(KEYS_SEPARATOR), f"{TAG_PREFIX}{properties.get(TAGS)}"]
-    return size if any(word and key_hash(topic, word) == hashed for word in words) else 0
+    count = sum(bool(word) and key_hash(topic, str(word)) == hashed for word in words)
+    return (size, count) if count else (0, 0)
 
 
 def _texts_of(window: Window, start: int, size: int) -> tuple[str, dict[str, str]]:
