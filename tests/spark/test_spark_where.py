@@ -191,3 +191,21 @@ def test_an_id_is_found_as_clients_show_it(spark: SparkSession, varied: Path) ->
         assert row.physical_offset in {each.physical_offset for each in found}
         found = _frame(spark, varied, msgId=row.offset_msg_id.lower()).select("physical_offset").collect()
         assert [each.physical_offset for each in found] == [row.physical_offset]
+
+
+@pytest.mark.parametrize("access", ["auto", "trust", "scan"])
+def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, access: str) -> None:
+    keyed = _frame(spark, varied, columns=SMALL, where="keys IS NOT NULL AND kind = 'normal'").orderBy("physical_offset")
+    last = keyed.collect()[-1]
+    for told in ({"keys": last["keys"][0], "topic": last.topic}, {"keys": last["keys"][0]}):
+        asked = _frame(spark, varied, columns=SMALL, access=access, **told)
+        text = f"array_contains(keys, '{last['keys'][0]}')" + (f" AND topic = '{last.topic}'" if "topic" in told else "")
+        assert_df_equality(asked, _frame(spark, varied, columns=SMALL).filter(text), ignore_row_order=True)
+        assert last.physical_offset in {row.physical_offset for row in asked.collect()}
+        if "topic" in told and access != "scan":
+            assert asked.rdd.getNumPartitions() == 1
+            assert nr.open(varied).messages(access=access, **told).plan().lookups[0][1].is_complete
+    # One slot more than the files have: nothing fits, and nothing is lost but for who trusts it.
+    if access == "auto":
+        wrong = _frame(spark, varied, columns=SMALL, keys=last["keys"][0], topic=last.topic, maxHashSlotNum="1001")
+        assert last.physical_offset in {row.physical_offset for row in wrong.collect()}
