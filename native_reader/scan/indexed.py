@@ -8,8 +8,7 @@ from native_reader.access.index import Hits
 from native_reader.access.queues import Numbers
 from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
-from native_reader.layout.record import HEAD_SIZE, LONGEST_HEAD, MAGIC_V2, PADDING, heads_of
-from native_reader.scan.sync import frame_of, record_size_at
+from native_reader.scan.sync import frame_of, parts_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
@@ -41,23 +40,11 @@ def _judged(window: Window, offset: int, hashed: int, max_record_bytes: int) -> 
     """The bytes of the record at that offset, and how many keys of that hash it has."""
     frame = frame_of(window.segment)
     position = offset - window.segment.base - frame
-    size = record_size_at(window, position) if position >= 0 else None
-    if size is None or size - frame > max_record_bytes:
+    parts = parts_at(window, position) if position >= 0 else None
+    if parts is None or parts.size - frame > max_record_bytes:
         return 0, 0
-    topic, properties = _texts_of(window, position + frame, size - frame)
+    topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
+    properties = parse(without_crc_trailer(window.peek(parts.properties_at, parts.properties_size)))
     words = [properties.get(UNIQ_KEY), *properties.get(KEYS, "").split(KEYS_SEPARATOR), f"{TAG_PREFIX}{properties.get(TAGS)}"]
     count = sum(bool(word) and key_hash(topic, str(word)) == hashed for word in words)
-    return (size, count) if count else (0, 0)
-
-
-def _texts_of(window: Window, start: int, size: int) -> tuple[str, dict[str, str]]:
-    """The topic and the properties of a valid record."""
-    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
-    begin = np.frombuffer(window.peek(start, LONGEST_HEAD), np.uint8)
-    u8[: len(begin)] = begin
-    head = heads_of(u8, np.zeros(1, np.intp))[0]
-    width = 2 if head["magic"] == MAGIC_V2 else 1
-    topic_at = HEAD_SIZE + 12 * (int(head["sys_flag"]) >> 4 & 3).bit_count() + int(head["body_size"])
-    rest = window.peek(start + topic_at, size - topic_at)
-    behind = width + int.from_bytes(rest[:width], "big")
-    return rest[width:behind].decode("utf-8", "replace"), parse(without_crc_trailer(rest[behind + 2 :]))
+    return (parts.size, count) if count else (0, 0)

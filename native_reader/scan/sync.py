@@ -7,6 +7,8 @@ that passes all that is found out by the walk of the split before, which never a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from native_reader.layout.record import (
@@ -74,11 +76,29 @@ def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     return records, valid
 
 
+class Parts(NamedTuple):
+    """Where the parts of a record lie in its file; `size` is all of it, frame included."""
+
+    size: int
+    topic_at: int
+    topic_size: int
+    properties_at: int
+    properties_size: int
+
+
 def record_size_at(window: Window, position: int, *, entry: bool = True) -> int | None:
     """The size, frame included, of the valid record that starts at that position of the file; None where none does.
 
-    Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
     Without `entry` what a DLedger entry says does not count.
+    """
+    parts = parts_at(window, position, entry=entry)
+    return None if parts is None else parts.size
+
+
+def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | None:
+    """The parts of the valid record that starts at that position of the file; None where none does.
+
+    Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
     """
     segment, frame = window.segment, frame_of(window.segment)
     left = segment.size - position - frame
@@ -94,17 +114,20 @@ def record_size_at(window: Window, position: int, *, entry: bool = True) -> int 
         return None
     if head["physical_offset"] != segment.base + position + frame:
         return None
-    topic_size_at = HEAD_SIZE + 12 * (bool(families & BORN_IPV6) + bool(families & STORE_IPV6)) + body_size
-    topic_size = _number(window.peek(position + frame + topic_size_at, 1 + wide))
-    properties_size_at = topic_size_at + 1 + wide + topic_size
-    if topic_size <= 0 or properties_size_at + 2 > size:
+    topic_at = HEAD_SIZE + 12 * (bool(families & BORN_IPV6) + bool(families & STORE_IPV6)) + body_size + 1 + wide
+    topic_size = _number(window.peek(position + frame + topic_at - 1 - wide, 1 + wide))
+    properties_at = topic_at + topic_size + 2
+    if topic_size <= 0 or properties_at > size:
         return None
-    properties_size = _number(window.peek(position + frame + properties_size_at, 2))
-    if properties_size < 0 or properties_size_at + 2 + properties_size != size:
+    properties_size = _number(window.peek(position + frame + properties_at - 2, 2))
+    if properties_size < 0 or properties_at + properties_size != size:
         return None
     if frame and entry and not _entry_agrees(bytes(begin), size, segment.base + position):
         return None
-    return None if window.unreadable_within(position, position + frame + size) else frame + size
+    if window.unreadable_within(position, position + frame + size):
+        return None
+    start = position + frame
+    return Parts(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
 
 
 def reaching_out(window: Window, starts: Index) -> Mask:
