@@ -214,7 +214,7 @@ class Scan(Lazy):
         return Run(self.plan(), self._projection, jobs)
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Its batches, in the order of the log."""
+        """Its batches, in the order of the log, but for rows that an index names: they come first."""
         return iter(self.run(jobs))
 
     def count_rows(self, jobs: int = 1) -> int:
