@@ -33,7 +33,7 @@ class StoreReader(DataSourceReader):
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
             parts = [(part, plan.pruning if any(split.access != SCAN for split in part) else None) for part in plan.packed()]
-            if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.skipped:
+            if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.bytes_skipped:
                 announce(scan.explain().in_short(len(parts)))
             return [InputPartition(part) for part in parts]
 

@@ -44,20 +44,25 @@ spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fals
 rmqstore_spark.register(spark)
 frame = spark.read.format("rocketmq-store").option("where", "topic = 'sessions' AND queue_id = 1").load({path!r})
 print("rows", frame.count(), "tasks", frame.rdd.getNumPartitions())
+print("by key", spark.read.format("rocketmq-store").options(topic={topic!r}, keys={key!r}).load({path!r}).count())
 """
 
 
 def test_a_pruned_read_says_what_it_reads_and_why(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    write_store(store, StoreSpec(bytes=24 << 20, index=False))
+    write_store(store, StoreSpec(bytes=24 << 20, max_hash_slot_num=50_000, max_index_num=200_000))
+    keyed = nr.open(store).messages(where="keys IS NOT NULL AND kind = 'normal'", columns="topic,keys").head(100).to_pylist()[-1]
     where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}
-    job = [sys.executable, "-c", PRUNED.format(path=str(store))]
+    job = [sys.executable, "-c", PRUNED.format(path=str(store), topic=keyed["topic"], key=keyed["keys"][0])]
     ended = subprocess.run(job, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     expected = nr.open(store).messages(topic="sessions", queue_id=1).count_rows()
-    assert ended.stdout == f"rows {expected} tasks 1\n"
+    found = nr.open(store).messages(topic=keyed["topic"], keys=keyed["keys"][0], access="scan").count_rows()
+    assert ended.stdout == f"rows {expected} tasks 1\nby key {found}\n"
     assert re.search(
         r"^rocketmq-store: asks the queues about 24\.0 MiB, reads about [\d.]+ KiB and what no queue claims "
         rf"of {store.as_uri()} \(1 segment\) in 1 task$",
         ended.stderr,
         re.MULTILINE,
     )
+    line = rf"^rocketmq-store: finds {found} records? by key; skips 1,024\.0 MiB by key of {store.as_uri()} \(1 segment\) in 1 task$"
+    assert re.search(line, ended.stderr, re.MULTILINE)
