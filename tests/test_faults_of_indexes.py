@@ -329,3 +329,11 @@ def test_nothing_of_other_keys_is_told() -> None:
     told = str(nr.open(memory.url).messages(keys="k31").explain())
     assert "k31" in told
     assert "U0031" not in told
+
+
+@pytest.mark.parametrize(
+    "told", [b"", b"{", b"[]", b'{"topicConfigTable": [1, null]}', b'{"topicConfigTable": {"a\\ud800b": {}, "T1": {}}}', b"[" * 100_000]
+)
+def test_a_configuration_that_is_none_names_no_topics(told: bytes) -> None:
+    _, files = store()
+    agree(files | {"store/config/topics.json": told}, KEY)

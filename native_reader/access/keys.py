@@ -196,9 +196,10 @@ def _configured(store: StoreFiles) -> Iterator[str]:
     try:
         with storage_of(uri).open(uri) as file:
             (text,) = file.read_ranges([(0, min(file.size(), _LARGEST_CONFIG))])
-        yield from json.loads(text)["topicConfigTable"]
+        table = json.loads(text)["topicConfigTable"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing, being written, or kept elsewhere
         return
+    yield from (name for name in (table if isinstance(table, dict) else ()) if name.isprintable())
 
 
 def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], costs: int) -> list[Looked]:

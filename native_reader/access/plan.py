@@ -175,11 +175,12 @@ def plan(
     unwritten: list[Segment] = []
     gaps: list[tuple[str, int, int]] = []
     ways = tuple((store.uri, (estimates or {}).get(store.uri, Estimate())) for store in stores)
-    pruning = pruning_of(predicate, lookups or {})
+    lookups = lookups or {}
+    pruning = pruning_of(predicate, lookups)
     for store, (uri, way) in zip(stores, ways, strict=True):
         known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
         spans = spans_of(pruning, {"store": exactly(uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD) if store.segments else []
-        first = (lookups or {})[uri].hits if uri in (lookups or {}) else ()
+        first = lookups[uri].hits if uri in lookups else ()
         gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and _within(spans, *gap))
         for segment in store.segments:
             split = Split(uri, segment, 0, segment.size, min(ends[uri] - segment.base, segment.size), way.access, queues, way.share)
@@ -201,7 +202,7 @@ def plan(
         else max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
     )
     splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
-    found = {uri: set(each.hits) for uri, each in (lookups or {}).items()}
+    found = {uri: set(each.hits) for uri, each in lookups.items()}
     splits.sort(
         key=lambda split: len(split) > 1 or split.start + split.segment.base + _frame(split.segment) not in found.get(split.store, ())
     )
@@ -215,7 +216,7 @@ def plan(
         most,
         ways,
         pruning,
-        tuple((lookups or {}).items()),
+        tuple(lookups.items()),
     )
 
 
