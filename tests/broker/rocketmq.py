@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ports import free_port
+
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "rocketmq"
 VERSIONS = ("4.9.7", "5.5.0")
@@ -123,15 +125,6 @@ class Java:
             )
 
 
-def free_port() -> int:
-    """A loopback port that is free now, and whose neighbours RocketMQ may take too."""
-    while True:
-        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
-            port = int(server.getsockname()[1])
-        if 2000 < port < 60000:
-            return port
-
-
 def listens(port: int) -> bool:
     with contextlib.suppress(OSError), contextlib.closing(socket.create_connection(("127.0.0.1", port), 0.5)):
         return True
@@ -187,7 +180,11 @@ class Broker:
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")
         await_all(lambda: listens(self.port), self.process, self.home / "broker.out")
-        self.java.run("Traffic", "ready", self.name_server, self.address, 0, home=self.home)
+        try:
+            self.java.run("Traffic", "ready", self.name_server, self.address, 0, home=self.home)
+        except AssertionError as unready:
+            said = (self.home / "broker.out").read_text(errors="replace")[-3000:]
+            raise AssertionError(f"the broker (ended: {self.process.poll()}) is not ready; it said: {said}") from unready
         self.ready_after = time.monotonic() - begun
 
     def stop(self) -> int:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from ports import free_port
 from stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -53,11 +53,6 @@ except Exception as error:
     told["error"] = str(error)
 print(json.dumps(told))
 """
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
