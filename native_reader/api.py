@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import fields, replace
@@ -38,6 +38,7 @@ from native_reader.tables.table import Part, Request, Table
 TABLE_NAMES = ("messages", *TABLES)
 TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
 _WALKED_WHOLE = 8 << 20
+_SOON_READ = 8 << 20
 
 
 class Store:
@@ -150,6 +151,7 @@ class Scan(Lazy):
         self._partition_bytes, self._refuses_loss = options.partition_bytes(), options.refuses_loss()
         self._access, self._skew, self._zone = options.paths(), options.skew(), options.time_zone
         self._partitions, self._tail, self._slots = options.partitions(), options.end(), options.index_slots()
+        self._ranges: Mapping[str, tuple[int, int]] | None = None
         self._plan: Plan | None = None
 
     @property
@@ -160,26 +162,36 @@ class Scan(Lazy):
     def plan(self) -> Plan:
         """The splits, and where each log was found to end."""
         if self._plan is None:
-            # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
-            walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
-            most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
-            ends = {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
+            ends, stores = self._ends(), self._stores
+            if self._ranges is not None:
+                stores = tuple(_within(store, self._ranges[store.uri]) for store in stores if store.uri in self._ranges)
             # A head can lie about its time, so who asks for a scan gets one.
-            timed = self._stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
+            timed = stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
             written = {store.uri: [each for each in store.segments if each.base < ends[store.uri]] for store in timed}
-            lookups = {store.uri: self._located(store, ends[store.uri]) for store in self._stores}
+            # Queues and index files are asked about the whole log, whatever part of it is read.
+            asked = [store for store in self._stores if store.uri in ends]
+            lookups = {store.uri: self._located(store, ends[store.uri]) for store in asked}
             self._plan = plan(
-                self._stores,
+                stores,
                 ends,
                 self._predicate,
                 max_partition_bytes=self._partition_bytes,
                 min_partitions=self._partitions,
                 fail_on_data_loss=self._refuses_loss,
                 times={uri: self._times(segments, ends[uri]) for uri, segments in written.items()},
-                estimates={store.uri: self._estimate(store, lookups[store.uri], ends[store.uri]) for store in self._stores},
+                estimates={store.uri: self._estimate(store, lookups[store.uri], ends[store.uri]) for store in asked},
                 lookups=lookups,
+                starts=None if self._ranges is None else {uri: start for uri, (start, _) in self._ranges.items()},
             )
         return self._plan
+
+    def _ends(self) -> dict[str, int]:
+        if self._ranges is not None:
+            return {uri: stop for uri, (_, stop) in self._ranges.items()}
+        # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
+        walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
+        most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
+        return {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
 
     def _located(self, store: StoreFiles, end: int) -> Located:
         def judge(hits: Hits) -> tuple[Numbers, Numbers]:
@@ -187,12 +199,17 @@ class Scan(Lazy):
 
         first = frame_of(store.segments[0]) if store.segments else 0  # a record's own offset lies behind its frame
         live, log = is_live(store.uri), (store.min_offset + first, end)
-        return located(store, self._predicate, self._access, log, slots=self._slots, live=live, judge=judge)
+        return located(store, self._predicate, self._access_to(store), log, slots=self._slots, live=live, judge=judge)
 
     def _estimate(self, store: StoreFiles, lookup: Located, end: int) -> Estimate:
         if lookup.is_complete:
             return Estimate(why=BY_KEY)
-        return estimate(store, lookup.predicate, self._access, end)
+        return estimate(store, lookup.predicate, self._access_to(store), end)
+
+    def _access_to(self, store: StoreFiles) -> str:
+        """A stream asks again and again for little, which is read sooner than the way to it is found."""
+        start, stop = (0, _SOON_READ) if self._ranges is None else self._ranges[store.uri]
+        return SCAN if stop - start < _SOON_READ else self._access
 
     def _times(self, segments: Sequence[Segment], end: int) -> Times:
         # Who allows no cuts inside a segment gets none here either.
@@ -203,6 +220,12 @@ class Scan(Lazy):
         """The same scan of rows of which that is true, and nothing else is asked."""
         scan = copy(self)
         scan._predicate, scan._plan = predicate, None
+        return scan
+
+    def between(self, ranges: Mapping[str, tuple[int, int]]) -> Scan:
+        """The same scan of some stores, of each what lies between two boundaries of its log."""
+        scan = copy(self)
+        scan._ranges, scan._plan = ranges, None
         return scan
 
     def explain(self) -> Explanation:
@@ -223,6 +246,12 @@ class Scan(Lazy):
         for _ in run:
             pass
         return run.report.rows
+
+
+def _within(store: StoreFiles, span: tuple[int, int]) -> StoreFiles:
+    """The store with no other segments than those that hold something of that range."""
+    start, stop = span
+    return replace(store, segments=tuple(each for each in store.segments if each.base < stop and start < each.end))
 
 
 class TableScan(Lazy):

@@ -120,7 +120,8 @@ OPTIONS = (
         "startingOffsets",
         TEXT,
         "",
-        'queue offsets to begin at: `{"orders": {"0": 100}}`; a queue that is not named is read from its beginning',
+        'queue offsets to begin at: `{"orders": {"0": 100}}`; a queue that is not named is read from its beginning. '
+        "Of a stream also `earliest` or `latest`, which comes unasked: [streaming.md](streaming.md)",
     ),
     Option("endingOffsets", TEXT, "", "queue offsets to end before, in the same form"),
     Option("timeZone", TEXT, "UTC", "the zone of moments that name none"),
@@ -148,8 +149,8 @@ OPTIONS = (
         "let Spark hand its filters to the reader; then each query needs a `load()` of its own: [filters.md](filters.md)",
         sparks=True,
     ),
-    Option("maxBytesPerTrigger", SIZE, "", "of a stream: the most bytes of a batch", False),
-    Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records of a batch", False),
+    Option("maxBytesPerTrigger", SIZE, "", "of a stream: about the most bytes of the log in a batch, and a record at least", sparks=True),
+    Option("maxOffsetsPerTrigger", NUMBER, "", "of a stream: the most records in a batch; the heads of all are read for it", sparks=True),
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}

@@ -9,9 +9,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from native_reader.access.estimate import SCAN
+from native_reader.access.plan import Plan
+from native_reader.access.predicate import Predicate
 from native_reader.explain import BIG
 from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import read
+from native_reader.scan.read import Projection, read
 from rmqstore_spark.request import Request
 from rmqstore_spark.speech import in_sparks_words, sparks_words
 
@@ -32,21 +34,32 @@ class StoreReader(DataSourceReader):
         with in_sparks_words():
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
-            parts = [(part, plan.pruning if any(split.access != SCAN for split in part) else None) for part in plan.packed()]
+            parts = partitions_of(plan)
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.bytes_skipped:
                 announce(scan.explain().in_short(len(parts)))
-            return [InputPartition(part) for part in parts]
+            return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. A plan without one comes as a partition of None (Spark 4.3)."""
-        with in_sparks_words():
-            splits, pruning = partition.value or ((), None)
-            for split in splits:
-                ahead = Ahead(read(split, self._projection, self._predicate, pruning), _BATCHES_AHEAD)
-                try:
-                    yield from ahead
-                finally:  # LIMIT stops early
-                    ahead.stop()
+        return rows_of(partition, self._projection, self._predicate)
+
+
+def partitions_of(plan: Plan) -> list[InputPartition]:
+    """The tasks of a plan. They travel one by one, so each has with it what its splits need."""
+    tasks = plan.packed()
+    return [InputPartition((task, plan.pruning if any(split.access != SCAN for split in task) else None)) for task in tasks]
+
+
+def rows_of(partition: InputPartition, projection: Projection, predicate: Predicate) -> Iterator[pa.RecordBatch]:
+    """What one of those tasks reads."""
+    with in_sparks_words():
+        splits, pruning = partition.value or ((), None)
+        for split in splits:
+            ahead = Ahead(read(split, projection, predicate, pruning), _BATCHES_AHEAD)
+            try:
+                yield from ahead
+            finally:  # LIMIT stops early
+                ahead.stop()
 
 
 class TableReader(DataSourceReader):

@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import native_reader as nr
+from native_reader.access.estimate import TRUST
 from native_reader.access.predicate import Predicate
 from native_reader.api import TABLE_OPTIONS, Scan, Store, TableScan
+from native_reader.checks import size, whole
 from native_reader.errors import OptionError
 from native_reader.options import MessageOptions
 from native_reader.scan.read import Projection
@@ -19,11 +21,23 @@ from native_reader.tables.table import Part, Table
 from rmqstore_spark.options import checked
 
 MESSAGES = "messages"
+EARLIEST, LATEST = "earliest", "latest"
+_ENDS = {"ending_offsets": "endingOffsets", "ending_timestamp": "endingTimestamp", "ending_physical_offset": "endingPhysicalOffset"}
+_BEGINNINGS = {"starting_timestamp": "startingTimestamp", "starting_physical_offset": "startingPhysicalOffset"}
 _PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 _NO_PATH = (
     "no path is given. Name a store: .load('/data/store'). For a table in its catalog Spark 4.3 forgets the OPTIONS when the table is "
     "read: SELECT ... FROM t WITH (path = '/data/store') says it again; a TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS () remembers"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is asked of a stream alone."""
+
+    start: str | None = None
+    most_bytes: int | None = None
+    most_records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +49,17 @@ class Request:
     messages: dict[str, Any]
     table: str = MESSAGES
     takes_filters: bool = False
+    stream: Stream = Stream()
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
         """Every option is checked, whether it will be needed or not."""
         values = checked(options)
         places = {name: values.pop(name) for name in _PLACES if name in values}
+        stream = _stream(values)
         asked = {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
-        request = Request(_paths(options), places, asked, str(values.get("table", MESSAGES)), bool(values.get("filter_pushdown", False)))
+        table, takes_filters = str(values.get("table", MESSAGES)), bool(values.get("filter_pushdown", False))
+        request = Request(_paths(options), places, asked, table, takes_filters, stream)
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
@@ -64,6 +81,31 @@ class Request:
             taken = ", ".join(TABLE_OPTIONS)
             raise OptionError(f"table={request.table} does not take the option {unfit[0]}: it takes {taken}. Select columns after loading")
         return request
+
+    def for_batch(self) -> Request:
+        """The same, if it can be answered at once."""
+        if self.stream.start == LATEST:
+            raise OptionError("startingOffsets=latest: behind the end of the log there is nothing yet. Only a stream can begin there")
+        for name, value in (("maxBytesPerTrigger", self.stream.most_bytes), ("maxOffsetsPerTrigger", self.stream.most_records)):
+            if value is not None:
+                raise OptionError(f"{name}={value}: only a stream has triggers. spark.read reads all that is there; leave it out")
+        return self
+
+    def for_stream(self) -> Request:
+        """The same, if it can be followed."""
+        if self.table != MESSAGES:
+            raise OptionError(f"table={self.table} cannot be followed as a stream: use spark.read")
+        if self.takes_filters:
+            raise OptionError("filterPushdown=true: Spark hands no filters to a stream. Say it with where=")
+        if self.messages.get("access") == TRUST:
+            raise OptionError("access=trust believes that queues know every message, but they learn of new ones last. Leave it out")
+        for name, spelt in _ENDS.items():
+            if name in self.messages:
+                raise OptionError(f"{spelt}: a stream has no end. Leave it out, or use spark.read")
+        beginnings = [spelt for name, spelt in _BEGINNINGS.items() if name in self.messages]
+        if self.stream.start == LATEST and beginnings:
+            raise OptionError(f"startingOffsets=latest contradicts {beginnings[0]}: leave one of them out")
+        return self
 
     @property
     def asked_columns(self) -> str | None:
@@ -112,6 +154,20 @@ class Request:
         found = self.open().table(self.table, **self.messages)
         assert isinstance(found, TableScan)
         return found.parts()
+
+
+def _stream(values: dict[str, Any]) -> Stream:
+    """Those options, which are taken out."""
+    start = values.get("starting_offsets")
+    start = start.strip().lower() if isinstance(start, str) and start.strip().lower() in (EARLIEST, LATEST) else None
+    if start is not None:
+        del values["starting_offsets"]
+    most_bytes, most_records = values.pop("max_bytes_per_trigger", None), values.pop("max_offsets_per_trigger", None)
+    return Stream(
+        start,
+        None if most_bytes is None else size("max_bytes_per_trigger", most_bytes, 1),
+        None if most_records is None else whole("max_offsets_per_trigger", most_records, 1),
+    )
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

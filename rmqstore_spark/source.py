@@ -48,7 +48,7 @@ class RocketmqStore(DataSource):
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
-            request = self._request()
+            request = self._request().for_batch()
             if request.table != MESSAGES:
                 check_schema_of_table(schema, request.other())
                 return TableReader(request)
@@ -60,10 +60,19 @@ class RocketmqStore(DataSource):
             return StoreReader(request)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Not built."""
-        from native_reader.errors import OptionError
+        """A reader that follows the log, for exactly these columns."""
+        from native_reader.errors import StoreError
+        from rmqstore_spark.columns import names_of
+        from rmqstore_spark.speech import in_sparks_words
+        from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 
-        raise OptionError("reading a store as a stream is not built yet: use spark.read instead of spark.readStream")
+        # Spark 4.3 puts an error of its own behind one that is raised here, so whatever is wrong is told a moment later.
+        try:
+            with in_sparks_words():
+                request = self._request().for_stream()
+                return StoreStreamReader(request.with_columns(names_of(schema, request)))
+        except StoreError as error:
+            return RefusedStream(error)
 
     def _request(self) -> Request:
         from rmqstore_spark.request import Request

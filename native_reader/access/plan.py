@@ -28,7 +28,7 @@ class Split:
 
     Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
     directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
-    `alone`: what lies behind it, up to the next record, is not asked for.
+    `alone`: what lies behind it, up to the next record, is not asked for. `border`: a position between two records, for certain.
     """
 
     store: str
@@ -40,9 +40,15 @@ class Split:
     queues: tuple[str, ...] = ()
     share: float = 1.0
     alone: bool = False
+    border: int = 0
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+    @property
+    def begins_sure(self) -> bool:
+        """Whether it begins where a record must, so that anything else there is damage."""
+        return self.start in (0, self.border)
 
     @property
     def written(self) -> int:
@@ -59,7 +65,8 @@ class Split:
         segment = self.segment
         known = segment.base, segment.size, segment.identity, segment.framing
         way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
-        return _split, (self.store, _inside(segment.uri, self.store), known, (self.start, self.stop, self.end, self.alone), way)
+        cut = self.start, self.stop, self.end, self.alone, self.border
+        return _split, (self.store, _inside(segment.uri, self.store), known, cut, way)
 
 
 def _inside(uri: str, store: str) -> str:
@@ -67,17 +74,17 @@ def _inside(uri: str, store: str) -> str:
 
 
 def _split(
-    store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int, bool], way: tuple[str | float, ...]
+    store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int, bool, int], way: tuple[str | float, ...]
 ) -> Split:
     def whole(inside: str) -> str:
         return inside if "://" in inside else f"{store}/{inside}"
 
     base, size, identity, framing = known
-    segment, (start, stop, end, alone) = Segment(base, size, whole(place), identity, framing), cut
+    segment, (start, stop, end, alone, border) = Segment(base, size, whole(place), identity, framing), cut
     if not way:
-        return Split(store, segment, start, stop, end, alone=alone)
+        return Split(store, segment, start, stop, end, alone=alone, border=border)
     access, *queues, share = way
-    return Split(store, segment, start, stop, end, str(access), tuple(map(whole, map(str, queues))), float(share), alone)
+    return Split(store, segment, start, stop, end, str(access), tuple(map(whole, map(str, queues))), float(share), alone, border)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +152,11 @@ class Times:
         return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
 
     def parts(self, split: Split, predicate: Predicate) -> list[Split]:
-        """The parts of a whole segment in which a wanted row may lie, neighbours together."""
+        """The parts of it in which a wanted row may lie, neighbours together."""
         found: list[Split] = []
-        for start, stop, low, high in self.inside.get(split.segment.base, ()):
-            if may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
+        for first, stop, low, high in self.inside.get(split.segment.base, ()):
+            start = max(first, split.start)
+            if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
                 touches = bool(found) and found[-1].stop == start
                 found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], replace(split, start=start, stop=stop)]
         return found if self.inside.get(split.segment.base) else [split]
@@ -165,10 +173,11 @@ def plan(
     times: Mapping[str, Times] | None = None,
     estimates: Mapping[str, Estimate] | None = None,
     lookups: Mapping[str, Located] | None = None,
+    starts: Mapping[str, int] | None = None,
 ) -> Plan:
     """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
 
-    A pure function of what it is handed: it reads nothing.
+    A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for.
     """
     whole: list[Split] = []
     skipped: list[tuple[Segment, str]] = []
@@ -181,10 +190,13 @@ def plan(
         known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
         spans = spans_of(pruning, {"store": exactly(uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD) if store.segments else []
         first = lookups[uri].hits if uri in lookups else ()
-        gaps += ((uri, *gap) for gap in store.gaps() if gap[0] < ends[uri] and _within(spans, *gap))
+        holes = store.gaps() if starts is None else _uncovered(store, starts[uri], ends[uri])
+        gaps += ((uri, *gap) for gap in holes if gap[0] < ends[uri] and (starts or _within(spans, *gap)))
         for segment in store.segments:
-            split = Split(uri, segment, 0, segment.size, min(ends[uri] - segment.base, segment.size), way.access, queues, way.share)
-            if split.end <= 0:
+            start = max(0, (starts or {}).get(uri, 0) - segment.base)
+            end = min(ends[uri] - segment.base, segment.size)
+            split = Split(uri, segment, start, segment.size, end, way.access, queues, way.share, border=start)
+            if split.end <= split.start:
                 unwritten.append(segment)
             elif why := _why_not(predicate, split, known, way):
                 skipped.append((segment, why))
@@ -218,6 +230,13 @@ def plan(
         pruning,
         tuple(lookups.items()),
     )
+
+
+def _uncovered(store: StoreFiles, start: int, stop: int) -> list[tuple[int, int]]:
+    """The offsets in that range which no file holds."""
+    reached = [start, *(segment.end for segment in store.segments)]
+    begins = [*(segment.base for segment in store.segments), stop]
+    return [(one, other) for one, other in zip(reached, begins, strict=True) if one < other]
 
 
 def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicate:

@@ -99,7 +99,7 @@ class Pruned:
     def _unclaimed(self) -> Iterator[Records | Damage]:
         split = self._split
         stop = min(split.stop, split.end)
-        begin = split.start if split.start == 0 else sync(self._window, split.start, stop)
+        begin = split.start if split.begins_sure else sync(self._window, split.start, stop)
         if begin is None:
             return
         self._begin = begin
@@ -230,6 +230,7 @@ class Pruned:
             split.end,
             max_record_bytes=self._max_record_bytes,
             skip_damage=self._skip_damage,
+            synced=split.begins_sure,
             leaves=not split.alone,
         )
         self._walks, self._records, self._record_bytes = [walk], 0, 0

@@ -106,7 +106,8 @@ class Reading:
             self._window = window
             limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
             if split.access == SCAN:
-                self._walk = Walk(window, split.start, split.stop, split.end, leaves=not split.alone, **limits)
+                cut = split.start, split.stop, split.end
+                self._walk = Walk(window, *cut, synced=split.begins_sure, leaves=not split.alone, **limits)
             else:
                 self._walk = Pruned(window, split, self._pruning, **limits)
             for found in self._walk:

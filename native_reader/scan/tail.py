@@ -44,7 +44,9 @@ _ZEROS_IN_A_RECORD = 64 << 10
 def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
     """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
     end = _written(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable)
-    bound = None if tail == AVAILABLE else _said_by_checkpoint(store, tail)
+    bound = said_by_checkpoint(store, tail)
+    if bound is None and tail != AVAILABLE:
+        _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
     if bound is None or bound >= end:
         return end
     segment = next((each for each in store.segments if each.base <= bound < each.end), None)
@@ -53,13 +55,10 @@ def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, p
     return segment.base + _boundary(segment, bound - segment.base, max_record_bytes)
 
 
-def _said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
-    """The offset that the broker wrote down; None, and a warning, where it wrote none."""
-    offset = int(getattr(checkpoint_of(store.uri), tail))
-    if offset > 0:
-        return offset
-    _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
-    return None
+def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
+    """The offset up to which the log counts; None where all of it does, or the broker wrote down none."""
+    offset = 0 if tail == AVAILABLE else int(getattr(checkpoint_of(store.uri), tail))
+    return offset if offset > 0 else None
 
 
 def _boundary(segment: Segment, bound: int, max_record_bytes: int) -> int:
@@ -82,7 +81,7 @@ def _boundary(segment: Segment, bound: int, max_record_bytes: int) -> int:
 
 def _written(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool) -> int:
     live = is_live(store.uri)
-    finished: Finished = partial(is_dispatched, store) if live else _is_complete
+    finished: Finished = partial(is_dispatched, store) if live else is_complete
     for segment in reversed(store.segments):
         with Window(segment, _LOOK, leave_no_trace=live, past_unreadable=past_unreadable) as window:
             end = _end_in(window, max_record_bytes, walked_whole, finished)
@@ -122,7 +121,7 @@ def _walked(window: Window, start: int, bound: int, max_record_bytes: int, finis
         return None
     position, size = walk.last_record
     # One that is too large is refused by whoever reads it; it is not worth its memory here.
-    counts = size > max_record_bytes or _has_successor(window, position + size) or finished(window, position, size)
+    counts = size > max_record_bytes or has_successor(window, position + size) or finished(window, position, size)
     return position + size if counts else position
 
 
@@ -139,7 +138,7 @@ def _written_end(window: Window) -> int:
     return 0
 
 
-def _has_successor(window: Window, position: int) -> bool:
+def has_successor(window: Window, position: int) -> bool:
     """Whether something that was begun stands behind the last record: proof that the record itself was finished."""
     head = window.peek(position, 8)
     if len(head) < 8:
@@ -150,7 +149,7 @@ def _has_successor(window: Window, position: int) -> bool:
     return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
 
 
-def _is_complete(window: Window, position: int, size: int) -> bool:
+def is_complete(window: Window, position: int, size: int) -> bool:
     """Whether the newest record, without a witness, was written to its end.
 
     A broker copies a record front to back; one that was cut short has zeros in its body, topic or properties.

@@ -213,7 +213,7 @@ class Walk:
 
     def _stands(self, position: int) -> bool:
         """Whether a record or a blank stands there."""
-        return record_size_at(self._window, position) is not None or self._is_blank(position)
+        return record_size_at(self._window, position) is not None or is_blank(self._window, position)
 
     def _pass(self, position: int) -> Generator[Damage, None, int]:
         """Past whatever is no record at that position, to the next record or the end of the file."""
@@ -221,7 +221,7 @@ class Walk:
         if position >= self._end:
             self.unwritten_bytes += size - position
             return size
-        if self._is_blank(position):
+        if is_blank(self._window, position):
             self.closed = size - position >= BLANK_HEAD
             self.blank_bytes += size - position
             return size
@@ -249,15 +249,6 @@ class Walk:
         self.damage_bytes += stop - start
         return Damage(self._window.segment.uri, base + start, base + stop, reason, found, before, None if behind is None else base + behind)
 
-    def _is_blank(self, position: int) -> bool:
-        left = self._window.segment.size - position
-        if left < BLANK_HEAD:  # too few bytes for a blank's head, so a broker cannot have left them; a file cut short may end so
-            return self._window.segment.framing != DLEDGER
-        first, second = struct.unpack(">ii", self._window.peek(position, BLANK_HEAD))
-        if self._window.segment.framing == DLEDGER:
-            return bool(first == MAGIC_ENTRY_BLANK and second == left)
-        return bool(second == MAGIC_BLANK and first == left)
-
     def _leave(self, position: int) -> Iterator[Records | Damage]:
         """On to where the next split begins; it must be what `sync` says, or the cut fell on a forged record."""
         size = self._window.segment.size
@@ -266,3 +257,14 @@ class Walk:
         forged = sync(self._window, self._stop, min(position, self._end)) if self._stop < size else None
         if forged is not None:
             raise forged_record(self._window, forged)
+
+
+def is_blank(window: Window, position: int) -> bool:
+    """Whether nothing follows that position but the filler that closes a segment."""
+    segment, left = window.segment, window.segment.size - position
+    if left < BLANK_HEAD:  # too few bytes for a blank's head, so a broker cannot have left them; a file cut short may end so
+        return segment.framing != DLEDGER
+    first, second = struct.unpack(">ii", window.peek(position, BLANK_HEAD))
+    if segment.framing == DLEDGER:
+        return bool(first == MAGIC_ENTRY_BLANK and second == left)
+    return bool(second == MAGIC_BLANK and first == left)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, PythonException, StreamingQueryException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from stores import files_of, log_of, on_disk
@@ -58,9 +58,10 @@ REFUSED = {
     "near \"tipic = 'a'\" (character 1)",
     "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
     "tags=a ||": "OptionError: tags='a ||': a tag is empty. Example: 'paid || refunded'",
-    "startingOffsets=latest": "OptionError: startingOffsets='latest' is neither 'earliest' nor offsets by topic and queue. "
+    "startingOffsets=soon": "OptionError: startingOffsets='soon' is neither 'earliest' nor offsets by topic and queue. "
     "Example: {\"orders\": {\"0\": 100, \"1\": 250}}",
-    "maxBytesPerTrigger=1g": f"OptionError: the option maxBytesPerTrigger is not built yet. Leave it out; {ALL}",
+    "maxBytesPerTrigger=much": "OptionError: maxBytesPerTrigger='much' is not a size. Examples: 134217728, '128m', '1g'",
+    "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger=0 is no whole number from 1 to 9223372036854775807",
     "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed. Did you mean 'flushed'?",
     "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "
     "stores are read from file systems of the machines that run Spark, nothing else",
@@ -160,11 +161,17 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
     assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(tmp_path / "store")).count() > 0
 
 
-def test_a_stream_is_not_built_yet(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
-    stream = spark.readStream.format("rocketmq-store").load(str(kept))
-    writer = stream.writeStream.format("memory").queryName("never").option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
-    with pytest.raises((StreamingQueryException, AnalysisException), match="reading a store as a stream is not built yet"):
-        writer.start().awaitTermination()
+OF_STREAMS = {
+    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824: only a stream has triggers. spark.read reads all that is there",
+    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5: only a stream has triggers. spark.read reads all that is there",
+    "startingOffsets=latest": "OptionError: startingOffsets=latest: behind the end of the log there is nothing yet. Only a stream can",
+}
+
+
+@pytest.mark.parametrize("asked", OF_STREAMS)
+def test_what_only_a_stream_can_do(spark: SparkSession, kept: Path, asked: str) -> None:
+    name, _, value = asked.partition("=")
+    assert sentence(spark.read.format("rocketmq-store").option(name, value).load(str(kept)).count).startswith(OF_STREAMS[asked])
 
 
 def test_no_body_and_no_property_is_ever_told(spark: SparkSession, kept: Path) -> None:

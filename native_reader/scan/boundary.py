@@ -1,0 +1,204 @@
+"""Boundaries: offsets between two records that are certain, so that they can be written down for good.
+
+Where a record seems to stand is a guess, for a body can hold the bytes of a record of that very place. Certain are the start
+of a segment, whatever a walk from something certain comes to, and a record that its consume queue names. So a boundary far
+from any other is found by a look at the records near it and at the queue of one of them; without queues by a walk.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD, PADDING, heads_of
+from native_reader.scan.report import Damage
+from native_reader.scan.sync import frame_of, record_size_at, sync
+from native_reader.scan.walk import Walk, is_blank
+from native_reader.scan.witness import is_dispatched, is_live
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_LOOK = 256 << 10
+_WIDER, _WIDEST = 16, 64 << 20
+"""Without a record that a queue names in so many bytes, it is walked to."""
+_KEPT, _ASKED = 64, 4
+"""So many of the last records are kept, and the queues of so many of them asked."""
+_LARGE = 1 << 20
+"""A larger record is not read to learn its queue."""
+
+
+class Fingerprint(NamedTuple):
+    """What tells a record from any other that could stand at its place."""
+
+    offset: int
+    stored: int
+    """Milliseconds since 1970."""
+    crc: int
+
+
+class Boundary(NamedTuple):
+    """An offset at which a record ends or a segment begins, and the last record before it; None where there was none."""
+
+    offset: int
+    last: Fingerprint | None = None
+
+
+class Limits(NamedTuple):
+    """How a log is walked."""
+
+    max_record_bytes: int
+    past_unreadable: bool = False
+
+
+def window_of(store: StoreFiles, segment: Segment, limits: Limits) -> Window:
+    """A window for looks at a few records, and now and then at all."""
+    return Window(segment, _LOOK, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
+
+
+def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
+    """The last segment that begins before that offset."""
+    which = bisect_left(segments, offset, key=lambda segment: segment.base)
+    return segments[which - 1] if which else None
+
+
+def fingerprint_at(window: Window, position: int) -> Fingerprint:
+    """Of the record that starts at that position of the file, as it stands there now."""
+    frame = frame_of(window.segment)
+    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
+    begin = np.frombuffer(window.peek(position + frame, LONGEST_HEAD), np.uint8)
+    u8[: len(begin)] = begin
+    head = heads_of(u8, np.zeros(1, np.intp))[0]
+    return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
+
+
+def holds(store: StoreFiles, record: Fingerprint) -> bool:
+    """Whether that record still stands at its place; False also where no file has that place any more."""
+    segment = segment_before(store.segments, record.offset + 1)
+    if segment is None or segment.end <= record.offset:
+        return False
+    try:
+        with Window(segment, LONGEST_HEAD) as window:
+            return fingerprint_at(window, record.offset - frame_of(segment) - segment.base) == record
+    except OSError:  # gone since, or unreadable: whoever reads it tells
+        return False
+
+
+def behind(window: Window, position: int, size: int) -> Boundary:
+    """The boundary behind the record of that size at that position; behind the segment, if nothing but a blank follows it."""
+    segment, end = window.segment, position + size
+    # Fewer bytes than a blank's head can be the beginning of a record, in a copy that still grows.
+    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end)
+    return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
+
+
+def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
+    """The last boundary behind `start` and not behind `target`; where there is none, the first one behind `start`.
+
+    `start` itself where no record follows it. `target` must not lie behind the end of the log.
+    """
+    segment = segment_before(store.segments, target)
+    if segment is None or segment.end <= start.offset:
+        return start
+    low, aim = max(0, start.offset - segment.base), min(target - segment.base, segment.size)
+    with window_of(store, segment, limits) as window:
+        look = _LOOK
+        while (begin := max(low, aim - look)) > low and look <= _WIDEST:
+            if found := _named(store, window, begin, aim, limits):
+                return found
+            look *= _WIDER
+        if ends := _ends(window, low, aim, limits):
+            return behind(window, *ends[-1])
+        if segment.base > start.offset:  # no record of this segment lies before the target
+            before = boundary_before(store, start, segment.base, limits)
+            return before if before != start else Boundary(segment.base, start.last)
+        first = _first(window, low, limits)
+        return start if first is None else behind(window, *first)
+
+
+def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
+    """The first boundary at or behind `target`, which lies behind `start`."""
+    found = boundary_before(store, start, target, limits)
+    while found.offset < target and (further := boundary_before(store, found, found.offset + 1, limits)) != found:
+        found = further
+    return found
+
+
+def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limits: Limits) -> tuple[Boundary, int]:
+    """The boundary behind the first `most` records behind `start`, or `stop` if it comes first; and how many records that is."""
+    count = 0
+    for segment in store.segments:
+        if segment.end <= start.offset or segment.base >= stop.offset:
+            continue
+        with window_of(store, segment, limits) as window:
+            until = min(segment.end, stop.offset) - segment.base
+            for found in walk_on(window, max(0, start.offset - segment.base), until, limits):
+                if isinstance(found, Damage):
+                    continue
+                if count + len(found) >= most:
+                    last, frame = most - count - 1, frame_of(segment)
+                    position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
+                    end = behind(window, position, size)
+                    return (end if end.offset < stop.offset else stop), most
+                count += len(found)
+    return stop, count
+
+
+def walk_on(window: Window, begin: int, stop: int, limits: Limits) -> Walk:
+    """From a boundary to the records that start before `stop`; whether damage is an error is said by those who read it."""
+    return Walk(
+        window,
+        begin,
+        stop,
+        window.segment.size,
+        max_record_bytes=limits.max_record_bytes,
+        skip_damage=True,
+        synced=True,
+        decided=False,
+        leaves=False,
+    )
+
+
+def _ends(window: Window, begin: int, aim: int, limits: Limits) -> list[tuple[int, int]]:
+    """Position and size of the last records that a walk from there comes to and that end at `aim` or before."""
+    kept = deque[tuple[int, int]](maxlen=_KEPT)
+    walk = walk_on(window, begin, aim, limits)
+    for found in walk:
+        if isinstance(found, Damage):
+            continue
+        frame = frame_of(window.segment)
+        starts, sizes = found.starts[-_KEPT:] - frame + window.position, found.sizes[-_KEPT:] + frame
+        kept.extend(zip(starts.tolist(), sizes.tolist(), strict=True))
+    if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
+        kept.append(walk.last_record)
+    return [each for each in kept if sum(each) <= aim]
+
+
+def _named(store: StoreFiles, window: Window, begin: int, aim: int, limits: Limits) -> Boundary | None:
+    """The last boundary in `[begin, aim]`, if a queue names one of the records before it."""
+    if store.consume_queue is None or (first := sync(window, begin, aim)) is None:
+        return None
+    ends = _ends(window, first, aim, limits)
+    small = [each for each in ends if each[1] <= _LARGE]
+    for position, size in small[:: -max(1, len(small) // _ASKED)]:
+        if is_dispatched(store, window, position, size):
+            return behind(window, *ends[-1])
+    return None
+
+
+def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
+    """Position and size of the first record at or behind `begin`."""
+    walk = walk_on(window, begin, window.segment.size, limits)
+    for found in walk:
+        if not isinstance(found, Damage):
+            frame = frame_of(window.segment)
+            return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
+        if found.behind is not None:
+            position = found.behind - window.segment.base
+            size = record_size_at(window, position)
+            if size is not None:
+                return position, size
+    return walk.last_record

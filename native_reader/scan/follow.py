@@ -1,0 +1,200 @@
+"""Where logs end now, looked at again and again while brokers, or copies, make them longer.
+
+Each look goes on from the last: it costs what is new, and next to nothing where nothing is. A record counts by the same rule
+as for one read (`scan.tail`). What such looks cannot pass, like a hole with records behind it, is found by looking at the end
+of the log afresh now and then.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from native_reader.errors import DataLoss
+from native_reader.layout.record import BLANK_HEAD
+from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, holds, walk_on, window_of
+from native_reader.scan.report import Damage
+from native_reader.scan.sync import frame_of
+from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
+from native_reader.scan.witness import is_dispatched, is_live
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_STEP = 4 << 20
+_QUIET = 3.0
+"""Seconds for which a live log must stay the same until its newest record counts by its own bytes, where no queue knows it.
+Torn records were seen for 15 ms at most."""
+_LISTED_EVERY, _AFRESH_EVERY = 1.0, 10.0
+_REST = 300
+"""So many times as long as it took, a costly look is not taken again."""
+
+
+class Follower:
+    """The end of one store's log. `end` goes back only where the log does."""
+
+    def __init__(self, store: StoreFiles, limits: Limits, tail: str) -> None:
+        self.store, self._limits, self._tail = store, limits, tail
+        self._newest: tuple[int, float] | None = None
+        """Where the newest record lies that waits for its witness, and since when."""
+        self.end = self._afresh()
+
+    def look(self) -> Boundary:
+        """Where the log ends now."""
+        try:
+            if self.end.last is not None and not holds(self.store, self.end.last):
+                self.end = self._afresh()
+            bound = said_by_checkpoint(self.store, self._tail)
+            while (bound is None or self.end.offset < bound) and self._goes_on(bound):
+                pass
+        except DataLoss:  # a file was replaced, or went, while it was looked at: the next look sees what is there then
+            pass
+        return self.end
+
+    def look_afresh(self) -> Boundary:
+        """The same, also behind what a look cannot pass."""
+        before = self.look()
+        found = self._afresh()
+        if found.offset > before.offset and self.look() == before:
+            self.end = found
+        return self.end
+
+    def _afresh(self) -> Boundary:
+        """The boundary at the end of the log, by what stands near it."""
+        store, limits = self.store, self._limits
+        start = Boundary(store.min_offset)
+        end = end_of_log(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail)
+        return boundary_before(store, start, end, limits) if end > start.offset else start
+
+    def _goes_on(self, bound: int | None) -> bool:
+        """A few MiB further, up to the end of a segment at most; whether there may be more."""
+        segment = self._segment_now()
+        if segment is None:
+            return False
+        begin = max(0, self.end.offset - segment.base)
+        most = segment.size if bound is None else bound - segment.base
+        until = min(segment.size, begin + _STEP, most)
+        with window_of(self.store, segment, self._limits) as window:
+            if not any(window.peek(begin, BLANK_HEAD)):  # nothing is written there yet
+                return False
+            # What looks like damage near a live end is read again before it is called so.
+            found = self._reached(window, begin, until, most) or self._reached(window, begin, until, most, past_damage=True)
+        if found is None or found.offset <= self.end.offset:
+            return False
+        self.end = found
+        return found.offset >= segment.base + until or found.offset == segment.end
+
+    def _reached(self, window: Window, begin: int, until: int, most: int, *, past_damage: bool = False) -> Boundary | None:
+        """The boundary behind the last record that counts, of those that start before `until` and end at `most` or before.
+
+        None where there is none, or one only behind damage.
+        """
+        walk, frame = walk_on(window, begin, until, self._limits), frame_of(window.segment)
+        last: list[tuple[int, int]] = []
+        for found in walk:
+            if isinstance(found, Damage):
+                if found.behind is not None and not past_damage:
+                    return None
+                continue
+            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
+            last = [*last, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
+        if walk.last_record is not None and walk.last_record not in last:  # one over the limit
+            last = [*last, walk.last_record][-2:]
+        if not last:
+            return Boundary(window.segment.end, self.end.last) if walk.closed else None
+        position, size = last[-1]
+        if position + size <= most and self._counts(window, position, size):
+            return behind(window, position, size)
+        before = fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last
+        return Boundary(window.segment.base + position, before)
+
+    def _counts(self, window: Window, position: int, size: int) -> bool:
+        """Whether something proves that this record was written to its end."""
+        if size > self._limits.max_record_bytes or has_successor(window, position + size):
+            return True
+        if is_dispatched(self.store, window, position, size):
+            return True
+        if not is_complete(window, position, size):
+            return False
+        if not is_live(self.store.uri):
+            return True
+        offset, now = window.segment.base + position, time.monotonic()
+        if self._newest is None or self._newest[0] != offset:
+            self._newest = offset, now
+        return now - self._newest[1] >= _QUIET
+
+    def _segment_now(self) -> Segment | None:
+        """The segment that holds what comes next, as it is now; None where there is none yet."""
+        segments = self.store.segments
+        which = bisect_right(segments, self.end.offset, key=lambda segment: segment.base) - 1
+        if which < 0:
+            return None
+        segment = self._as_it_is_now(which)
+        following = segments[which + 1] if which + 1 < len(segments) else self._next_to(segment)
+        if self.end.offset >= segment.end - (BLANK_HEAD - 1) and following is not None and following.base == segment.end:
+            return following
+        return segment if self.end.offset < segment.end else None
+
+    def _as_it_is_now(self, which: int) -> Segment:
+        """A copy that is being made grows, and may be put in the place of an earlier one."""
+        segments = self.store.segments
+        segment = segments[which]
+        entry = storage_of(segment.uri).entry(segment.uri)
+        if entry is None or (entry.size, entry.identity) == (segment.size, segment.identity):
+            return segment
+        changed = replace(segment, size=entry.size, identity=entry.identity)
+        self.store = replace(self.store, segments=(*segments[:which], changed, *segments[which + 1 :]))
+        return changed
+
+    def _next_to(self, segment: Segment) -> Segment | None:
+        """The segment behind the last one known, if it is there by now: its name is known before."""
+        if self.end.offset < segment.end - (BLANK_HEAD - 1):
+            return None
+        uri = f"{segment.uri.rpartition('/')[0]}/{segment.end:020d}"
+        entry = storage_of(uri).entry(uri)
+        if entry is None or not entry.is_file or not entry.size:
+            return None
+        found = Segment(segment.end, entry.size, uri, entry.identity, segment.framing)
+        self.store = replace(self.store, segments=(*self.store.segments, found))
+        return found
+
+
+class Following:
+    """The ends of the logs of all stores at some paths; stores come and go."""
+
+    def __init__(self, listed: Callable[[], Iterable[StoreFiles]], limits: Limits, tail: str) -> None:
+        self._listed, self._limits, self._tail = listed, limits, tail
+        self._followers: dict[str, Follower] = {}
+        self._next_listing = self._next_afresh = 0.0
+
+    @property
+    def stores(self) -> dict[str, StoreFiles]:
+        """Their files, by URI, as far as they are known."""
+        return {uri: follower.store for uri, follower in self._followers.items()}
+
+    def look(self) -> dict[str, Boundary]:
+        """Where each log ends now."""
+        begun = time.monotonic()
+        if begun >= self._next_listing:
+            self.list()
+        if begun >= self._next_afresh:
+            for follower in self._followers.values():
+                follower.look_afresh()
+            self._next_afresh = time.monotonic() + max(_AFRESH_EVERY, _REST * (time.monotonic() - begun))
+        return {uri: follower.look() for uri, follower in self._followers.items()}
+
+    def list(self) -> None:
+        """Look at which stores and which segments there are."""
+        begun = time.monotonic()
+        found = {store.uri: store for store in self._listed()}
+        self._followers = {uri: self._follower(store) for uri, store in found.items()}
+        self._next_listing = time.monotonic() + max(_LISTED_EVERY, _REST * (time.monotonic() - begun))
+
+    def _follower(self, store: StoreFiles) -> Follower:
+        known = self._followers.get(store.uri)
+        if known is None:
+            return Follower(store, self._limits, self._tail)
+        known.store = store
+        return known

@@ -1,0 +1,334 @@
+"""One stream: the log's tail is followed on the driver, and each batch is read like any other range of the log.
+
+What Spark 4.3 does, and why this is as it is: the driver's reader lives as long as the query, while another one, built for
+each run, travels to the tasks; `initialOffset` is asked twice and after a failed first batch again, and never written down;
+without a trigger `latestOffset` is asked 90 times a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from native_reader.api import Scan
+from native_reader.errors import DataLoss, StoreError
+from native_reader.options import MessageOptions
+from native_reader.scan.begin import begin_by_offset, begin_by_time
+from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, counted, holds, segment_before
+from native_reader.scan.follow import Following
+from native_reader.scan.read import FAILFAST
+from native_reader.scan.resume import expired, resumed, rewritten
+from native_reader.storage.store import StoreFiles
+from rmqstore_spark.offsets import Batch, Offset, ends_to_json, from_json, to_json
+from rmqstore_spark.reader import announce, partitions_of, rows_of
+from rmqstore_spark.request import EARLIEST, LATEST, Request
+from rmqstore_spark.speech import in_sparks_words
+
+_LOOK_EVERY = 0.1
+"""Seconds. A look costs a fifth of a millisecond, so this is a five hundredth of a core."""
+_AFRESH = "A new checkpointLocation starts afresh"
+
+Ends = dict[str, Boundary]
+
+
+class RefusedStream(DataSourceStreamReader):
+    """What was asked for cannot be had; says so where Spark shows it as it is."""
+
+    def __init__(self, error: StoreError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Raises."""
+        raise self._error
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Raises."""
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Raises."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Raises."""
+        raise self._error
+
+
+class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows the logs of all stores at the paths asked for."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        # `where` is parsed here, so that tasks need no parser.
+        self._projection, self._predicate = request.projection(), request.predicate()
+        self._options = MessageOptions(**request.messages)
+        self._limits = Limits(self._projection.max_record_bytes, past_unreadable=self._projection.mode != FAILFAST)
+        self._following: Following | None = None
+        self._seen: tuple[float, Ends] | None = None
+        self._target: Ends | None = None
+        self._initial: dict[str, Any] | None = None
+        self._idle: tuple[dict[str, Any], tuple[float, Ends] | None] | None = None
+        self._began = False
+        self._told: set[str] = set()
+
+    # What Spark asks
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query begins; the same however often it is asked."""
+        with in_sparks_words():
+            if self._initial is None:
+                begins = {uri: self._begin(self._follow().stores[uri], end) for uri, end in self._ends().items()}
+                self._initial = to_json({uri: Batch(begin.offset, begin) for uri, begin in begins.items()})
+            self._began = True
+            return self._initial
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The query ends where the logs end now."""
+        with in_sparks_words():
+            self._target = dict(self._look())
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit among the options; of two the one by bytes, for Spark takes one only. `latestOffset` keeps both."""
+        asked = self._request.stream
+        if asked.most_bytes is not None:
+            return ReadMaxBytes(asked.most_bytes)
+        return ReadAllAvailable() if asked.most_records is None else ReadMaxRows(asked.most_records)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the batch that begins at `start` ends; `start` itself where there is nothing new."""
+        with in_sparks_words():
+            self._tell_beginning(start)
+            ends = self._ends()
+            if self._idle == (start, self._seen):
+                return start
+            known = from_json(start)
+            begins, elsewhere = self._begins(known, ends)
+            stops = self._limited(begins, ends, limit)
+            if all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
+                self._idle = start, self._seen
+                return start
+            batches = {uri: Batch(batch.end.offset, batch.end) for uri, batch in elsewhere.items()}
+            return to_json(batches | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()})
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Where the logs end, for Spark's progress: what is between that and a batch's end is the lag."""
+        return None if self._seen is None else ends_to_json(self._seen[1])
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a batch. What Spark takes for its start may be another than it had: the end knows better."""
+        if start == end:
+            return []
+        with in_sparks_words():
+            batches = {uri: batch for uri, batch in from_json(end).items() if batch.start < batch.end.offset}
+            following = self._follow()
+            ranges = self._ranges(batches)
+            scan = Scan(tuple(following.stores[uri] for uri in ranges), self._options).narrowed(self._predicate).between(ranges)
+            plan = scan.plan()
+            for store, first, behind in plan.gaps:
+                self._tell(f"{store}: offsets {first:,} to {behind:,} ({behind - first:,} bytes) lie in no file; read on without them")
+            return partitions_of(plan)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        return rows_of(partition, self._projection, self._predicate)
+
+    # The logs
+
+    def _follow(self) -> Following:
+        if self._following is None:
+            self._following = Following(lambda: self._request.open().stores, self._limits, self._options.end())
+        return self._following
+
+    def _look(self) -> Ends:
+        """Where the logs end, as of a moment ago at most."""
+        now = time.monotonic()
+        if self._seen is None or now - self._seen[0] >= _LOOK_EVERY:
+            self._seen = now, self._follow().look()
+        return self._seen[1]
+
+    def _ends(self) -> Ends:
+        """How far the query may read."""
+        now = self._look()
+        return now if self._target is None else {uri: end for uri, end in self._target.items() if uri in now}
+
+    # Where to begin
+
+    def _begin(self, store: StoreFiles, end: Boundary) -> Boundary:
+        """Where a new query begins in that log."""
+        options, asked = self._options, self._request.stream.start
+        begins = [Boundary(store.min_offset)]
+        if options.starting_physical_offset is not None:
+            begins.append(begin_by_offset(store, end, options.starting_physical_offset, self._limits))
+        if options.starting_timestamp is not None:
+            begins.append(begin_by_time(store, end, self._predicate, options.skew()))
+        if asked == LATEST or (asked is None and len(begins) == 1 and options.starting_offsets is None):
+            return end
+        return max(begins, key=lambda begin: begin.offset)
+
+    def _begins(self, known: Offset, ends: Ends) -> tuple[Ends, Offset]:
+        """Where the next batch begins in each log; and what else is known, of stores that are not there."""
+        moved, begins = self._moved(known), Ends()
+        for uri, end in ends.items():
+            at = known.get(moved.get(uri, uri))
+            begins[uri], lost = self._resumed(uri, Boundary(0) if at is None else at.end, end)
+            if lost is not None:
+                self._lose(lost)
+        elsewhere = {uri: batch for uri, batch in known.items() if uri not in begins and uri not in moved.values()}
+        for uri, batch in elsewhere.items():
+            if batch.end.last is not None and uri not in self._look():
+                self._lose(
+                    f"{uri} is not among the stores that are there now, and no other holds the record at offset "
+                    f"{batch.end.last.offset:,}, the last that was read of it"
+                )
+        return begins, elsewhere
+
+    def _resumed(self, uri: str, at: Boundary, end: Boundary) -> tuple[Boundary, str | None]:
+        begin, lost = resumed(self._follow().stores[uri], at, end, self._limits)
+        if lost is None:
+            return begin, lost
+        self._follow().list()  # segments may have come and gone since
+        store = self._follow().stores.get(uri)
+        return (begin, lost) if store is None else resumed(store, at, end, self._limits)
+
+    def _moved(self, known: Offset) -> dict[str, str]:
+        """Of stores that lie elsewhere than before: where they lay."""
+        stores, found = self._follow().stores, dict[str, str]()
+        for uri, batch in known.items():
+            last = batch.end.last
+            if uri in stores or last is None:
+                continue
+            here = next((each for each in stores if each not in known and each not in found and holds(stores[each], last)), None)
+            if here is not None:
+                found[here] = uri
+                self._tell(f"{uri} is not there any more; {here} holds the last record that was read of it, and is read on in its place")
+        return found
+
+    # Where to stop
+
+    def _limited(self, begins: Ends, ends: Ends, limit: ReadLimit) -> Ends:
+        """Where a batch ends that reads no more than it may."""
+        asked, stores = self._request.stream, self._follow().stores
+        stops = {uri: ends[uri] if ends[uri].offset > begin.offset else begin for uri, begin in begins.items()}
+        if isinstance(limit, ReadAllAvailable):
+            return stops
+        most_bytes, most_records = asked.most_bytes, asked.most_records
+        match limit:
+            case ReadMaxBytes():
+                most_bytes = limit.max_bytes
+            case ReadMaxRows():
+                most_records = limit.max_rows
+            case ReadMaxFiles():
+                stops = {uri: self._files(uri, begins[uri], stop, limit.max_files) for uri, stop in stops.items()}
+            case ReadMinRows():
+                counts = [counted(stores[uri], begins[uri], limit.min_rows, stop, self._limits)[1] for uri, stop in stops.items()]
+                return stops if sum(counts) >= limit.min_rows or self._target is not None else begins
+        if most_bytes is not None:
+            for uri, share in _shares(begins, stops, most_bytes):
+                stops[uri] = self._before(uri, begins[uri], stops[uri], begins[uri].offset + share)
+        if most_records is not None:
+            left = most_records
+            for which, uri in enumerate(_by_backlog(begins, stops)):
+                share = max(1, left // (len(begins) - which))
+                stops[uri], count = counted(stores[uri], begins[uri], share, stops[uri], self._limits)
+                left -= count
+        return stops
+
+    def _before(self, uri: str, begin: Boundary, end: Boundary, target: int) -> Boundary:
+        if target >= end.offset:
+            return end
+        found = boundary_before(self._follow().stores[uri], begin, target, self._limits)
+        return found if begin.offset < found.offset < end.offset else end
+
+    def _files(self, uri: str, begin: Boundary, end: Boundary, most: int) -> Boundary:
+        segments = [segment.end for segment in self._follow().stores[uri].segments if segment.end > begin.offset]
+        return end if len(segments) <= most else self._before(uri, begin, end, segments[most - 1])
+
+    # What a batch reads
+
+    def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:
+        """Of each store what a batch reads, if all of it is still what it was when the batch was made."""
+        ranges: dict[str, tuple[int, int]] = {}
+        for uri, batch in batches.items():
+            here = self._place_of(uri, batch.end)
+            if here is None:
+                self._lose(f"{uri}: offsets {batch.start:,} to {batch.end.offset:,} are to be read, but the store is gone")
+            else:
+                ranges[here] = self._range(self._follow().stores[here], *batch)
+        return {uri: (start, stop) for uri, (start, stop) in ranges.items() if start < stop}
+
+    def _range(self, store: StoreFiles, start: int, end: Boundary) -> tuple[int, int]:
+        first = store.min_offset
+        if start < first:
+            self._lose(expired(store, start, min(first, end.offset)))
+        begin, stop = max(start, first), end.offset
+        if end.last is not None and end.last.offset >= first and not holds(store, end.last):
+            self._lose(rewritten(store, end))
+            return self._what_is_left(store, begin, min(stop, self._follow().look()[store.uri].offset))
+        return begin, stop
+
+    def _what_is_left(self, store: StoreFiles, start: int, stop: int) -> tuple[int, int]:
+        """The records of a log that was written anew, as far as they lie in that range of offsets."""
+        segment = segment_before(store.segments, start + 1)
+        if segment is None or start >= stop:
+            return start, start
+        begin = boundary_after(store, Boundary(segment.base), start, self._limits) if start > segment.base else Boundary(start)
+        return begin.offset, boundary_before(store, begin, stop, self._limits).offset if begin.offset < stop else begin.offset
+
+    def _place_of(self, uri: str, end: Boundary) -> str | None:
+        """The store that a batch was made of, also where it lies elsewhere now; None where it is gone."""
+        following = self._follow()
+        for _ in range(2):
+            stores, last = following.stores, end.last
+            if uri in stores and (last is None or last.offset < stores[uri].min_offset or holds(stores[uri], last)):
+                return uri
+            if found := next((each for each, store in stores.items() if last is not None and holds(store, last)), None):
+                return found
+            following.list()  # segments may have come and gone since
+        return uri if uri in following.stores else None
+
+    # What is told
+
+    def _lose(self, what: str) -> None:
+        """Messages that a query should have read, and cannot."""
+        if self._options.refuses_loss():
+            raise DataLoss(f"{what}. fail_on_data_loss=False goes on with what is there. {_AFRESH}")
+        self._tell(f"data loss: {what}. Goes on with what is there")
+
+    def _tell(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            announce(line)
+
+    def _tell_beginning(self, start: dict[str, Any]) -> None:
+        """Once: an old query goes on from its checkpoint, whatever is asked for now."""
+        asked = self._request.stream.start
+        if not self._began and asked in (EARLIEST, LATEST):
+            self._tell(f"startingOffsets={asked} is for a new query; this one goes on from its checkpoint")
+        self._began = True
+
+
+def _by_backlog(begins: Ends, stops: Ends) -> list[str]:
+    """The store with the least to read first, so that what it leaves of its share is for the others."""
+    return sorted(begins, key=lambda uri: stops[uri].offset - begins[uri].offset)
+
+
+def _shares(begins: Ends, stops: Ends, most: int) -> Iterator[tuple[str, int]]:
+    """How many bytes each store may give: equal shares, but for those that have less."""
+    left = most
+    for which, uri in enumerate(_by_backlog(begins, stops)):
+        share = max(1, left // (len(begins) - which))
+        yield uri, share
+        left -= min(share, stops[uri].offset - begins[uri].offset)
