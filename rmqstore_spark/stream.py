@@ -8,8 +8,8 @@ without a trigger `latestOffset` is asked 90 times a second.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -23,14 +23,15 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from native_reader.access.plan import Plan
 from native_reader.api import Scan
 from native_reader.errors import DataLoss, StoreError
 from native_reader.options import MessageOptions
 from native_reader.scan.begin import begin_by_offset, begin_by_time
-from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, counted, holds, segment_before
+from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, counted, segment_before, stands
 from native_reader.scan.follow import Following
 from native_reader.scan.read import FAILFAST
-from native_reader.scan.resume import expired, resumed, rewritten
+from native_reader.scan.resume import expired, goes_on, resumed, rewritten
 from native_reader.storage.store import StoreFiles
 from rmqstore_spark.offsets import Batch, Offset, ends_to_json, from_json, to_json
 from rmqstore_spark.reader import announce, partitions_of, rows_of
@@ -42,6 +43,7 @@ _LOOK_EVERY = 0.1
 _AFRESH = "A new checkpointLocation starts afresh"
 
 Ends = dict[str, Boundary]
+Found = TypeVar("Found")
 
 
 class RefusedStream(DataSourceStreamReader):
@@ -111,17 +113,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the batch that begins at `start` ends; `start` itself where there is nothing new."""
         with in_sparks_words():
             self._tell_beginning(start)
-            ends = self._ends()
-            if self._idle == (start, self._seen):
-                return start
-            known = from_json(start)
-            begins, elsewhere = self._begins(known, ends)
-            stops = self._limited(begins, ends, limit)
-            if all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
-                self._idle = start, self._seen
-                return start
-            batches = {uri: Batch(batch.end.offset, batch.end) for uri, batch in elsewhere.items()}
-            return to_json(batches | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()})
+            return self._twice(lambda: self._end_of_batch(start, limit))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Where the logs end, for Spark's progress: what is between that and a batch's end is the lag."""
@@ -133,19 +125,22 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         with in_sparks_words():
             batches = {uri: batch for uri, batch in from_json(end).items() if batch.start < batch.end.offset}
-            following = self._follow()
-            ranges = self._ranges(batches)
-            scan = Scan(tuple(following.stores[uri] for uri in ranges), self._options).narrowed(self._predicate).between(ranges)
-            plan = scan.plan()
-            for store, first, behind in plan.gaps:
-                self._tell(f"{store}: offsets {first:,} to {behind:,} ({behind - first:,} bytes) lie in no file; read on without them")
-            return partitions_of(plan)
+            return self._twice(lambda: partitions_of(self._plan(batches)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
         return rows_of(partition, self._projection, self._predicate)
 
     # The logs
+
+    def _twice(self, work: Callable[[], Found]) -> Found:
+        """Segments come and go: what seems lost is looked for once more, in a new list of files."""
+        try:
+            return work()
+        except DataLoss:
+            self._follow().list()
+            self._seen = None
+            return work()
 
     def _follow(self) -> Following:
         if self._following is None:
@@ -162,7 +157,25 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ends(self) -> Ends:
         """How far the query may read."""
         now = self._look()
-        return now if self._target is None else {uri: end for uri, end in self._target.items() if uri in now}
+        if self._target is not None:
+            # A log may have been cut since: then it never comes to where it was to be read.
+            stores = self._follow().stores
+            still = {uri: end for uri, end in self._target.items() if end.last is None or (uri in now and stands(stores[uri], end))}
+            self._target = {uri: still.get(uri, now[uri]) for uri in self._target if uri in now}
+        return now if self._target is None else self._target
+
+    def _end_of_batch(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        ends = self._ends()
+        if self._idle == (start, self._seen):
+            return start
+        known = from_json(start)
+        begins, elsewhere = self._begins(known, ends)
+        stops = self._limited(begins, ends, limit)
+        if all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
+            self._idle = start, self._seen
+            return start
+        batches = {uri: Batch(batch.end.offset, batch.end) for uri, batch in elsewhere.items()}
+        return to_json(batches | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()})
 
     # Where to begin
 
@@ -196,21 +209,19 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begins, elsewhere
 
     def _resumed(self, uri: str, at: Boundary, end: Boundary) -> tuple[Boundary, str | None]:
-        begin, lost = resumed(self._follow().stores[uri], at, end, self._limits)
-        if lost is None:
-            return begin, lost
-        self._follow().list()  # segments may have come and gone since
-        store = self._follow().stores.get(uri)
-        return (begin, lost) if store is None else resumed(store, at, end, self._limits)
+        store = self._follow().stores[uri]
+        if not goes_on(store, at, end):
+            self._follow().list()  # segments may have come and gone since
+            store = self._follow().stores.get(uri, store)
+        return resumed(store, at, end, self._limits)
 
     def _moved(self, known: Offset) -> dict[str, str]:
         """Of stores that lie elsewhere than before: where they lay."""
         stores, found = self._follow().stores, dict[str, str]()
         for uri, batch in known.items():
-            last = batch.end.last
-            if uri in stores or last is None:
+            if uri in stores:
                 continue
-            here = next((each for each in stores if each not in known and each not in found and holds(stores[each], last)), None)
+            here = next((each for each in stores if each not in known and each not in found and stands(stores[each], batch.end)), None)
             if here is not None:
                 found[here] = uri
                 self._tell(f"{uri} is not there any more; {here} holds the last record that was read of it, and is read on in its place")
@@ -258,6 +269,14 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # What a batch reads
 
+    def _plan(self, batches: Offset) -> Plan:
+        ranges = self._ranges(batches)
+        stores = self._follow().stores
+        plan = Scan(tuple(stores[uri] for uri in ranges), self._options).narrowed(self._predicate).between(ranges).plan()
+        for store, first, behind in plan.gaps:
+            self._tell(f"{store}: offsets {first:,} to {behind:,} ({behind - first:,} bytes) lie in no file; read on without them")
+        return plan
+
     def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:
         """Of each store what a batch reads, if all of it is still what it was when the batch was made."""
         ranges: dict[str, tuple[int, int]] = {}
@@ -274,7 +293,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start < first:
             self._lose(expired(store, start, min(first, end.offset)))
         begin, stop = max(start, first), end.offset
-        if end.last is not None and end.last.offset >= first and not holds(store, end.last):
+        if end.last is not None and end.last.offset >= first and not stands(store, end):
             self._lose(rewritten(store, end))
             return self._what_is_left(store, begin, min(stop, self._follow().look()[store.uri].offset))
         return begin, stop
@@ -292,9 +311,9 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         following = self._follow()
         for _ in range(2):
             stores, last = following.stores, end.last
-            if uri in stores and (last is None or last.offset < stores[uri].min_offset or holds(stores[uri], last)):
+            if uri in stores and (last is None or last.offset < stores[uri].min_offset or stands(stores[uri], end)):
                 return uri
-            if found := next((each for each, store in stores.items() if last is not None and holds(store, last)), None):
+            if found := next((each for each, store in stores.items() if stands(store, end)), None):
                 return found
             following.list()  # segments may have come and gone since
         return uri if uri in following.stores else None

@@ -75,14 +75,21 @@ def fingerprint_at(window: Window, position: int) -> Fingerprint:
     return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
 
 
-def holds(store: StoreFiles, record: Fingerprint) -> bool:
-    """Whether that record still stands at its place; False also where no file has that place any more."""
-    segment = segment_before(store.segments, record.offset + 1)
-    if segment is None or segment.end <= record.offset:
+def stands(store: StoreFiles, at: Boundary) -> bool:
+    """Whether the record before that boundary is still there, and none between the two; False also where its file is gone."""
+    if at.last is None:
         return False
+    segment = segment_before(store.segments, at.last.offset + 1)
+    if segment is None or segment.end <= at.last.offset:
+        return False
+    position = at.last.offset - frame_of(segment) - segment.base
     try:
         with Window(segment, LONGEST_HEAD) as window:
-            return fingerprint_at(window, record.offset - frame_of(segment) - segment.base) == record
+            if fingerprint_at(window, position) != at.last:
+                return False
+            end = position + int.from_bytes(window.peek(position + frame_of(segment), 4), "big") + frame_of(segment)
+            # A power loss can take the blank that closed a segment, and a broker then goes on where it stood.
+            return segment.base + end >= at.offset or record_size_at(window, end) is None
     except OSError:  # gone since, or unreadable: whoever reads it tells
         return False
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
-from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, holds, walk_on, window_of
+from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, stands, walk_on, window_of
 from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
@@ -39,26 +39,30 @@ class Follower:
         self.store, self._limits, self._tail = store, limits, tail
         self._newest: tuple[int, float] | None = None
         """Where the newest record lies that waits for its witness, and since when."""
+        self.is_stale = False
+        """Whether a file went, or was replaced, while it was looked at; the next look needs a new list of them."""
         self.end = self._afresh()
 
     def look(self) -> Boundary:
         """Where the log ends now."""
         try:
-            if self.end.last is not None and not holds(self.store, self.end.last):
+            if self.end.last is not None and not stands(self.store, self.end):
                 self.end = self._afresh()
             bound = said_by_checkpoint(self.store, self._tail)
             while (bound is None or self.end.offset < bound) and self._goes_on(bound):
                 pass
-        except DataLoss:  # a file was replaced, or went, while it was looked at: the next look sees what is there then
-            pass
+        except DataLoss:
+            self.is_stale = True
         return self.end
 
     def look_afresh(self) -> Boundary:
         """The same, also behind what a look cannot pass."""
-        before = self.look()
-        found = self._afresh()
-        if found.offset > before.offset and self.look() == before:
-            self.end = found
+        try:
+            before, found = self.look(), self._afresh()
+            if found.offset > before.offset and self.look() == before:
+                self.end = found
+        except DataLoss:
+            self.is_stale = True
         return self.end
 
     def _afresh(self) -> Boundary:
@@ -177,7 +181,7 @@ class Following:
     def look(self) -> dict[str, Boundary]:
         """Where each log ends now."""
         begun = time.monotonic()
-        if begun >= self._next_listing:
+        if begun >= self._next_listing or any(follower.is_stale for follower in self._followers.values()):
             self.list()
         if begun >= self._next_afresh:
             for follower in self._followers.values():
@@ -196,5 +200,5 @@ class Following:
         known = self._followers.get(store.uri)
         if known is None:
             return Follower(store, self._limits, self._tail)
-        known.store = store
+        known.store, known.is_stale = store, False
         return known

@@ -6,20 +6,28 @@ A path may hold another store than before.
 
 from __future__ import annotations
 
-from native_reader.scan.boundary import Boundary, Limits, boundary_after, holds, segment_before
+from native_reader.scan.boundary import Boundary, Limits, boundary_after, segment_before, stands
 from native_reader.storage.store import StoreFiles
+
+
+def goes_on(store: StoreFiles, at: Boundary, end: Boundary) -> bool:
+    """Whether a log that ends at `end` is still the one in which that boundary was, and goes on from there."""
+    if at.last is None:  # nothing was read yet, so nothing that went is missed
+        return store.min_offset <= at.offset <= end.offset
+    if at.last.offset < store.min_offset:
+        return store.min_offset <= at.offset <= end.offset
+    return stands(store, at)
 
 
 def resumed(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tuple[Boundary, str | None]:
     """The boundary at which to go on in a log that ends at `end`, and what is lost if anything is."""
     first = store.min_offset
-    if at.last is None:  # nothing was read yet, so nothing that went is missed
-        return (at, None) if first <= at.offset <= end.offset else (Boundary(first), None)
+    if goes_on(store, at, end):
+        return at, None
+    if at.last is None:
+        return Boundary(first), None
     if at.offset < first:
         return Boundary(first), expired(store, at.offset, first)
-    known = holds(store, at.last) if at.last.offset >= first else at.offset <= end.offset
-    if known:
-        return at, None
     segment = segment_before(store.segments, at.offset)
     on = end if segment is None or at.offset >= end.offset else boundary_after(store, Boundary(segment.base), at.offset, limits)
     return on, f"{rewritten(store, at)}. Reading can go on at offset {on.offset:,}; what was written anew before it is not seen"
