@@ -171,7 +171,9 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         known = from_json(start)
         begins, elsewhere = self._begins(known, ends)
         stops = self._limited(begins, ends, limit)
-        if all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
+        # Where a log was lost, where to go on is written down at once, or what comes next would be taken for lost too.
+        goes_on = all(begin == known[uri].end for uri, begin in begins.items() if uri in known)
+        if goes_on and all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
             self._idle = start, self._seen
             return start
         batches = {uri: Batch(batch.end.offset, batch.end) for uri, batch in elsewhere.items()}

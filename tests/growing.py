@@ -33,6 +33,8 @@ class GrowingStore:
         self._segment_size, self._start = segment_size, start
         self._log = CommitLog(segment_size, start)
         self._made = 0
+        self.ever: set[tuple[int, bytes]] = set()
+        """Offset and body of every record that was ever whole."""
         self._generation = 0
         self.expired = start
         self.dispatched = start
@@ -60,7 +62,8 @@ class GrowingStore:
     def append(self, count: int) -> None:
         """So many records more; one that was torn becomes whole first."""
         for _ in range(count):
-            self._log.append(self._next or self._message())
+            placed = self._log.append(self._next or self._message())
+            self.ever.add((placed.offset, bytes(placed.message.body)))
             self._next, self.torn = None, b""
         self.show()
 

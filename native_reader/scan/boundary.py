@@ -103,7 +103,7 @@ def behind(window: Window, position: int, size: int) -> Boundary:
 
 
 def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
-    """The last boundary behind `start` and not behind `target`; where there is none, the first one behind `start`.
+    """The boundary behind the last record that ends at `target` or before; where none does, behind the first one after `start`.
 
     `start` itself where no record follows it. `target` must not lie behind the end of the log.
     """
