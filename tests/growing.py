@@ -8,17 +8,46 @@ from queued_stores import dispatched
 from stores import message
 
 from native_reader.storage import MemoryStorage
+from native_reader.storage.memory import MemoryFile
+from native_reader.storage.protocol import Entry, StoredFile
 from native_reader.testing.logs import CommitLog, Placed, name
 from native_reader.testing.records import Message, encode
+
+
+class OpenFile(MemoryFile):
+    """It stays the same file while its bytes change, and is another one when somebody puts another in its place."""
+
+    def __init__(self, uri: str, content: bytes | bytearray) -> None:
+        super().__init__(uri, content)
+        self._identity = id(content)
+
+    def identity(self) -> int:
+        return self._identity
 
 
 class Disk(MemoryStorage):
     """Files in memory that a test changes; a broker runs on the stores that are `locked`."""
 
     def __init__(self) -> None:
-        self.content: dict[str, bytes] = {}
+        self.content: dict[str, bytes | bytearray] = {}
         super().__init__(self.content)
         self.locked: set[str] = set()
+
+    def write(self, file: str, content: bytes | bytearray) -> None:
+        """Into the file that is there, if it has that size."""
+        there = self.content.get(file)
+        if isinstance(there, bytearray) and len(there) == len(content):
+            there[:] = content
+        else:
+            self.content[file] = bytearray(content)
+
+    def _open(self, uri: str) -> StoredFile:
+        super()._open(uri).close()
+        return OpenFile(uri, self.files[self._name(uri)])
+
+    def _entry(self, uri: str) -> Entry | None:
+        found = super()._entry(uri)
+        return found and found._replace(identity=id(self.files.get(self._name(uri))))
 
     def is_locked(self, uri: str) -> bool:
         return self._name(uri).removesuffix("/lock") in self.locked
@@ -123,15 +152,17 @@ class GrowingStore:
 
     def show(self) -> None:
         """The files as they are now."""
-        self.remove()
-        files = self.disk.content
-        files[f"{self.place}/commitlog/"] = b""
+        files = {f"{self.place}/commitlog/": b""}
         logs = dict(self._log.segments(tail=self.torn)) if self._log.placed or self.torn else {}
         for base, content in logs.items():
             if base >= self.expired:
                 files[f"{self.place}/commitlog/{name(base)}"] = content
         queues = dispatched(self.placed, until=self.dispatched, file=1000)
         files |= {f"{self.place}/{file.removeprefix('store/')}": content for file, content in queues.items()}
+        for file in [each for each in self.disk.content if each.startswith(f"{self.place}/") and each not in files]:
+            del self.disk.content[file]
+        for file, content in files.items():
+            self.disk.write(file, content)
 
     def _message(self) -> Message:
         number, random = self._made, self._random

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
+from pathlib import Path
 from random import Random
 
 import pytest
 from growing import Disk, GrowingStore
+from stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.scan import follow
@@ -116,7 +120,7 @@ def test_a_segment_is_closed_later_than_it_is_filled(disk: Disk) -> None:
     assert following.look().offset == blank
     assert blank < 600 - 8
     place = f"store/commitlog/{name(0)}"
-    disk.content[place] = disk.content[place][:blank] + struct.pack(">ii", 600 - blank, -875286124) + bytes(600 - blank - 8)
+    disk.write(place, disk.content[place][:blank] + struct.pack(">ii", 600 - blank, -875286124) + bytes(600 - blank - 8))
     assert following.look().offset == 600
 
 
@@ -138,7 +142,7 @@ def test_damage_with_records_behind_is_passed(disk: Disk, store: GrowingStore) -
     place = f"store/commitlog/{name(0)}"
     content = bytearray(disk.content[place])
     content[store.placed[2].offset + 4] ^= 1
-    disk.content[place] = bytes(content)
+    disk.write(place, content)
     assert following.look().offset == store.end
 
 
@@ -151,26 +155,26 @@ def test_a_hole_with_records_behind_is_passed_after_a_while(disk: Disk, store: G
     place = f"store/commitlog/{name(0)}"
     content = bytearray(disk.content[place])
     content[store.placed[2].offset : store.placed[3].offset] = bytes(store.placed[2].size)
-    disk.content[place] = bytes(content)
+    disk.write(place, content)
     assert following.look().offset == first
     assert following.look_afresh().offset == store.end
     store.append(1)
     assert following.look().offset == store.end
 
 
-def test_a_copy_grows(disk: Disk, store: GrowingStore) -> None:
+def test_a_copy_grows(tmp_path: Path) -> None:
     """A copy has no more of a file than was copied, at any byte."""
-    store.append(6)
-    assert {each.segment for each in store.placed} == {0}
-    place = f"store/commitlog/{name(0)}"
-    whole = disk.content[place]
-    disk.content[place] = whole[:300]
-    ends = [each.offset + each.size for each in store.placed if each.segment == 0]
-    following = follower(disk)
-    for size in range(300, 4096, 13):
-        disk.content[place] = whole[:size]
-        expected = max((end for end in ends if end <= size), default=0)
-        assert following.look().offset == expected, size
+    log = log_of(20, 4096)
+    (whole,) = log.files().values()
+    ends = [each.offset + each.size for each in log.placed]
+    on_disk(tmp_path, {f"store/commitlog/{name(0)}": whole[:300]})
+    (files,) = nr.open(tmp_path / "store").stores
+    following = Follower(files, LIMITS, "available")
+    for size in range(300, len(whole), 13):
+        with (tmp_path / f"store/commitlog/{name(0)}").open("r+b") as copy:
+            copy.write(whole[:size])
+        assert following.look().offset == max((end for end in ends if end <= size), default=0), size
+    following.close()
 
 
 @pytest.mark.parametrize(("tail", "field"), [("flushed", 3), ("confirmed", 4)])
@@ -233,3 +237,34 @@ def test_an_idle_look_reads_next_to_nothing(disk: Disk, monkeypatch: pytest.Monk
     )
     following.look()
     assert sum(read) < 500
+
+
+def test_news_are_seen_without_a_look(disk: Disk, store: GrowingStore) -> None:
+    store.append(2)
+    following = follower(disk)
+    assert not following.has_news()
+    for _ in range(30):
+        following.look()
+        assert not following.has_news()
+        store.append(1)
+        assert following.has_news() or following.end.offset % 4096 == 0  # the next segment was not there yet
+        following.look()
+    store.tear()
+    assert following.has_news()
+    following.look()
+    assert not following.has_news()
+
+
+def test_no_file_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0)
+    monkeypatch.setattr(follow, "_REST", 0)
+    for which in range(3):
+        on_disk(tmp_path / str(which), files_of(log_of(60)))
+    before = len(os.listdir("/proc/self/fd"))
+    following = Following(lambda: nr.open(tmp_path / "*/store").stores, LIMITS, "available")
+    for which in range(3):
+        for _ in range(5):
+            assert len(following.look()) == 3 - which
+            assert len(os.listdir("/proc/self/fd")) <= before + 3 - which
+        shutil.rmtree(tmp_path / str(which) / "store") if which < 2 else following.close()
+    assert len(os.listdir("/proc/self/fd")) == before

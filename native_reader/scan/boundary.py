@@ -112,6 +112,8 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
         return start
     low, aim = max(0, start.offset - segment.base), min(target - segment.base, segment.size)
     with window_of(store, segment, limits) as window:
+        if aim == segment.size and (closed := _closed(window, low, limits)):
+            return closed
         look = _LOOK
         while (begin := max(low, aim - look)) > low and look <= _WIDEST:
             if found := _named(store, window, begin, aim, limits):
@@ -182,6 +184,18 @@ def _ends(window: Window, begin: int, aim: int, limits: Limits) -> list[tuple[in
     if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
         kept.append(walk.last_record)
     return [each for each in kept if sum(each) <= aim]
+
+
+def _closed(window: Window, low: int, limits: Limits) -> Boundary | None:
+    """The end of a segment that is closed, which is certain however the last record before it was found."""
+    segment = window.segment
+    first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
+    if first is None:
+        return None
+    walk = walk_on(window, first, segment.size, limits)
+    for _ in walk:
+        pass
+    return behind(window, *walk.last_record) if walk.closed and walk.last_record is not None else None
 
 
 def _named(store: StoreFiles, window: Window, begin: int, aim: int, limits: Limits) -> Boundary | None:

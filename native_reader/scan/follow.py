@@ -19,7 +19,7 @@ from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
 from native_reader.scan.witness import is_dispatched, is_live
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
@@ -42,6 +42,18 @@ class Follower:
         self.is_stale = False
         """Whether a file went, or was replaced, while it was looked at; the next look needs a new list of them."""
         self.end = self._afresh()
+        self._watched: tuple[StoredFile, int, bytes] | None = None
+
+    def has_news(self) -> bool:
+        """Whether something was written behind the end since the last look; at next to no cost, and not every news is seen."""
+        if self._watched is None:
+            return False
+        file, position, seen = self._watched
+        now = bytearray(BLANK_HEAD)
+        try:
+            return file.read_into(position, now) > 0 and bytes(now) != seen
+        except OSError:  # the next look tells
+            return False
 
     def look(self) -> Boundary:
         """Where the log ends now."""
@@ -51,9 +63,39 @@ class Follower:
             bound = said_by_checkpoint(self.store, self._tail)
             while (bound is None or self.end.offset < bound) and self._goes_on(bound):
                 pass
-        except DataLoss:
+            self._watch()
+        except (DataLoss, FileNotFoundError):
             self.is_stale = True
         return self.end
+
+    def close(self) -> None:
+        """Let go of the file that is watched."""
+        if self._watched is not None:
+            self._watched[0].close()
+            self._watched = None
+
+    def _watch(self) -> None:
+        """Remember what stands where the log ends, and keep that file open."""
+        segment = self._segment_now()
+        if segment is None:
+            self.close()
+            return
+        position = max(0, self.end.offset - segment.base)
+        self._watched = self._opened(segment), position, self._stands_at(segment, position)
+
+    def _stands_at(self, segment: Segment, position: int) -> bytes:
+        """So much of it as tells whether anything is written there."""
+        found = bytearray(BLANK_HEAD)
+        self._opened(segment).read_into(position, found)
+        return bytes(found)
+
+    def _opened(self, segment: Segment) -> StoredFile:
+        if self._watched is not None and (self._watched[0].uri, self._watched[0].identity()) == (segment.uri, segment.identity):
+            return self._watched[0]
+        self.close()
+        file = storage_of(segment.uri).open(segment.uri)
+        self._watched = file, 0, b""
+        return file
 
     def look_afresh(self) -> Boundary:
         """The same, also behind what a look cannot pass."""
@@ -80,9 +122,9 @@ class Follower:
         begin = max(0, self.end.offset - segment.base)
         most = segment.size if bound is None else bound - segment.base
         until = min(segment.size, begin + _STEP, most)
+        if not any(self._stands_at(segment, begin)):  # nothing is written there yet
+            return False
         with window_of(self.store, segment, self._limits) as window:
-            if not any(window.peek(begin, BLANK_HEAD)):  # nothing is written there yet
-                return False
             # What looks like damage near a live end is read again before it is called so.
             found = self._reached(window, begin, until, most) or self._reached(window, begin, until, most, past_damage=True)
         if found is None or found.offset <= self.end.offset:
@@ -189,10 +231,23 @@ class Following:
             self._next_afresh = time.monotonic() + max(_AFRESH_EVERY, _REST * (time.monotonic() - begun))
         return {uri: follower.look() for uri, follower in self._followers.items()}
 
+    def has_news(self) -> bool:
+        """Whether a look would see something that the last one did not."""
+        return any(follower.has_news() for follower in self._followers.values())
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for follower in self._followers.values():
+            follower.close()
+
     def list(self) -> None:
         """Look at which stores and which segments there are."""
         begun = time.monotonic()
         found = {store.uri: store for store in self._listed()}
+        if not self._followers:  # those that are made now look afresh anyway
+            self._next_afresh = begun + _AFRESH_EVERY
+        for uri in self._followers.keys() - found.keys():
+            self._followers[uri].close()
         self._followers = {uri: self._follower(store) for uri, store in found.items()}
         self._next_listing = time.monotonic() + max(_LISTED_EVERY, _REST * (time.monotonic() - begun))
 
