@@ -43,6 +43,7 @@ bench: java $(STAMP)  ## measure the speed
 	$(PYTHON) benchmarks/damage.py
 	$(PYTHON) benchmarks/spark.py
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
+	$(PYTHON) benchmarks/streaming.py
 
 sweep: java $(STAMP)  ## the tests that sample, on everything (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 $(PYTEST_ARGS)

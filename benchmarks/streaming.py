@@ -1,0 +1,372 @@
+"""Measures the stream: `make bench`, or `python benchmarks/streaming.py --bytes 1GiB` for a quick look.
+
+Rates and planning are ratios of two works of the same run, whose rounds are interleaved. What an idle stream costs is CPU time
+over wall time, of the reader's own calls and of the Python process that Spark 4.3 keeps for a query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from run import MIB, interleaved, size_of
+from spark import noop, session
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from test_live import held
+
+import native_reader as nr
+from native_reader.testing.spec import GIB, StoreSpec
+from native_reader.testing.store_writer import write_store
+from rmqstore_spark.source import RocketmqStore
+
+SEGMENT = 64 << 10
+FEW, MANY = 100, 10_000
+TRIGGER = 4 * SEGMENT
+TRIGGERS = 20
+POLLS = 90
+"""Spark 4.3 asks so often in a second, where a query has no trigger."""
+LOOKED_ANEW = 0.11
+"""Seconds after which the reader looks at the log again."""
+
+
+class Drained(NamedTuple):
+    """One query that read all there was."""
+
+    whole: float
+    rate: float
+    """Bytes a second, from the end of the first batch to the end of the last."""
+    trigger: float
+    """Seconds that the tasks of a batch took: the median."""
+    planning: float
+    """Seconds of `latestOffset` as Spark saw them: the median."""
+    least: float
+    """Seconds that the shortest trigger took, with all that Spark does around its tasks."""
+    cpu: float
+    """CPU seconds of all processes."""
+
+
+class Planned(NamedTuple):
+    """What a reader took before its first trigger, and for each."""
+
+    initial: float
+    latest: list[float]
+    partitions: list[float]
+
+    @property
+    def triggers(self) -> list[float]:
+        return [one + other for one, other in zip(self.latest, self.partitions, strict=True)]
+
+
+class Nothing(DataSource):
+    """A source that does nothing: what Spark's own calls cost."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "nothing"
+
+    def schema(self) -> str:
+        return "value string"
+
+    def streamReader(self, schema: object) -> DataSourceStreamReader:
+        return NothingReader()
+
+
+class NothingReader(DataSourceStreamReader):
+    def initialOffset(self) -> dict[str, Any]:
+        return {"next": 0}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return start
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return {"next": 0}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return []
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return iter(())
+
+
+def made(path: Path, spec: StoreSpec) -> str:
+    """The path of that store, written now if it is not there yet."""
+    if not (path / "checkpoint").exists():
+        write_store(path, spec)
+    return str(path)
+
+
+def without_queues(store: str) -> str:
+    """The same log, and nothing else."""
+    path = Path(f"{store}-log-only")
+    path.mkdir(exist_ok=True)
+    if not (path / "commitlog").exists():
+        (path / "commitlog").symlink_to(Path(store) / "commitlog")
+    return str(path)
+
+
+def reader_of(path: str, **options: object) -> DataSourceStreamReader:
+    source = RocketmqStore({"path": path, "startingOffsets": "earliest"} | {name: str(value) for name, value in options.items()})
+    return source.streamReader(source.schema())
+
+
+def as_kept(offset: dict[str, Any]) -> dict[str, Any]:
+    """The offset as Spark hands it back."""
+    return json.loads(json.dumps(offset))  # type: ignore[no-any-return]
+
+
+def told(what: str, measured: str, against: str, figure: str, wanted: str) -> None:
+    print(f"| {what} | {measured} | {against} | {figure} | {wanted} |", flush=True)
+
+
+@contextmanager
+def following(spark: SparkSession, name: str, options: dict[str, str], **trigger: Any) -> Iterator[StreamingQuery]:
+    """A query into nowhere."""
+    with tempfile.TemporaryDirectory() as checkpoint:
+        stream = spark.readStream.format(name).options(**options).load()
+        writer = stream.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        query = (writer.trigger(**trigger) if trigger else writer).start()
+        try:
+            yield query
+        finally:
+            query.stop()
+
+
+def drained(spark: SparkSession, store: str, limit: dict[str, str]) -> Drained:
+    begun, spent = time.perf_counter(), cpu_below()
+    with following(spark, "rocketmq-store", {"path": store, "startingOffsets": "earliest"} | limit, availableNow=True) as query:
+        query.awaitTermination()
+        whole = time.perf_counter() - begun
+        batches = [each for each in query.recentProgress if each.numInputRows]
+    moments = [datetime.fromisoformat(each.timestamp).timestamp() + each.durationMs["triggerExecution"] / 1e3 for each in batches]
+    reached = [next(iter(json.loads(each.sources[0].endOffset)["stores"].values()))["next"] for each in batches]
+    trigger, planning = (statistics.median(each.durationMs[of] for each in batches) / 1e3 for of in ("addBatch", "latestOffset"))
+    least = min(each.durationMs["triggerExecution"] for each in batches) / 1e3
+    rate = (reached[-1] - reached[0]) / max(1e-3, moments[-1] - moments[0])
+    return Drained(whole, rate, trigger, planning, least, cpu_below() - spent)
+
+
+def sustained(spark: SparkSession, store: str, few: str, rounds: int) -> float:
+    """A backlog in batches ÷ the same by one read; returns the seconds that the tasks of a trigger of 1 GiB take."""
+    size = sum(segment.size for segment in nr.open(store).stores[0].segments)
+    read = noop(lambda: spark.read.format("rocketmq-store").load(store))
+    asked: dict[str, dict[str, str]] = {
+        "256m": {"maxBytesPerTrigger": "256m"},
+        "256m, minPartitions as slots": {"maxBytesPerTrigger": "256m", "minPartitions": str(spark.sparkContext.defaultParallelism)},
+        "1g": {"maxBytesPerTrigger": "1g"},
+    }
+    runs: dict[str, list[Drained]] = {what: [] for what in asked}
+    spent: list[float] = []
+
+    def alone() -> None:
+        before = cpu_below()
+        read()
+        spent.append(cpu_below() - before)
+
+    works = [lambda what=what: runs[what].append(drained(spark, store, asked[what])) for what in asked]
+    times = interleaved(rounds, alone, *works)
+    batch, cpu = min(each[0] for each in times), min(spent[1:])
+    for what, (_, *found) in runs.items():
+        whole, rate, work = min(each.whole for each in found), max(each.rate for each in found), min(each.cpu for each in found)
+        pairs = list(zip(times, found, strict=True))
+        medians = [statistics.median(of) for of in ([t[0] / r.whole for t, r in pairs], [r.rate * t[0] / size for t, r in pairs])]
+        told(f"{what} a trigger, whole query", f"{whole:.2f} s", f"{batch:.2f} s", f"{batch / whole:.2f} ({medians[0]:.2f})", "")
+        rates = f"{rate / MIB:,.0f} MiB/s", f"{size / batch / MIB:,.0f} MiB/s"
+        told(f"{what} a trigger, behind the first", *rates, f"{rate * batch / size:.2f} ({medians[1]:.2f})", "≥ 0.8")
+        told(f"{what} a trigger, CPU of all processes", f"{work:.1f} s", f"{cpu:.1f} s", f"{cpu / work:.2f}", "")
+    trigger, known = min(each.trigger for each in runs["1g"][1:]), min(each.planning for each in runs["1g"][1:])
+    told("`latestOffset` of 1g a trigger, as Spark saw it", f"{known * 1e3:,.0f} ms", f"{trigger * 1e3:,.0f} ms", "", "")
+    least = drained(spark, few, {"maxBytesPerTrigger": str(TRIGGER)}).least
+    told("a trigger of next to nothing", f"{least * 1e3:,.0f} ms", "", "", "")
+    return trigger
+
+
+def planned(path: str, most: int = sys.maxsize, pause: float = 0.0, **options: object) -> Planned:
+    """A new reader driven as Spark drives it, for that many triggers."""
+    reader = reader_of(path, **options)
+    limit = reader.getDefaultReadLimit()
+    begun = time.perf_counter()
+    start = as_kept(reader.initialOffset())
+    planned = Planned(time.perf_counter() - begun, [], [])
+    while len(planned.latest) < most:
+        time.sleep(pause)
+        begun = time.perf_counter()
+        end = as_kept(reader.latestOffset(start, limit))
+        if end == start:
+            break
+        known = time.perf_counter()
+        reader.partitions(start, end)
+        planned.latest.append(known - begun)
+        planned.partitions.append(time.perf_counter() - known)
+        start = end
+    return planned
+
+
+def planning(store: str, rounds: int, trigger: float) -> None:
+    """What is to be done before a trigger of 1 GiB, on the driver, ÷ what its tasks take."""
+    size = sum(segment.size for segment in nr.open(store).stores[0].segments)
+    rows = nr.open(store).messages().count_rows() * GIB // size
+    asked: list[tuple[str, str, dict[str, object]]] = [
+        ("1g a trigger", store, {"maxBytesPerTrigger": "1g"}),
+        ("1000m a trigger, which ends inside segments", store, {"maxBytesPerTrigger": "1000m"}),
+        ("1g a trigger, without queues", without_queues(store), {"maxBytesPerTrigger": "1g"}),
+        ("1000m a trigger, without queues", without_queues(store), {"maxBytesPerTrigger": "1000m"}),
+        (f"{rows:,} records a trigger, about 1 GiB", store, {"maxOffsetsPerTrigger": rows}),
+    ]
+    runs: list[list[Planned]] = [[] for _ in asked]
+    interleaved(
+        rounds, *(lambda which=which: runs[which].append(planned(asked[which][1], **asked[which][2])) for which in range(len(asked)))
+    )
+    for (what, _, _), found in zip(asked, runs, strict=True):
+        each = min(statistics.mean(run.triggers[:-1] or run.triggers) for run in found[1:])
+        told(f"planning, {what}", f"{each * 1e3:,.1f} ms", f"{trigger * 1e3:,.0f} ms", f"{each / trigger:.3f}", "≤ 0.1")
+
+
+def polled(path: str, duration: float) -> float:
+    """CPU seconds a second of the calls that Spark makes where nothing is new."""
+    reader = reader_of(path)
+    start, limit = as_kept(reader.initialOffset()), ReadAllAvailable()
+    while (end := as_kept(reader.latestOffset(start, limit))) != start:
+        start = end
+    spent, begun = 0.0, time.perf_counter()
+    for number in range(int(duration * POLLS)):
+        time.sleep(max(0.0, begun + number / POLLS - time.perf_counter()))
+        asked, before = as_kept(start), time.process_time()
+        reader.latestOffset(asked, limit)
+        reader.reportLatestOffset()
+        spent += time.process_time() - before
+    return spent / (time.perf_counter() - begun)
+
+
+def polled_by_spark(spark: SparkSession, name: str, options: dict[str, str], duration: float) -> tuple[float, float]:
+    """CPU seconds a second of a query's Python process and of Spark's JVM, once there is nothing new."""
+    before = set(planners())
+    with following(spark, name, options):
+        time.sleep(6.0)
+        (process,) = set(planners()) - before
+        jvm = next(pid for pid, (parent, _) in processes().items() if parent == os.getpid() and b"java" in command(pid))
+        begun, spent = time.perf_counter(), (cpu_seconds(process), cpu_seconds(jvm))
+        time.sleep(duration)
+        python, java = cpu_seconds(process) - spent[0], cpu_seconds(jvm) - spent[1]
+        lasted = time.perf_counter() - begun
+    return python / lasted, java / lasted
+
+
+def processes() -> dict[int, tuple[int, float]]:
+    """Of each process its parent, and the CPU seconds that it took, and those that it waited for."""
+    found: dict[int, tuple[int, float]] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            said = file.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[int(file.parent.name)] = int(said[1]), sum(map(int, said[11:15])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def below() -> set[int]:
+    """This process, and all that it started."""
+    known, ours = processes(), {os.getpid()}
+    while more := {pid for pid, (parent, _) in known.items() if parent in ours} - ours:
+        ours |= more
+    return ours
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def cpu_seconds(pid: int) -> float:
+    return processes()[pid][1]
+
+
+def cpu_below() -> float:
+    known = processes()
+    return sum(known[pid][1] for pid in below() if pid in known)
+
+
+def planners() -> list[int]:
+    """The processes in which Spark keeps stream readers, below this one."""
+    return [pid for pid in below() if b"python_streaming_source_runner" in command(pid)]
+
+
+def idle(spark: SparkSession, stores: dict[str, str], duration: float) -> None:
+    """A store in which nothing happens, at rest and with its lock held as a broker holds it."""
+    python, java = polled_by_spark(spark, "nothing", {}, duration)
+    told("idle: a source that does nothing", f"Python {python:.2%}", f"JVM {java:.2%}", "", "")
+    for what, path in stores.items():
+        for state in ("at rest", "held"):
+            with held(Path(path, "lock")) if state == "held" else nullcontext():
+                calls = polled(path, duration)
+                python, java = polled_by_spark(spark, "rocketmq-store", {"path": path}, duration)
+            told(f"idle: {what}, {state}", f"Python {python:.2%}", f"JVM {java:.2%}", f"calls {calls:.2%} of a core", "≤ 1 %")
+
+
+def from_the_beginning(few: str, many: str, rounds: int) -> None:
+    """The first triggers of a new query, which must not cost more because more is waiting."""
+    runs: list[list[Planned]] = [[], []]
+    ask = {"maxBytesPerTrigger": TRIGGER}
+    interleaved(rounds, *(lambda w=which: runs[w].append(planned((few, many)[w], TRIGGERS + 1, LOOKED_ANEW, **ask)) for which in (0, 1)))
+    of = {
+        "initialOffset": lambda run: run.initial,
+        "the first latestOffset": lambda run: run.latest[0],
+        f"each of the next {TRIGGERS} triggers, median": lambda run: statistics.median(run.triggers[1:]),
+        f"the dearest of the next {TRIGGERS} triggers": lambda run: max(run.triggers[1:]),
+        f"the next {TRIGGERS} triggers, sum": lambda run: sum(run.triggers[1:]),
+    }
+    for what, taken in of.items():
+        one, other = (min(taken(run) for run in found[1:]) for found in runs)
+        told(f"{what}: {MANY:,} segments ÷ {FEW}", f"{other * 1e3:,.1f} ms", f"{one * 1e3:,.1f} ms", f"{other / one:.2f}", "")
+
+
+def main() -> None:
+    cores = os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser.add_argument("--bytes", type=size_of, default=4 * GIB)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--slots", type=int, default=cores)
+    parser.add_argument("--idle", type=float, default=20.0, help="seconds")
+    parser.add_argument("--parts", default="rates,planning,beginning,idle", help="what to measure")
+    arguments = parser.parse_args()
+    folder, parts = arguments.folder.absolute(), arguments.parts.split(",")
+    folder.mkdir(parents=True, exist_ok=True)
+    backlog = made(folder / f"streaming-{arguments.bytes // MIB}MiB", StoreSpec(bytes=arguments.bytes, index=False))
+    few, many = (
+        made(folder / f"segments-{count}", StoreSpec(bytes=count * SEGMENT, mapped_file_size_commit_log=SEGMENT, index=False))
+        for count in (FEW, MANY)
+    )
+    spark = session(arguments.slots, folder)
+    spark.dataSource.register(Nothing)
+    print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
+    print("| what | measured | against | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
+    trigger = sustained(spark, backlog, few, arguments.rounds) if "rates" in parts else 1.0
+    if "planning" in parts:
+        planning(backlog, arguments.rounds, trigger)
+    if "beginning" in parts:
+        from_the_beginning(few, many, arguments.rounds)
+    if "idle" in parts:
+        idle(spark, {f"{len(nr.open(backlog).stores[0].segments)} segments": backlog, f"{MANY:,} segments": many}, arguments.idle)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
