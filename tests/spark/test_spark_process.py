@@ -37,6 +37,18 @@ def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
     assert f"rocketmq-store: scans 1.5 GiB of {store.as_uri()} (1 segment) in 13 tasks; {HINT}\n" in ended.stderr
 
 
+def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples/follow_to_parquet.py"
+    where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}
+    for records, of_topic in ((40, 14), (60, 20)):
+        on_disk(tmp_path, files_of(log_of(records)))
+        follow = [sys.executable, str(example), "store", "out", "--topic", "T0", "--all", "--until-now"]
+        ended = subprocess.run(follow, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
+        assert ended.stdout.splitlines()[-1] == f"{of_topic} messages in out/messages"
+        assert f"{(tmp_path / 'store').as_uri()}: nothing behind" in ended.stdout
+    assert "startingOffsets=earliest is for a new query; this one goes on from its checkpoint" in ended.stderr
+
+
 PRUNED = """
 from pyspark.sql import SparkSession
 import rmqstore_spark

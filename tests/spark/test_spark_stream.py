@@ -107,6 +107,7 @@ def test_what_is_new_comes_by_itself(spark: SparkSession, store: OnDisk, tmp_pat
         store.append(5)
         query.processAllAvailable()
     query.stop()
+    assert len(list((tmp_path / "checkpoint/commits").glob("[0-9]*"))) == 4  # while nothing is new there are no batches
     assert sorted(row["physical_offset"] for row in rows_in(spark, tmp_path).collect()) == [each.offset for each in store.log.placed[40:]]
 
 

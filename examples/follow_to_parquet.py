@@ -1,0 +1,46 @@
+"""Follow a store into Parquet, and tell how far behind: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import rmqstore_spark
+from rmqstore_spark.lag import LagListener
+
+
+def followed(spark: SparkSession, store: str, folder: str, *, topic: str | None, everything: bool, until_now: bool) -> StreamingQuery:
+    """The running query: each message once in FOLDER/messages, however often it is stopped and started again."""
+    options = {"startingOffsets": "earliest" if everything else "latest", "maxBytesPerTrigger": "1g"}
+    if topic is not None:
+        options["topic"] = topic
+    stream = spark.readStream.format("rocketmq-store").options(**options).load(store)
+    writer = stream.writeStream.format("parquet").option("path", f"{folder}/messages").option("checkpointLocation", f"{folder}/checkpoint")
+    return writer.trigger(availableNow=True).start() if until_now else writer.trigger(processingTime="1 minute").start()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store")
+    parser.add_argument("folder")
+    parser.add_argument("--topic")
+    parser.add_argument("--all", action="store_true", help="begin with what is there already")
+    parser.add_argument("--until-now", action="store_true", help="end when that is read")
+    asked = parser.parse_args()
+    spark = SparkSession.builder.appName("follow").getOrCreate()
+    rmqstore_spark.register(spark)
+    spark.streams.addListener(LagListener())
+    query = followed(spark, asked.store, asked.folder, topic=asked.topic, everything=asked.all, until_now=asked.until_now)
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        sys.exit(str(error))
+    print(f"{spark.read.parquet(f'{asked.folder}/messages').count():,} messages in {asked.folder}/messages")
+
+
+if __name__ == "__main__":
+    main()
