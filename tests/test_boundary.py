@@ -99,6 +99,18 @@ def test_no_forged_record_is_a_boundary(monkeypatch: pytest.MonkeyPatch, queues:
     assert boundary_before(store, START, ends[1], LIMITS).offset == ends[1]
 
 
+def test_no_forged_record_ends_a_file_that_nothing_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blank at a segment's end is certain, whatever leads to it; without one a forged record may be the last that is seen."""
+    monkeypatch.setattr(boundary, "_LOOK", 300)
+    log = log_of([message(0, topic="T", queue_id=0)], 1 << 16)
+    body_at = log.end + encode(message(1, body=b"<body>", topic="T", queue_id=0), log.end).index(b"<body>")
+    log.append(message(1, body=chained(body_at, 3000), topic="T", queue_id=0))
+    ((file, content),) = files_of(log).items()
+    memory = in_memory({file: content[: log.end]})
+    (store,) = nr.open(f"{memory.url}/store").stores
+    assert boundary_before(store, START, store.segments[0].size, LIMITS).offset == log.end
+
+
 def test_queues_spare_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A boundary far in a segment costs a look near it, where a queue names a record there."""
     log = of_sizes([100] * 3000, 1 << 20)

@@ -584,3 +584,15 @@ def test_a_segment_that_is_missing(disk: Disk, store: GrowingStore, told: list[s
     assert offsets_of(query) == [each.offset for each in store.placed if each.segment != 4096]
     assert told == [f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) lie in no file; read on without them"]
     assert gone
+
+
+def test_a_batch_that_is_repeated_when_its_first_segment_is_missing(disk: Disk, store: GrowingStore) -> None:
+    query = begun(disk, maxOffsetsPerTrigger="12")
+    start = from_json(json.loads(query.offsets[0]))[f"{disk.url}/store"].end.offset
+    assert 4096 < start < 8192
+    query.start(maxOffsetsPerTrigger="25")
+    with pytest.raises(Killed):
+        query.trigger(kill="logged")
+    del disk.content[f"store/commitlog/{name(4096)}"]
+    with pytest.raises(DataLoss, match=f"offsets {start:,} to 8,192 .* lie in no file"):
+        query.start()

@@ -125,24 +125,21 @@ class Follower:
         if not any(self._stands_at(segment, begin)):  # nothing is written there yet
             return False
         with window_of(self.store, segment, self._limits) as window:
-            # What looks like damage near a live end is read again before it is called so.
-            found = self._reached(window, begin, until, most) or self._reached(window, begin, until, most, past_damage=True)
+            found = self._reached(window, begin, until, most)
         if found is None or found.offset <= self.end.offset:
             return False
         self.end = found
         return found.offset >= segment.base + until or found.offset == segment.end
 
-    def _reached(self, window: Window, begin: int, until: int, most: int, *, past_damage: bool = False) -> Boundary | None:
+    def _reached(self, window: Window, begin: int, until: int, most: int) -> Boundary | None:
         """The boundary behind the last record that counts, of those that start before `until` and end at `most` or before.
 
-        None where there is none, or one only behind damage.
+        None where there is none. What looks like damage before it, and may not be written yet, is read later and afresh.
         """
         walk, frame = walk_on(window, begin, until, self._limits), frame_of(window.segment)
         last: list[tuple[int, int]] = []
         for found in walk:
             if isinstance(found, Damage):
-                if found.behind is not None and not past_damage:
-                    return None
                 continue
             starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
             last = [*last, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
