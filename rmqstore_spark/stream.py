@@ -93,7 +93,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins; the same however often it is asked."""
         with in_sparks_words():
             if self._initial is None:
-                begins = {uri: self._begin(self._follow().stores[uri], end) for uri, end in self._ends().items()}
+                begins = self._twice(lambda: {uri: self._begin(self._follow().stores[uri], end) for uri, end in self._ends().items()})
                 self._initial = to_json({uri: Batch(begin.offset, begin) for uri, begin in begins.items()})
             self._began = True
             return self._initial
@@ -101,7 +101,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends where the logs end now."""
         with in_sparks_words():
-            self._target = dict(self._look())
+            self._target = dict(self._twice(self._look))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit among the options; of two the one by bytes, for Spark takes one only. `latestOffset` keeps both."""

@@ -112,16 +112,21 @@ def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:
     assert len(disk.content) > 10
 
 
-def test_a_segment_is_closed_later_than_it_is_filled(disk: Disk) -> None:
+def test_a_segment_is_left_when_the_next_one_is_begun(disk: Disk) -> None:
+    """A broker that is killed behind a blank, with no segment behind that, writes its next record in the blank's place."""
     store = GrowingStore(disk, "store", Random(1), segment_size=600)
     store.append(1)
     following = follower(disk)
     blank = store.end
+    assert following.look().offset == blank < 600 - 8
+    whole = bytes(disk.content[f"store/commitlog/{name(0)}"])
+    disk.write(f"store/commitlog/{name(0)}", whole[:blank] + struct.pack(">ii", 600 - blank, -875286124) + bytes(600 - blank - 8))
     assert following.look().offset == blank
-    assert blank < 600 - 8
-    place = f"store/commitlog/{name(0)}"
-    disk.write(place, disk.content[place][:blank] + struct.pack(">ii", 600 - blank, -875286124) + bytes(600 - blank - 8))
+    disk.write(f"store/commitlog/{name(600)}", bytes(600))  # sized ahead, and empty
+    assert following.look().offset == blank
+    disk.write(f"store/commitlog/{name(600)}", struct.pack(">ii", 150, -626843481) + bytes(592))
     assert following.look().offset == 600
+    assert follower(disk).look().offset == 600
 
 
 def test_a_log_that_was_cut_ends_where_it_was_cut(disk: Disk, store: GrowingStore) -> None:
@@ -218,7 +223,8 @@ def test_a_file_that_goes_while_it_is_looked_at(disk: Disk, store: GrowingStore)
     assert gone
     following.look()  # what is known of the files is older than the files
     (end,) = following.look().values()
-    assert end.offset == max(each.segment for each in store.placed)
+    kept = [each.offset + each.size for each in store.placed if each.segment < max(other.segment for other in store.placed)]
+    assert end.offset == kept[-1]
     disk.content.update(gone)
     following.list()
     (end,) = following.look().values()

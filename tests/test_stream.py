@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -363,6 +364,29 @@ def test_damage_at_a_border_is_an_error(disk: Disk, store: GrowingStore) -> None
     disk.content[place] = bytes(content)
     with pytest.raises(StoreDamaged, match=f"at offset {store.placed[3].offset:,}.*mode DROPMALFORMED reads on behind it"):
         query.trigger()
+
+
+def test_a_record_that_was_written_over_a_blank_is_read(disk: Disk) -> None:
+    """RocketMQ 5.5.0, killed behind a blank: it wrote a smaller record in its place, and a stream that had passed the blank lost it."""
+    store = GrowingStore(disk, "store", Random(1), segment_size=700)
+    log = log_of([message(0, body=b"x" * 300), message(1, body=b"y" * 300)], 700)
+    first = bytes(log.files()[name(0)])
+    disk.write(f"store/commitlog/{name(0)}", first)
+    assert is_blank_at(first, log.placed[0].size)
+    query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
+    query.start()
+    query.trigger()
+    assert offsets_of(query) == [0]
+    again = log_of([message(0, body=b"x" * 300), message(1, body=b"z"), message(2, body=b"y" * 300)], 700)
+    for file, content in again.files().items():
+        disk.write(f"store/commitlog/{file}", content)
+    query.trigger()
+    assert offsets_of(query) == [each.offset for each in again.placed]
+    assert not store.placed
+
+
+def is_blank_at(content: bytes, position: int) -> bool:
+    return content[position : position + 8] == struct.pack(">ii", len(content) - position, -875286124)
 
 
 def test_a_new_store_is_read_from_its_beginning(disk: Disk) -> None:

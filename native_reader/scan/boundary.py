@@ -94,11 +94,26 @@ def stands(store: StoreFiles, at: Boundary) -> bool:
         return False
 
 
-def behind(window: Window, position: int, size: int) -> Boundary:
-    """The boundary behind the record of that size at that position; behind the segment, if nothing but a blank follows it."""
+def is_left(store: StoreFiles, segment: Segment) -> bool:
+    """Whether the log goes on in the next segment, so that nothing more comes into this one.
+
+    A broker that recovers (all versions), and finds no segment behind a blank, goes on where the blank stood.
+    """
+    following = next((each for each in store.segments[bisect_left(store.segments, segment) :] if each.base == segment.end), None)
+    if following is None:
+        return False
+    try:
+        with Window(following, BLANK_HEAD) as window:
+            return any(window.peek(0, BLANK_HEAD))
+    except OSError:  # gone since
+        return False
+
+
+def behind(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
+    """The boundary behind the record of that size at that position; behind its segment, if the log has left that."""
     segment, end = window.segment, position + size
     # Fewer bytes than a blank's head can be the beginning of a record, in a copy that still grows.
-    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end)
+    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_left(store, segment)
     return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
 
 
@@ -112,7 +127,7 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
         return start
     low, aim = max(0, start.offset - segment.base), min(target - segment.base, segment.size)
     with window_of(store, segment, limits) as window:
-        if aim == segment.size and (closed := _closed(window, low, limits)):
+        if aim == segment.size and (closed := _closed(store, window, low, limits)):
             return closed
         look = _LOOK
         while (begin := max(low, aim - look)) > low and look <= _WIDEST:
@@ -120,12 +135,12 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
                 return found
             look *= _WIDER
         if ends := _ends(window, low, aim, limits):
-            return behind(window, *ends[-1])
+            return behind(store, window, *ends[-1])
         if segment.base > start.offset:  # no record of this segment lies before the target
             before = boundary_before(store, start, segment.base, limits)
             return before if before != start else Boundary(segment.base, start.last)
         first = _first(window, low, limits)
-        return start if first is None else behind(window, *first)
+        return start if first is None else behind(store, window, *first)
 
 
 def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
@@ -150,19 +165,22 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
                 if count + len(found) >= most:
                     last, frame = most - count - 1, frame_of(segment)
                     position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
-                    end = behind(window, position, size)
+                    end = behind(store, window, position, size)
                     return (end if end.offset < stop.offset else stop), most
                 count += len(found)
     return stop, count
 
 
 def walk_on(window: Window, begin: int, stop: int, limits: Limits) -> Walk:
-    """From a boundary to the records that start before `stop`; whether damage is an error is said by those who read it."""
+    """From a boundary to the records that start before `stop`; whether damage is an error is said by those who read it.
+
+    What lies behind `stop` is not looked at, for it may be a gibibyte of nothing.
+    """
     return Walk(
         window,
         begin,
         stop,
-        window.segment.size,
+        stop,
         max_record_bytes=limits.max_record_bytes,
         skip_damage=True,
         synced=True,
@@ -186,7 +204,7 @@ def _ends(window: Window, begin: int, aim: int, limits: Limits) -> list[tuple[in
     return [each for each in kept if sum(each) <= aim]
 
 
-def _closed(window: Window, low: int, limits: Limits) -> Boundary | None:
+def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
     """The end of a segment that is closed, which is certain however the last record before it was found."""
     segment = window.segment
     first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
@@ -195,7 +213,7 @@ def _closed(window: Window, low: int, limits: Limits) -> Boundary | None:
     walk = walk_on(window, first, segment.size, limits)
     for _ in walk:
         pass
-    return behind(window, *walk.last_record) if walk.closed and walk.last_record is not None else None
+    return behind(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
 
 
 def _named(store: StoreFiles, window: Window, begin: int, aim: int, limits: Limits) -> Boundary | None:
@@ -206,7 +224,7 @@ def _named(store: StoreFiles, window: Window, begin: int, aim: int, limits: Limi
     small = [each for each in ends if each[1] <= _LARGE]
     for position, size in small[:: -max(1, len(small) // _ASKED)]:
         if is_dispatched(store, window, position, size):
-            return behind(window, *ends[-1])
+            return behind(store, window, *ends[-1])
     return None
 
 

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
-from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, stands, walk_on, window_of
+from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, walk_on, window_of
 from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
+from native_reader.scan.walk import is_blank
 from native_reader.scan.witness import is_dispatched, is_live
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -125,11 +126,21 @@ class Follower:
         if not any(self._stands_at(segment, begin)):  # nothing is written there yet
             return False
         with window_of(self.store, segment, self._limits) as window:
+            if segment.size - begin >= BLANK_HEAD and is_blank(window, begin):
+                return self._leaves(segment)
             found = self._reached(window, begin, until, most)
-        if found is None or found.offset <= self.end.offset:
+            if found is None or found.offset <= self.end.offset:
+                return False
+            self.end = found
+            return found.offset >= segment.base + until or is_blank(window, found.offset - segment.base)
+
+    def _leaves(self, segment: Segment) -> bool:
+        """On to the next segment, if something is written there already."""
+        self._next_to(segment)
+        if not is_left(self.store, segment):
             return False
-        self.end = found
-        return found.offset >= segment.base + until or found.offset == segment.end
+        self.end = Boundary(segment.end, self.end.last)
+        return True
 
     def _reached(self, window: Window, begin: int, until: int, most: int) -> Boundary | None:
         """The boundary behind the last record that counts, of those that start before `until` and end at `most` or before.
@@ -146,10 +157,10 @@ class Follower:
         if walk.last_record is not None and walk.last_record not in last:  # one over the limit
             last = [*last, walk.last_record][-2:]
         if not last:
-            return Boundary(window.segment.end, self.end.last) if walk.closed else None
+            return None
         position, size = last[-1]
         if position + size <= most and self._counts(window, position, size):
-            return behind(window, position, size)
+            return behind(self.store, window, position, size)
         before = fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last
         return Boundary(window.segment.base + position, before)
 
@@ -175,10 +186,9 @@ class Follower:
         if which < 0:
             return None
         segment = self._as_it_is_now(which)
-        following = segments[which + 1] if which + 1 < len(segments) else self._next_to(segment)
-        if self.end.offset >= segment.end - (BLANK_HEAD - 1) and following is not None and following.base == segment.end:
-            return following
-        return segment if self.end.offset < segment.end else None
+        # So little is no blank; a broker leaves at least that much, a copy that was cut off may end so.
+        following = self._next_to(segment) if self.end.offset > segment.end - BLANK_HEAD else None
+        return following or (segment if self.end.offset < segment.end else None)
 
     def _as_it_is_now(self, which: int) -> Segment:
         """A copy that is being made grows, and may be put in the place of an earlier one."""
@@ -192,15 +202,17 @@ class Follower:
         return changed
 
     def _next_to(self, segment: Segment) -> Segment | None:
-        """The segment behind the last one known, if it is there by now: its name is known before."""
-        if self.end.offset < segment.end - (BLANK_HEAD - 1):
-            return None
+        """The segment behind that one, if it is there by now: its name is known before."""
+        segments = self.store.segments
+        which = bisect_right(segments, segment.base, key=lambda each: each.base)
+        if which < len(segments):
+            return segments[which] if segments[which].base == segment.end else None
         uri = f"{segment.uri.rpartition('/')[0]}/{segment.end:020d}"
         entry = storage_of(uri).entry(uri)
         if entry is None or not entry.is_file or not entry.size:
             return None
         found = Segment(segment.end, entry.size, uri, entry.identity, segment.framing)
-        self.store = replace(self.store, segments=(*self.store.segments, found))
+        self.store = replace(self.store, segments=(*segments, found))
         return found
 
 
