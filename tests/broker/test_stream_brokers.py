@@ -1,0 +1,158 @@
+"""Streams of a broker's log, from its end and from its beginning, while broker and Spark die and come back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from follows import Driver, driving
+from live import ended_by_its_input
+from rocketmq import SMALL_FILES, Broker, ended
+
+import native_reader as nr
+
+WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+RATE = 200
+ROUNDS, QUIET, BETWEEN = (2, 20.0, 4.0) if WHOLE else (1, 3.0, 0.5)
+KILLED, STOPPED = "killed", "stopped"
+CASES = [("4.9.7", KILLED), ("5.5.0", STOPPED)] + ([("4.9.7", STOPPED), ("5.5.0", KILLED)] if WHOLE else [])
+COLUMNS = ["physical_offset", "topic", "uniq_key", "body"]
+BEGINNINGS = ["latest", "earliest"]
+log = logging.getLogger(__name__)
+
+
+class Acknowledged(NamedTuple):
+    """A message that a broker took, and when, in seconds since 1970."""
+
+    number: int
+    msg_id: str
+    at: float
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("version", "first"), CASES)
+def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, version: str, first: str) -> None:
+    """A broker is killed under the eyes of two queries, and stopped while Spark, killed too, comes back; or the other way round."""
+    store, said, returned = tmp_path / f"broker-{version}" / "store", tmp_path / "client" / "said", list[float]()
+    with driving(store, tmp_path / "spark", COLUMNS, BEGINNINGS) as driver:
+        running = broker(version, mappedFileSizeCommitLog=1 << 20, maxIndexNum=SMALL_FILES["maxIndexNum"] * 100, enableLmq="false")
+        assert running.store == store
+        with sending(running, said) as client:
+            followed_by(driver)
+            quiet = time.time()
+            time.sleep(QUIET)
+            disturbed = time.time()
+            for which in range(ROUNDS):
+                goes_and_comes_back(running, killed=(first == KILLED) == (which % 2 == 0))
+                returned.append(time.time())
+                time.sleep(BETWEEN)
+                driver.kill()
+                driver.start()
+                goes_and_comes_back(running, killed=(first == KILLED) != (which % 2 == 0))
+                followed_by(driver)
+                returned.append(time.time())
+                time.sleep(BETWEEN)
+            assert ended_by_its_input(client) == 0
+        for alive in (True, False):
+            if not alive:
+                assert running.stop() == 143
+            driver.drain()
+            on_disk = nr.open(store).messages(access="scan", columns=COLUMNS).to_table()
+            for beginning in BEGINNINGS:
+                is_whole(driver, beginning, on_disk)
+        driver.close()
+    assert "data loss" not in driver.all_said()
+
+    taken, kept = acknowledged_in(said), set(on_disk["uniq_key"].to_pylist())
+    assert all(each.msg_id in kept for each in taken), "what a killed process wrote is the system's, and stays"
+    for moment in returned:
+        assert any(moment < each.at < moment + BETWEEN for each in taken), "the client did not go on"
+    assert len(taken) > RATE * QUIET
+    for beginning in BEGINNINGS:
+        waited = latencies(driver, beginning, [each for each in taken if quiet < each.at < disturbed])
+        assert len(waited) > RATE * QUIET / 2
+        median, most, nearly_all = np.percentile(waited, [50, 90, 99])
+        log.info(
+            "%s, %s first, from %s: %s messages acknowledged, %s on disk, %s batches; %s waited %.3f s (median), %.3f s (90 %%), %.3f s (99 %%)",
+            version, first, beginning, len(taken), len(on_disk), driver.batches(beginning), len(waited), median, most, nearly_all,
+        )  # fmt: skip
+        assert not WHOLE or median <= 1
+
+
+def goes_and_comes_back(running: Broker, *, killed: bool) -> None:
+    """A broker is killed, or stopped as by an operator, and started again."""
+    if killed:
+        running.kill()
+    else:
+        assert running.stop() == 143
+    running.start()
+
+
+@contextmanager
+def sending(running: Broker, said: Path) -> Iterator[Popen[bytes]]:
+    """A client that sends and goes on sending, whatever happens to the broker."""
+    client = running.java.start("Traffic", "steady", running.name_server, running.address, 1, RATE, home=said.parent, log=said.name)
+    try:
+        yield client
+    finally:
+        ended(client)
+
+
+def acknowledged_in(said: Path) -> list[Acknowledged]:
+    """What a broker took, as its client told it."""
+    told = [json.loads(line) for line in said.read_text().splitlines() if line.startswith('{"number"')]
+    return [Acknowledged(each["number"], each["msg_id"], each["at"] / 1000) for each in told]
+
+
+def followed_by(driver: Driver) -> None:
+    """Wait until the queries of a Spark that was started follow the log."""
+    driver.ready()
+    driver.follow()
+    driver.follows()
+
+
+def delivered_to(driver: Driver, beginning: str) -> pa.Table:
+    """All rows of all batches, in their order, and when each was in hand."""
+    tables = [pq.read_table(batch) for batch in driver.delivered(beginning)]
+    return pa.concat_tables(tables).sort_by("physical_offset")
+
+
+def is_whole(driver: Driver, beginning: str, on_disk: pa.Table) -> None:
+    """From where the first batch began, everything on disk was delivered, once, and nothing else."""
+    begin = driver.began_at(beginning)
+    assert (begin > 0) == (beginning == "latest")
+    expected = on_disk.filter(pc.greater_equal(on_disk["physical_offset"], begin))
+    delivered = delivered_to(driver, beginning).select(COLUMNS).cast(expected.schema)
+    offsets = delivered["physical_offset"].to_pylist()
+    assert len(offsets) == len(set(offsets)), "delivered twice"
+    assert offsets == expected["physical_offset"].to_pylist()
+    assert delivered.equals(expected)
+    bodies = expected.filter(pc.equal(expected["topic"], "Steady"))["body"].to_pylist()
+    assert len(bodies) > RATE * QUIET
+    assert all(map(is_sound, bodies))
+
+
+def is_sound(body: bytes) -> bool:
+    """Whether that is what the client made."""
+    number, crc, filler = body.split(b" ")
+    return number.isdigit() and zlib.crc32(filler) == int(crc, 16)
+
+
+def latencies(driver: Driver, beginning: str, taken: list[Acknowledged]) -> list[float]:
+    """For how many seconds those messages waited until their batch was in hand."""
+    delivered = delivered_to(driver, beginning)
+    at = dict(zip(delivered["uniq_key"].to_pylist(), delivered["at"].to_pylist(), strict=True))
+    return [at[each.msg_id] - each.at for each in taken]
