@@ -161,7 +161,6 @@ def _session(home: Path) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # half of the work of a short life is to compile for a long one
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.sql.streaming.minBatchesToRetain": "1000000",  # where the first batch began is to be read in the end
