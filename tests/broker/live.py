@@ -26,9 +26,9 @@ _LARGEST = 8 << 10
 def written(java: Java, home: Path, *, held: bool = False, **settings: object) -> Iterator[Popen[bytes]]:
     """RocketMQ's own store class writes `home/store`: RATE messages a second of 1 byte to 8 KiB, no byte of them zero.
 
-    `held`: one message, and the others once the file `home/held` is gone.
+    `held`: one message, and the others once the file `home/held` is gone. On a home that is there already, more of them.
     """
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     if held:
         (home / "held").touch()
     conf = {"mappedFileSizeCommitLog": SEGMENT, "mappedFileSizeConsumeQueue": 60_000, "maxMessageSize": 1 << 20} | settings

@@ -11,6 +11,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
+from signal import SIGKILL
 from subprocess import Popen
 from typing import Any
 
@@ -21,16 +23,18 @@ import pytest
 from follows import driving
 from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, zeros
 from pyspark.sql.datasource import DataSourceStreamReader
-from rocketmq import Java
+from rocketmq import Java, ended
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
 from native_reader.scan.follow import Follower
+from native_reader.scan.tail import end_of_log
 from native_reader.scan.walk import Walk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+KILLS = 20 if WHOLE else 2
 TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "flushDiskType": "ASYNC_FLUSH"}
 MAPPED, POOLED = pytest.param({}, id="mapped"), pytest.param(TRANSIENT, id="pooled")
 SMALL_SEGMENTS = {"mappedFileSizeCommitLog": 2 << 20}
@@ -116,8 +120,12 @@ class Query:
         self._start = _kept(self._driver.initialOffset())
         self.batches = self.asked = 0
 
-    def batch(self) -> Iterable[pa.RecordBatch]:
-        """The next one; nothing where there is nothing new."""
+    def rows(self) -> pa.Table | None:
+        """Those of the next micro-batch; None where there is nothing new."""
+        batches = list(self._batches())
+        return pa.Table.from_batches(batches) if batches else None
+
+    def _batches(self) -> Iterable[pa.RecordBatch]:
         end = _kept(self._driver.latestOffset(self._start, self._driver.getDefaultReadLimit()))
         self.asked += 1
         if end == self._start:
@@ -134,32 +142,61 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED])
-def test_thousands_of_micro_batches(
+def test_micro_batch_after_micro_batch(
     rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
 ) -> None:
     monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
     watch, content, home = Watch(monkeypatch), Content(), tmp_path / "live"
     with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
-        while not any((home / "store/commitlog").glob("*")):
+        while (query := begun(home / "store")) is None:
             assert_it_runs(writer, home)
-        query = Query(home / "store")
         while not (home / "quiet").exists():
             assert_it_runs(writer, home)
-            if batches := list(query.batch()):
-                content.add(pa.Table.from_batches(batches))
+            if rows := query.rows():
+                content.add(rows)
+        if rows := query.rows():
+            content.add(rows)
         told = told_by(home / "writer.out", "written")
         assert told["written"] == RATE * SECONDS
         assert len(content.offsets) == told["written"], "the newest record has its witness while the broker lives"
-        assert not list(query.batch())
+        assert query.rows() is None
         assert ended_by_its_input(writer) == 0
-    assert not list(query.batch())
+    assert query.rows() is None
     content.is_that_of(home / "store")
-    assert query.batches > SECONDS * 10
+    assert query.batches > SECONDS * 2
     assert sum(watch.seen.values()) > query.batches / 2
     log.info(
         "%s looks, %s micro-batches with %s rows while %s were written in %.1f s; newest records: %s",
         query.asked, query.batches, len(content.offsets), told["written"], told["seconds"], dict(watch.seen),
     )  # fmt: skip
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
+def test_a_writer_that_is_killed_again_and_again(
+    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+) -> None:
+    """Half of a record may stay at the end of the log, until RocketMQ comes back and writes another in its place."""
+    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    content, home, random, halves = Content(), tmp_path / "live", Random(1), 0
+    query: Query | None = None
+    for _ in range(KILLS):
+        wanted = len(content.offsets) + random.randrange(RATE // 10, RATE)
+        with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
+            while len(content.offsets) < wanted:
+                assert_it_runs(writer, home)
+                query = query or begun(home / "store")
+                if query is not None and (rows := query.rows()):
+                    content.add(rows)
+            ended(writer, SIGKILL)
+        halves += ends_in_half_a_record(home / "store")
+    assert query is not None
+    if rows := query.rows():
+        content.add(rows)
+    content.is_that_of(home / "store")
+    assert query.batches > KILLS * 2
+    assert halves or not WHOLE or settings
+    log.info("%s of %s kills left half a record; %s micro-batches with %s rows", halves, KILLS, query.batches, len(content.offsets))
 
 
 @pytest.mark.sweep
@@ -187,6 +224,26 @@ def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, setti
     content.is_that_of(home / "store")
     assert while_written >= 1
     log.info("%s batches while %s were written in %.1f s", while_written, told["written"], told["seconds"])
+
+
+def begun(store: Path) -> Query | None:
+    """A query, as soon as there is a log to begin at."""
+    if any((store / "commitlog").glob("*")):
+        return Query(store)
+    time.sleep(0.01)
+    return None
+
+
+def ends_in_half_a_record(store: Path) -> bool:
+    """Whether something was begun behind the end of the log."""
+    (files,) = nr.open(store).stores
+    end = end_of_log(files, 4 << 20, 0)
+    segment = next((each for each in files.segments if each.base <= end < each.end), None)
+    if segment is None:
+        return False
+    with (store / "commitlog" / f"{segment.base:020}").open("rb") as file:
+        file.seek(end - segment.base)
+        return any(file.read(4))
 
 
 def assert_it_runs(writer: Popen[bytes], home: Path) -> None:
