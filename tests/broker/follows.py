@@ -14,8 +14,6 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rocketmq import ended
 
 if TYPE_CHECKING:
@@ -93,7 +91,7 @@ class Driver:
 
     def delivered(self, beginning: str) -> list[Path]:
         """What its batches delivered, in their order."""
-        return sorted((self.home / beginning / "out").glob("*.parquet"), key=lambda path: int(path.stem))
+        return sorted((self.home / beginning / "out").iterdir(), key=lambda folder: int(folder.name))
 
     def said(self) -> str:
         """What it said since it was started, or asked something last."""
@@ -160,6 +158,7 @@ def _session(home: Path) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
@@ -174,10 +173,8 @@ def _session(home: Path) -> SparkSession:
 
 def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning: str, **trigger: bool) -> StreamingQuery:
     options = {"columns": columns, "startingOffsets": beginning}
-    out = home / "out"
-    out.mkdir(parents=True, exist_ok=True)
     stream = spark.readStream.format("rocketmq-store").options(**options).load(str(store)).writeStream
-    stream = stream.foreachBatch(_kept(out)).option("checkpointLocation", str(home / "checkpoint"))
+    stream = stream.foreachBatch(_kept(home / "out")).option("checkpointLocation", str(home / "checkpoint"))
     return (stream.trigger(**trigger) if trigger else stream).start()
 
 
@@ -185,10 +182,9 @@ def _kept(out: Path) -> Callable[[DataFrame, int], None]:
     """Keeps each batch once, however often it comes, and when it was in hand."""
 
     def keep(batch: DataFrame, number: int) -> None:
-        at = time.time()
-        rows = batch.toArrow()
-        pq.write_table(rows.append_column("at", pa.array([at] * len(rows), pa.float64())), out / "half")
-        (out / "half").replace(out / f"{number}.parquet")
+        from pyspark.sql import functions as sf
+
+        batch.withColumn("at", sf.lit(time.time())).write.mode("overwrite").parquet(str(out / str(number)))
 
     return keep
 

@@ -28,12 +28,28 @@ WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 RATE = 200
 ROUNDS, QUIET, BETWEEN = (2, 20.0, 4.0) if WHOLE else (1, 3.0, 0.5)
 KILLED, STOPPED = "killed", "stopped"
-CASES = [("4.9.7", KILLED), ("5.5.0", STOPPED)] + ([("4.9.7", STOPPED), ("5.5.0", KILLED)] if WHOLE else [])
+SMALL, USUAL = 1 << 20, 1 << 30
+"""Segments: many of them, or one that is nearly all unwritten, as those of brokers are."""
 COLUMNS = ["physical_offset", "topic", "uniq_key", "body"]
 BEGINNINGS = ["latest", "earliest"]
 SHORT_LIVES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half of what a JVM does that lives for seconds is to compile for hours."""
 log = logging.getLogger(__name__)
+
+
+class Case(NamedTuple):
+    """A broker, and what happens to it first."""
+
+    version: str
+    first: str
+    segment: int
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.first} first, segments of {self.segment >> 20} MiB"
+
+
+CASES = [Case("4.9.7", KILLED, SMALL), Case("5.5.0", STOPPED, USUAL)]
+CASES += [Case("4.9.7", STOPPED, USUAL), Case("5.5.0", KILLED, SMALL)] if WHOLE else []
 
 
 class Acknowledged(NamedTuple):
@@ -45,18 +61,18 @@ class Acknowledged(NamedTuple):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("version", "first"), CASES)
-def test_every_message_comes_once(
-    broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, first: str
-) -> None:
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     """A broker is killed under the eyes of two queries, and stopped while Spark, killed too, comes back; or the other way round.
 
     In the end the last of the log is read at rest, or while the broker runs.
     """
     monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT_LIVES)
-    store, said, returned = tmp_path / f"broker-{version}" / "store", tmp_path / "client" / "said", list[float]()
+    store, said, returned = tmp_path / f"broker-{case.version}" / "store", tmp_path / "client" / "said", list[float]()
     with driving(store, tmp_path / "spark", COLUMNS, BEGINNINGS) as driver:
-        running = broker(version, mappedFileSizeCommitLog=1 << 20, maxIndexNum=SMALL_FILES["maxIndexNum"] * 100, enableLmq="false")
+        running = broker(
+            case.version, mappedFileSizeCommitLog=case.segment, maxIndexNum=SMALL_FILES["maxIndexNum"] * 100, enableLmq="false"
+        )
         assert running.store == store
         with sending(running, said) as client:
             followed_by(driver)
@@ -64,17 +80,17 @@ def test_every_message_comes_once(
             time.sleep(QUIET)
             disturbed = time.time()
             for which in range(ROUNDS):
-                goes_and_comes_back(running, killed=(first == KILLED) == (which % 2 == 0))
+                goes_and_comes_back(running, killed=(case.first == KILLED) == (which % 2 == 0))
                 returned.append(time.time())
                 time.sleep(BETWEEN)
                 driver.kill()
                 driver.start()
-                goes_and_comes_back(running, killed=(first == KILLED) != (which % 2 == 0))
+                goes_and_comes_back(running, killed=(case.first == KILLED) != (which % 2 == 0))
                 followed_by(driver)
                 returned.append(time.time())
                 time.sleep(BETWEEN)
             assert ended_by_its_input(client) == 0
-        if first == KILLED:
+        if case.first == KILLED:
             assert running.stop() == 143
         driver.drain()
         on_disk = nr.open(store).messages(access="scan", columns=COLUMNS).to_table()
@@ -93,8 +109,8 @@ def test_every_message_comes_once(
         assert len(waited) > RATE * QUIET / 2
         median, most, nearly_all = np.percentile(waited, [50, 90, 99])
         log.info(
-            "%s, %s first, from %s: %s acknowledged, %s on disk, %s batches; %s waited %.3f s (median), %.3f s (90 %%), %.3f s (99 %%)",
-            version, first, beginning, len(taken), len(on_disk), driver.batches(beginning), len(waited), median, most, nearly_all,
+            "%s, from %s: %s acknowledged, %s on disk, %s batches; %s waited %.3f s (median), %.3f s (90 %%), %.3f s (99 %%)",
+            case, beginning, len(taken), len(on_disk), driver.batches(beginning), len(waited), median, most, nearly_all,
         )  # fmt: skip
         assert not WHOLE or median <= 1
 
