@@ -23,9 +23,14 @@ _LARGEST = 8 << 10
 
 
 @contextmanager
-def written(java: Java, home: Path, **settings: object) -> Iterator[Popen[bytes]]:
-    """RocketMQ's own store class writes `home/store`: RATE messages a second of 1 byte to 8 KiB, no byte of them zero."""
-    home.mkdir()
+def written(java: Java, home: Path, *, held: bool = False, **settings: object) -> Iterator[Popen[bytes]]:
+    """RocketMQ's own store class writes `home/store`: RATE messages a second of 1 byte to 8 KiB, no byte of them zero.
+
+    `held`: one message, and the others once the file `home/held` is gone. On a home that is there already, more of them.
+    """
+    home.mkdir(exist_ok=True)
+    if held:
+        (home / "held").touch()
     conf = {"mappedFileSizeCommitLog": SEGMENT, "mappedFileSizeConsumeQueue": 60_000, "maxMessageSize": 1 << 20} | settings
     (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in conf.items()))
     amounts = (RATE, RATE * SECONDS, 1, _LARGEST, 1 << 30)

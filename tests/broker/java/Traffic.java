@@ -76,6 +76,9 @@ public class Traffic {
             case "load":
                 load(count);
                 break;
+            case "steady":
+                Steady.send(count);
+                break;
             default: // what only 5.x has is in a class that only it compiles
                 Class.forName("Features").getMethod(what).invoke(null);
         }
@@ -114,7 +117,7 @@ public class Traffic {
         }
     }
 
-    private static void topic(String name, int queues) throws Exception {
+    static void topic(String name, int queues) throws Exception {
         admin.createAndUpdateTopicConfig(broker, new TopicConfig(name, queues, queues, 6));
         for (int left = 100; ; left--) {
             try {

@@ -14,9 +14,9 @@ import org.apache.rocketmq.store.PutMessageResult;
 
 /**
  * Write STORE CONF SEED RATE COUNT SMALLEST LARGEST ZIPPED: RocketMQ's own store class writes so many messages, at most so many a
- * second, of sizes between these, those of ZIPPED bytes or more as clients compress them. Then the file STORE/../quiet appears, and
- * it goes on running, without writing, until its standard input ends. No byte of a topic, a property or a body as it was sent is
- * zero, so that a torn record shows.
+ * second, of sizes between these, those of ZIPPED bytes or more as clients compress them. Behind the first it waits while there is
+ * a file STORE/../held. Then the file STORE/../quiet appears, and it goes on running, without writing, until its standard input
+ * ends. No byte of a topic, a property or a body as it was sent is zero, so that a torn record shows.
  */
 public class Write {
     public static void main(String[] arguments) {
@@ -45,10 +45,15 @@ public class Write {
         for (int i = 0; i < largest; i++) {
             words[i] = (byte) "order total half paid ".charAt((i + random.nextInt(3)) % 22);
         }
+        File held = new File(new File(arguments[0]).getParent(), "held");
         InetSocketAddress host = new InetSocketAddress("10.1.2.3", 10911);
         long begun = System.nanoTime();
         long written = 0;
         for (long number = 0; number < count; number++) {
+            while (number == 1 && held.exists()) {
+                Thread.sleep(5);
+                begun = System.nanoTime();
+            }
             long due = begun + number * 1_000_000_000L / rate;
             while (System.nanoTime() < due) {
                 Thread.onSpinWait();

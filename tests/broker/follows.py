@@ -1,0 +1,216 @@
+"""A Spark driver of its own whose queries follow a store, and a test's hold on it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from signal import SIGKILL
+from typing import TYPE_CHECKING, Any
+
+from rocketmq import ended
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+FOLLOW, DRAIN = "follow", "drain"
+BEGUN_WITHIN = 120.0
+
+
+class Driver:
+    """Queries that follow `store`, one for each of `beginnings`; what they deliver, and their checkpoints, lie in `home`."""
+
+    def __init__(self, store: Path, home: Path, columns: list[str], beginnings: list[str]) -> None:
+        self._store, self.home, self._columns, self.beginnings = store, home, columns, beginnings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = home / "driver.out"
+        self._heard = 0
+        home.mkdir()
+
+    def start(self) -> None:
+        """A new Spark; it follows nothing yet."""
+        assert self._process is None
+        path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+        where = {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
+        command = [sys.executable, __file__, str(self._store), str(self.home), ",".join(self._columns), *self.beginnings]
+        self._heard = self._log.stat().st_size if self._log.exists() else 0
+        with self._log.open("ab") as said:
+            self._process = subprocess.Popen(
+                command, env=os.environ | where, cwd=self.home, stdin=subprocess.PIPE, stdout=said, stderr=said, start_new_session=True
+            )
+
+    def ready(self) -> None:
+        """Wait until Spark is up."""
+        self._await(lambda: self._says("ready"))
+
+    def follow(self) -> None:
+        """Let the queries begin, or go on from their checkpoints, as soon as there is a store."""
+        self._tell(FOLLOW)
+
+    def follows(self) -> None:
+        """Wait until each query has ended a batch since it was started."""
+        before = {beginning: self.batches(beginning) for beginning in self.beginnings}
+        self._await(lambda: all(self.batches(beginning) > before[beginning] for beginning in self.beginnings))
+
+    def drain(self) -> None:
+        """Stop the queries, and read all that is there by now."""
+        self._heard = self._log.stat().st_size
+        self._tell(DRAIN)
+        self._await(lambda: self._says("drained"))
+
+    def close(self) -> None:
+        """Let it end by itself."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        code = self._process.wait(60)
+        assert code == 0, self.said()[-5000:]
+
+    def kill(self) -> None:
+        """kill -9, of all of it."""
+        if self._process is not None:
+            ended(self._process, SIGKILL)
+            self._process = None
+
+    def batches(self, beginning: str) -> int:
+        """How many batches the query has ended."""
+        return sum(path.name.isdigit() for path in (self.home / beginning / "checkpoint" / "commits").glob("*"))
+
+    def began_at(self, beginning: str) -> int:
+        """The offset in the log at which the query's first batch began."""
+        offset = json.loads((self.home / beginning / "checkpoint" / "offsets" / "0").read_text().splitlines()[-1])
+        (store,) = offset["stores"].values()
+        return int(store["from"])
+
+    def delivered(self, beginning: str) -> list[Path]:
+        """What its batches delivered, in their order."""
+        return sorted((self.home / beginning / "out").iterdir(), key=lambda folder: int(folder.name))
+
+    def said(self) -> str:
+        """What it said since it was started, or asked something last."""
+        with self._log.open("rb") as log:
+            log.seek(self._heard)
+            return log.read().decode(errors="replace")
+
+    def all_said(self) -> str:
+        """What it said from the first start on."""
+        return self._log.read_text(errors="replace")
+
+    def _tell(self, command: str) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{command}\n".encode())
+        self._process.stdin.flush()
+
+    def _says(self, word: str) -> bool:
+        return any(line.startswith(f'{{"{word}"') for line in self.said().splitlines())
+
+    def _await(self, done: Callable[[], bool]) -> None:
+        assert self._process is not None
+        patience = time.monotonic() + BEGUN_WITHIN
+        while not done():
+            assert self._process.poll() is None, f"Spark ended with {self._process.returncode}: {self.said()[-5000:]}"
+            assert time.monotonic() < patience, f"nothing within {BEGUN_WITHIN:.0f} s: {self.said()[-5000:]}"
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def driving(store: Path, home: Path, columns: list[str], beginnings: list[str]) -> Iterator[Driver]:
+    """A driver that is started, and gone afterwards."""
+    driver = Driver(store, home, columns, beginnings)
+    try:
+        driver.start()
+        yield driver
+    finally:
+        driver.kill()
+
+
+def _drive(store: Path, home: Path, columns: str, beginnings: list[str]) -> None:
+    spark = _session(home)
+    queries: list[StreamingQuery] = []
+    _say(ready=time.time())
+    for command in _commands(queries):
+        if command == FOLLOW:
+            _await_store(store)
+            queries += [_query(spark, store, home / beginning, columns, beginning) for beginning in beginnings]
+        elif command == DRAIN:
+            while queries:
+                queries.pop().stop()
+            for query in [_query(spark, store, home / beginning, columns, beginning, availableNow=True) for beginning in beginnings]:
+                query.awaitTermination()
+            _say(drained=time.time())
+    spark.stop()
+
+
+def _session(home: Path) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    import rmqstore_spark
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(home / "local"),
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.sql.streaming.minBatchesToRetain": "1000000",  # where the first batch began is to be read in the end
+    }
+    session = SparkSession.builder.master("local[2]").appName("follows").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    rmqstore_spark.register(session)
+    session.range(1).toArrow()
+    return session
+
+
+def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning: str, **trigger: bool) -> StreamingQuery:
+    options = {"columns": columns, "startingOffsets": beginning}
+    stream = spark.readStream.format("rocketmq-store").options(**options).load(str(store)).writeStream
+    stream = stream.foreachBatch(_kept(home / "out")).option("checkpointLocation", str(home / "checkpoint"))
+    return (stream.trigger(**trigger) if trigger else stream).start()
+
+
+def _kept(out: Path) -> Callable[[DataFrame, int], None]:
+    """Keeps each batch once, however often it comes, and when it was in hand."""
+
+    def keep(batch: DataFrame, number: int) -> None:
+        from pyspark.sql import functions as sf
+
+        batch.withColumn("at", sf.lit(time.time())).write.mode("overwrite").parquet(str(out / str(number)))
+
+    return keep
+
+
+def _commands(queries: list[StreamingQuery]) -> Iterator[str]:
+    """Line by line, until standard input ends; a query that fails ends it all."""
+    while True:
+        for query in queries:
+            if not query.isActive:
+                raise query.exception() or AssertionError("a query ended")
+        if select.select([sys.stdin], [], [], 0.1)[0]:
+            line = sys.stdin.readline()
+            if not line:
+                return
+            yield line.strip()
+
+
+def _await_store(store: Path) -> None:
+    while not any((store / "commitlog").glob("*")):
+        time.sleep(0.01)
+
+
+def _say(**what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _drive(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:])

@@ -1,0 +1,251 @@
+"""Streams of a log while RocketMQ writes it as fast as it goes: no micro-batch tears a record, leaves one out or has one twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from signal import SIGKILL
+from subprocess import Popen
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from follows import driving
+from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, zeros
+from pyspark.sql.datasource import DataSourceStreamReader
+from rocketmq import Java, ended
+
+import native_reader as nr
+from native_reader.layout.record import BLANK_HEAD, Records
+from native_reader.scan.follow import Follower
+from native_reader.scan.tail import end_of_log
+from native_reader.scan.walk import Walk
+from native_reader.storage.window import Window
+from rmqstore_spark.source import RocketmqStore
+
+WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+KILLS = 20 if WHOLE else 2
+TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "flushDiskType": "ASYNC_FLUSH"}
+MAPPED, POOLED = pytest.param({}, id="mapped"), pytest.param(TRANSIENT, id="pooled")
+SMALL_SEGMENTS = {"mappedFileSizeCommitLog": 2 << 20}
+log = logging.getLogger(__name__)
+
+
+class Content:
+    """What rows hold, however they are cut into batches: their places, and a checksum of each column's bytes."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.bytes, self.checksums = Counter[str](), Counter[str]()
+
+    def add(self, table: pa.Table) -> None:
+        """More rows; no byte of them is zero."""
+        assert zeros(table) == 0, "torn"
+        self.offsets += table["physical_offset"].to_pylist()
+        pairs = table["properties"].combine_chunks()
+        columns = {
+            "topic": table["topic"].combine_chunks(),
+            "body": table["body"].combine_chunks(),
+            "keys": pairs.keys,
+            "values": pairs.items,
+        }
+        for name, column in columns.items():
+            content = column.buffers()[2].slice(*_span(column)) if len(column) else b""
+            self.bytes[name] += len(content)
+            self.checksums[name] = zlib.crc32(content, self.checksums[name])
+
+    def is_that_of(self, store: Path) -> None:
+        """Whether it is what one read of the whole store finds."""
+        whole = Content()
+        for batch in nr.open(store).messages(columns=COLUMNS).run():
+            whole.add(pa.Table.from_batches([batch]))
+        assert self.offsets == whole.offsets, "left out, twice, or out of order"
+        assert (self.bytes, self.checksums) == (whole.bytes, whole.checksums)
+        assert self.bytes["body"] > len(self.offsets) * 100
+
+
+def _span(column: pa.Array) -> tuple[int, int]:
+    """Position and length of an array's bytes in its buffer."""
+    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    return int(ends[0]), int(ends[-1] - ends[0])
+
+
+class Watch:
+    """Counts the newest records that the follower of a log met, and what it did with each.
+
+    `torn`: what is last in the record was not there yet when it was looked at; `begun`: something stood behind the record
+    already that was no record yet.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen = Counter[str]()
+        looked_at = ""
+
+        class Watched(Walk):
+            def _count(self, records: Records, begin: int) -> int:
+                nonlocal looked_at
+                position = super()._count(records, begin)
+                end = position - self._window.position
+                behind = self._window.u8[end : end + BLANK_HEAD]
+                looked_at = "torn" if self._window.u8[end - 1] == 0 else "begun" if behind.any() else "newest"
+                return position
+
+        def counts(follower: Follower, window: Window, position: int, size: int) -> bool:
+            accepted = decide(follower, window, position, size)
+            self.seen[f"{looked_at}, {'accepted' if accepted else 'held back'}"] += 1
+            return accepted
+
+        decide = Follower._counts
+        monkeypatch.setattr("native_reader.scan.boundary.Walk", Watched)
+        monkeypatch.setattr(Follower, "_counts", counts)
+
+
+class Query:
+    """Micro-batch after micro-batch as Spark asks for them: offsets go through JSON, the tasks have a reader of their own."""
+
+    def __init__(self, store: Path) -> None:
+        source = RocketmqStore({"path": str(store), "columns": ",".join(COLUMNS), "startingOffsets": "earliest"})
+        self._driver: DataSourceStreamReader = source.streamReader(source.schema())
+        self._task: DataSourceStreamReader = pickle.loads(pickle.dumps(self._driver))
+        self._start = _kept(self._driver.initialOffset())
+        self.batches = self.asked = 0
+
+    def rows(self) -> pa.Table | None:
+        """Those of the next micro-batch; None where there is nothing new."""
+        batches = list(self._batches())
+        return pa.Table.from_batches(batches) if batches else None
+
+    def _batches(self) -> Iterable[pa.RecordBatch]:
+        end = _kept(self._driver.latestOffset(self._start, self._driver.getDefaultReadLimit()))
+        self.asked += 1
+        if end == self._start:
+            return
+        partitions = self._driver.partitions(self._start, end)
+        self._start, self.batches = end, self.batches + 1
+        for partition in partitions:
+            yield from self._task.read(pickle.loads(pickle.dumps(partition)))
+
+
+def _kept(offset: dict[str, Any]) -> dict[str, Any]:
+    return dict(json.loads(json.dumps(offset)))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("settings", [MAPPED, POOLED])
+def test_micro_batch_after_micro_batch(
+    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+) -> None:
+    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    watch, content, home = Watch(monkeypatch), Content(), tmp_path / "live"
+    with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
+        while (query := begun(home / "store")) is None:
+            assert_it_runs(writer, home)
+        while not (home / "quiet").exists():
+            assert_it_runs(writer, home)
+            if rows := query.rows():
+                content.add(rows)
+        if rows := query.rows():
+            content.add(rows)
+        told = told_by(home / "writer.out", "written")
+        assert told["written"] == RATE * SECONDS
+        assert len(content.offsets) == told["written"], "the newest record has its witness while the broker lives"
+        assert query.rows() is None
+        assert ended_by_its_input(writer) == 0
+    assert query.rows() is None
+    content.is_that_of(home / "store")
+    assert query.batches > SECONDS * 2
+    assert sum(watch.seen.values()) > query.batches / 2
+    log.info(
+        "%s looks, %s micro-batches with %s rows while %s were written in %.1f s; newest records: %s",
+        query.asked, query.batches, len(content.offsets), told["written"], told["seconds"], dict(watch.seen),
+    )  # fmt: skip
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
+def test_a_writer_that_is_killed_again_and_again(
+    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+) -> None:
+    """Half of a record may stay at the end of the log, until RocketMQ comes back and writes another in its place."""
+    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    content, home, random, halves = Content(), tmp_path / "live", Random(1), 0
+    query: Query | None = None
+    for _ in range(KILLS):
+        wanted = len(content.offsets) + random.randrange(RATE // 10, RATE)
+        with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
+            while len(content.offsets) < wanted:
+                assert_it_runs(writer, home)
+                query = query or begun(home / "store")
+                if query is not None and (rows := query.rows()):
+                    content.add(rows)
+            ended(writer, SIGKILL)
+        halves += ends_in_half_a_record(home / "store")
+    assert query is not None
+    if rows := query.rows():
+        content.add(rows)
+    content.is_that_of(home / "store")
+    assert query.batches > KILLS * 2
+    assert halves or not WHOLE or settings
+    log.info("%s of %s kills left half a record; %s micro-batches with %s rows", halves, KILLS, query.batches, len(content.offsets))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [POOLED])
+def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, settings: dict[str, object]) -> None:
+    home, content = tmp_path / "live", Content()
+    with driving(home / "store", tmp_path / "spark", COLUMNS, ["earliest"]) as driver:
+        with written(rocketmq("5.5.0"), home, held=True, **settings) as writer:
+            driver.ready()
+            driver.follow()
+            driver.follows()
+            before = driver.batches("earliest")
+            (home / "held").unlink()
+            while not (home / "quiet").exists():
+                assert_it_runs(writer, home)
+                time.sleep(0.05)
+            while_written = driver.batches("earliest") - before
+            told = told_by(home / "writer.out", "written")
+            driver.drain()
+            assert ended_by_its_input(writer) == 0
+        driver.close()
+    for batch in driver.delivered("earliest"):
+        content.add(pq.read_table(batch).sort_by("physical_offset"))
+    assert len(content.offsets) == told["written"] == RATE * SECONDS
+    content.is_that_of(home / "store")
+    assert while_written >= 1
+    log.info("%s batches while %s were written in %.1f s", while_written, told["written"], told["seconds"])
+
+
+def begun(store: Path) -> Query | None:
+    """A query, as soon as there is a log to begin at."""
+    if any((store / "commitlog").glob("*")):
+        return Query(store)
+    time.sleep(0.01)
+    return None
+
+
+def ends_in_half_a_record(store: Path) -> bool:
+    """Whether something was begun behind the end of the log."""
+    (files,) = nr.open(store).stores
+    end = end_of_log(files, 4 << 20, 0)
+    segment = next((each for each in files.segments if each.base <= end < each.end), None)
+    if segment is None:
+        return False
+    with (store / "commitlog" / f"{segment.base:020}").open("rb") as file:
+        file.seek(end - segment.base)
+        return any(file.read(4))
+
+
+def assert_it_runs(writer: Popen[bytes], home: Path) -> None:
+    """Say what it said if it does not."""
+    assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]
