@@ -14,9 +14,10 @@ from stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.scan import follow
-from native_reader.scan.boundary import Boundary, Limits
+from native_reader.scan.boundary import Boundary, Limits, stands
 from native_reader.scan.follow import Follower, Following
 from native_reader.storage.memory import MemoryFile
+from native_reader.storage.window import Window
 from native_reader.testing.logs import name
 
 LIMITS = Limits(1 << 20)
@@ -100,6 +101,33 @@ def test_a_torn_record_never_counts(disk: Disk, live: bool) -> None:
         store.append(1)
         store.dispatch()
         assert following.look().offset == store.end, seed
+
+
+def test_what_seems_torn_is_looked_at_once_more(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a record was there at the first read, and all of it and the next one at the second: it lay between the end and `last`."""
+    disk.locked.add("store")
+    store.append(2)
+    following = follower(disk)
+    torn = store.placed[1]
+    assert following.look().offset == torn.offset
+    store.append(1)
+    load, reads = Window.load, list[int]()
+
+    def early(window: Window, position: int, length: int) -> int:
+        filled = load(window, position, length)
+        if position == torn.offset and not reads:
+            reads.append(position)
+            window.u8[60:filled] = 0
+        return filled
+
+    monkeypatch.setattr(Window, "load", early)
+    assert stands(following.store, following.look())
+    assert reads
+    end = following.look()
+    assert end.offset == store.placed[2].offset
+    assert end.last is not None
+    assert end.last.offset == torn.offset
+    assert stands(following.store, end)
 
 
 def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:

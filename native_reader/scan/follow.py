@@ -16,7 +16,7 @@ from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
 from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, walk_on, window_of
 from native_reader.scan.report import Damage
-from native_reader.scan.sync import frame_of
+from native_reader.scan.sync import frame_of, record_size_at
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
 from native_reader.scan.walk import is_blank
 from native_reader.scan.witness import is_dispatched, is_live
@@ -145,7 +145,7 @@ class Follower:
     def _reached(self, window: Window, begin: int, until: int, most: int) -> Boundary | None:
         """The boundary behind the last record that counts, of those that start before `until` and end at `most` or before.
 
-        None where there is none. What looks like damage before it, and may not be written yet, is read later and afresh.
+        None where there is none, or the log grew meanwhile so that another look is needed.
         """
         walk, frame = walk_on(window, begin, until, self._limits), frame_of(window.segment)
         last: list[tuple[int, int]] = []
@@ -161,8 +161,10 @@ class Follower:
         position, size = last[-1]
         if position + size <= most and self._counts(window, position, size):
             return behind(self.store, window, position, size)
-        before = fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last
-        return Boundary(window.segment.base + position, before)
+        before = sum(last[0]) if len(last) > 1 else begin
+        if before < position and record_size_at(window, before) is not None:
+            return None  # it was torn when the walk came to it, and passed for damage when it found the next
+        return Boundary(window.segment.base + position, fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last)
 
     def _counts(self, window: Window, position: int, size: int) -> bool:
         """Whether something proves that this record was written to its end."""
