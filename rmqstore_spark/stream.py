@@ -13,27 +13,20 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxFiles,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, SupportsTriggerAvailableNow
 
 from native_reader.access.plan import Plan
 from native_reader.api import Scan
 from native_reader.errors import DataLoss, StoreError
 from native_reader.options import MessageOptions
 from native_reader.scan.begin import begin_by_offset, begin_by_time
-from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, counted, segment_before, stands
+from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, stands
 from native_reader.scan.follow import Following
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.resume import expired, goes_on, resumed, rewritten
 from native_reader.storage.store import StoreFiles
 from rmqstore_spark.offsets import Batch, Offset, ends_to_json, from_json, to_json
+from rmqstore_spark.portions import Ends, portion
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import EARLIEST, LATEST, Request
 from rmqstore_spark.speech import in_sparks_words
@@ -42,7 +35,6 @@ _LOOK_EVERY = 0.2
 """Seconds; bytes that are written where a log ended are seen at once."""
 _AFRESH = "A new checkpointLocation starts afresh"
 
-Ends = dict[str, Boundary]
 Found = TypeVar("Found")
 
 
@@ -93,7 +85,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins; the same however often it is asked."""
         with in_sparks_words():
             if self._initial is None:
-                begins = self._twice(lambda: {uri: self._begin(self._follow().stores[uri], end) for uri, end in self._ends().items()})
+                begins = self._twice(lambda: {uri: self._begin(self._store(uri), end) for uri, end in self._ends().items()})
                 self._initial = to_json({uri: Batch(begin.offset, begin) for uri, begin in begins.items()})
             self._began = True
             return self._initial
@@ -157,6 +149,12 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._following = Following(lambda: self._request.open().stores, self._limits, self._options.end())
         return self._following
 
+    def _store(self, uri: str) -> StoreFiles:
+        found = self._follow().stores.get(uri)
+        if found is None:
+            raise DataLoss(f"{uri} went while it was looked at")
+        return found
+
     def _look(self) -> Ends:
         """Where the logs end, as of a moment ago at most."""
         now = time.monotonic()
@@ -169,8 +167,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = self._look()
         if self._target is not None:
             # A log may have been cut since: then it never comes to where it was to be read.
-            stores = self._follow().stores
-            still = {uri: end for uri, end in self._target.items() if end.last is None or (uri in now and stands(stores[uri], end))}
+            still = {uri: end for uri, end in self._target.items() if end.last is None or (uri in now and stands(self._store(uri), end))}
             self._target = {uri: still.get(uri, now[uri]) for uri in self._target if uri in now}
         return now if self._target is None else self._target
 
@@ -180,7 +177,15 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         known = from_json(start)
         begins, elsewhere = self._begins(known, ends)
-        stops = self._limited(begins, ends, limit)
+        stops = portion(
+            {uri: self._store(uri) for uri in begins},
+            begins,
+            ends,
+            limit,
+            asked=self._request.stream,
+            limits=self._limits,
+            all_in_time=self._target is not None,
+        )
         # Where a log was lost, where to go on is written down at once, or what comes next would be taken for lost too.
         goes_on = all(begin == known[uri].end for uri, begin in begins.items() if uri in known)
         if goes_on and all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
@@ -221,11 +226,9 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begins, elsewhere
 
     def _resumed(self, uri: str, at: Boundary, end: Boundary) -> tuple[Boundary, str | None]:
-        store = self._follow().stores[uri]
-        if not goes_on(store, at, end):
+        if not goes_on(self._store(uri), at, end):
             self._follow().list()  # segments may have come and gone since
-            store = self._follow().stores.get(uri, store)
-        return resumed(store, at, end, self._limits)
+        return resumed(self._store(uri), at, end, self._limits)
 
     def _moved(self, known: Offset) -> dict[str, str]:
         """Of stores that lie elsewhere than before: where they lay."""
@@ -239,57 +242,11 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._tell(f"{uri} is not there any more; {here} holds the last record that was read of it, and is read on in its place")
         return found
 
-    # Where to stop
-
-    def _limited(self, begins: Ends, ends: Ends, limit: ReadLimit) -> Ends:
-        """Where a batch ends that reads no more than it may."""
-        asked, stores = self._request.stream, self._follow().stores
-        stops = {uri: ends[uri] if ends[uri].offset > begin.offset else begin for uri, begin in begins.items()}
-        if isinstance(limit, ReadAllAvailable):
-            return stops
-        most_bytes, most_records = asked.most_bytes, asked.most_records
-        match limit:
-            case ReadMaxBytes():
-                most_bytes = limit.max_bytes
-            case ReadMaxRows():
-                most_records = limit.max_rows
-            case ReadMaxFiles():
-                stops = {uri: self._files(uri, begins[uri], stop, limit.max_files) for uri, stop in stops.items()}
-            case ReadMinRows():
-                counts = [counted(stores[uri], begins[uri], limit.min_rows, stop, self._limits)[1] for uri, stop in stops.items()]
-                return stops if sum(counts) >= limit.min_rows or self._target is not None else begins
-        if most_bytes is not None:
-            for uri, share in _shares(begins, stops, most_bytes):
-                stops[uri] = self._before(uri, begins[uri], stops[uri], begins[uri].offset + share)
-        if most_records is not None:
-            left = most_records
-            for which, uri in enumerate(_by_backlog(begins, stops)):
-                share = max(1, left // (len(begins) - which))
-                stops[uri], count = counted(stores[uri], begins[uri], share, stops[uri], self._limits)
-                left -= count
-        return stops
-
-    def _before(self, uri: str, begin: Boundary, end: Boundary, target: int) -> Boundary:
-        if target >= end.offset:
-            return end
-        store = self._follow().stores[uri]
-        segment = segment_before(store.segments, target)
-        # Without queues each record on the way is looked at, so a shorter batch that ends with a segment is the cheaper one.
-        if store.consume_queue is None and segment is not None and target < segment.end and segment.base > (begin.offset + target) // 2:
-            target = segment.base
-        found = boundary_before(store, begin, target, self._limits)
-        return found if begin.offset < found.offset < end.offset else end
-
-    def _files(self, uri: str, begin: Boundary, end: Boundary, most: int) -> Boundary:
-        segments = [segment.end for segment in self._follow().stores[uri].segments if segment.end > begin.offset]
-        return end if len(segments) <= most else self._before(uri, begin, end, segments[most - 1])
-
     # What a batch reads
 
     def _plan(self, batches: Offset) -> Plan:
         ranges = self._ranges(batches)
-        stores = self._follow().stores
-        plan = Scan(tuple(stores[uri] for uri in ranges), self._options).narrowed(self._predicate).between(ranges).plan()
+        plan = Scan(tuple(map(self._store, ranges)), self._options).narrowed(self._predicate).between(ranges).plan()
         for store, first, behind in plan.gaps:
             self._tell(f"{store}: offsets {first:,} to {behind:,} ({behind - first:,} bytes) lie in no file; read on without them")
         return plan
@@ -302,7 +259,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if here is None:
                 self._lose(f"{uri}: offsets {batch.start:,} to {batch.end.offset:,} are to be read, but the store is gone")
             else:
-                ranges[here] = self._range(self._follow().stores[here], *batch)
+                ranges[here] = self._range(self._store(here), *batch)
         return {uri: (start, stop) for uri, (start, stop) in ranges.items() if start < stop}
 
     def _range(self, store: StoreFiles, start: int, end: Boundary) -> tuple[int, int]:
@@ -354,17 +311,3 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._began and asked in (EARLIEST, LATEST):
             self._tell(f"startingOffsets={asked} is for a new query; this one goes on from its checkpoint")
         self._began = True
-
-
-def _by_backlog(begins: Ends, stops: Ends) -> list[str]:
-    """The store with the least to read first, so that what it leaves of its share is for the others."""
-    return sorted(begins, key=lambda uri: stops[uri].offset - begins[uri].offset)
-
-
-def _shares(begins: Ends, stops: Ends, most: int) -> Iterator[tuple[str, int]]:
-    """How many bytes each store may give: equal shares, but for those that have less."""
-    left = most
-    for which, uri in enumerate(_by_backlog(begins, stops)):
-        share = max(1, left // (len(begins) - which))
-        yield uri, share
-        left -= min(share, stops[uri].offset - begins[uri].offset)
