@@ -84,6 +84,33 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait()
 
 
+STREAM = """
+import sys
+from pyspark.sql import SparkSession
+import rmqstore_spark
+quiet = {
+    "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.cores.max": "2",
+}
+spark = SparkSession.builder.master(sys.argv[1]).config(map=quiet).getOrCreate()
+rmqstore_spark.register(spark)
+options = {"startingOffsets": "earliest", "maxBytesPerTrigger": "3k", "maxPartitionBytes": "500"}
+stream = spark.readStream.format("rocketmq-store").options(**options).load("store")
+writer = stream.writeStream.format("parquet").option("path", "rows").option("checkpointLocation", "checkpoint")
+writer.trigger(availableNow=True).start().awaitTermination()
+print(spark.read.parquet("rows").select("physical_offset").distinct().count(), spark.read.parquet("rows").count())
+"""
+
+
+def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
+    on_disk(tmp_path, files_of(log_of(60)))
+    job = [sys.executable, "-c", STREAM, master]
+    ended = subprocess.run(job, cwd=tmp_path, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "60 60"
+    assert len(list((tmp_path / "checkpoint/offsets").glob("[0-9]*"))) > 2
+
+
 def test_a_cluster_reads_a_store_by_a_path_that_counts_from_the_drivers_directory(master: str, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(60)))
     expected = nr.open(tmp_path / "store").messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()
