@@ -20,10 +20,10 @@ class GrownStore:
         self.path, self._chance = path, chance
         self.records: list[int] = []
         """The physical offsets of what is written."""
-        self.ends = {0}
-        """Offsets at which a record ends, or a segment."""
+        self.end, self.ends = 0, {0}
+        """Where the last one ends; and all offsets at which a record ends, or a segment."""
         self._segment_size = chance.choice([64 << 10, 256 << 10, 1 << 20])
-        self._largest = chance.choice([200, 2000, 20_000])
+        self._largest = chance.choice([1000, 5000, 40_000])
         self._sized_ahead = chance.choice([1, 2])
         self._base, self._number, self._content = -self._segment_size, 0, b""
         self._left = deque[tuple[int, int]]()
@@ -44,7 +44,8 @@ class GrownStore:
             file.write(self._content[offset - self._base :][:length])
             if self._left:
                 self.records.append(offset)
-                self.ends.add(offset + length)
+                self.end = offset + length
+                self.ends.add(self.end)
             size -= length
         return size
 

@@ -28,8 +28,10 @@ import native_reader as nr
 ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).with_name("followed.py")
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-_POLL = 0.003
+_POLL = 0.01
 _PATIENCE = 120.0
+_BACKLOG = 2 << 20
+"""Bytes. With more to read at once than a slow machine can, batches would take minutes."""
 _ORDER = [("store", "ascending"), ("physical_offset", "ascending")]
 
 
@@ -102,7 +104,7 @@ class Life:
         paths = [home / "stores" / name for name in ("first", "second")[: self._chance.choice([1, 2])]]
         self._stores = [GrownStore(path, Random(f"{seed} {path.name}")) for path in paths]
         self._start = self._chance.choice([{"startingOffsets": "earliest"}, {"startingOffsets": "latest"}, {}])
-        self._rate = self._chance.choice([50_000, 200_000])
+        self._rate = self._chance.choice([50_000, 400_000])
         self._deadline = time.monotonic() + 120 + 60 * kills
         self._kills = Counter[str]()
         self._job: subprocess.Popen[bytes] | None = None
@@ -114,7 +116,7 @@ class Life:
         """All of it; whatever is wrong is raised with what led to it."""
         self._stores[0].grow(self._chance.choice([1, 100_000]))
         begun_at = self._stores[0].records[-1]
-        growing = threading.Thread(target=self._grow)
+        growing = threading.Thread(target=self._grow, args=[Random(self._chance.random())])
         growing.start()
         try:
             for which in range(self._runs):
@@ -126,10 +128,12 @@ class Life:
         self._end_in_peace()
         return self._compared(begun_at)
 
-    def _grow(self) -> None:
-        chance, begun = Random(self._chance.random()), time.monotonic()
+    def _grow(self, chance: Random) -> None:
+        begun = time.monotonic()
         appears = chance.uniform(0, 30)
         while not self._stop.wait(chance.uniform(0.01, 0.1)):
+            if sum(store.end for store in self._stores) > self._read() + _BACKLOG:
+                continue
             for which, store in enumerate(self._stores):
                 if which == 0 or time.monotonic() - begun > appears:
                     store.grow(int(chance.expovariate(1 / (self._rate * 0.05))))
@@ -148,11 +152,13 @@ class Life:
         }
         with (self._home / "err").open("wb") as log:
             command = [sys.executable, str(JOB), json.dumps(asked)]
-            job = subprocess.Popen(command, env=os.environ | where, cwd=self._home, stdout=log, stderr=log, start_new_session=True)
-        try:
-            yield job
-        finally:
-            kill_whole(job)
+            streams = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
+            job = subprocess.Popen(command, env=os.environ | where, cwd=self._home, start_new_session=True, **streams)
+        with job:
+            try:
+                yield job
+            finally:
+                kill_whole(job)
 
     def _live_through(self, run: Run) -> None:
         planned, told = self._planned(), len(self._notes())
@@ -169,24 +175,30 @@ class Life:
         self._kills[run.moment.value] += 1
 
     def _lose(self, victims: Callable[[int], list[int]], told: int) -> None:
-        """Some Python processes alone, in the middle of a batch; the query ends of it, and the job begins it anew."""
-        assert self._job is not None
-        robbed = self._home / "robbed"
+        """Some Python processes alone; the query ends of it, and the job begins it anew."""
         for _ in range(3):
-            self._until(lambda: self._last_note(told) == "begun")
-            time.sleep(self._chance.uniform(0, 0.2))
-            deaths, commits = self._deaths(), self._committed()
-            robbed.touch()
-            until = time.monotonic() + _PATIENCE
-            while self._last_note(told) == "begun" and time.monotonic() < until:  # one that is idle is not missed
-                kill(victims(self._job.pid))
-                time.sleep(0.01)
-            self._until(lambda: self._deaths() > deaths or self._committed() > commits + 2)
-            if self._deaths() > deaths:
+            if self._robbed(victims, told):
                 self._count(victims.__name__, under_way=True)
                 return
-            robbed.unlink(missing_ok=True)
             self._kills["survived"] += 1
+
+    def _robbed(self, victims: Callable[[int], list[int]], told: int) -> bool:
+        """Whether the query ended of it. It does not if its last batch was read by then, or another worker took the task."""
+        assert self._job is not None
+        deaths, robbed = self._deaths(), self._home / "robbed"
+        self._until(lambda: self._last_note(told) == "begun")
+        time.sleep(self._chance.choice([0, 0.1]))
+        notes, committed, until = len(self._notes()), self._committed(), time.monotonic() + _PATIENCE
+        robbed.touch()
+        while time.monotonic() < until:  # again and again, for one that is idle is not missed
+            found = victims(self._job.pid)
+            if len(self._notes()) > notes or self._last_note(told) != "begun":  # what begins next is to be left alone
+                break
+            kill(found)
+            time.sleep(_POLL)
+        self._until(lambda: self._deaths() > deaths or self._committed() > committed + 2)
+        robbed.unlink(missing_ok=True)
+        return self._deaths() > deaths
 
     def _count(self, killed: str, *, under_way: bool) -> None:
         """One kill more, by what is left of it in the checkpoint."""
@@ -231,6 +243,16 @@ class Life:
 
     def _committed(self) -> int:
         return _highest(self._home / "checkpoint/commits")
+
+    def _read(self) -> int:
+        """How many bytes of the stores were read, or are being read."""
+        offset = self._offset(self._planned())
+        return sum(batch["next"] for batch in offset["stores"].values())
+
+    def _offset(self, batch: int) -> dict[str, Any]:
+        if batch < 0:
+            return {"stores": {}}
+        return dict(json.loads((self._home / f"checkpoint/offsets/{batch}").read_text().splitlines()[-1]))
 
     def _notes(self) -> list[dict[str, Any]]:
         try:
@@ -280,8 +302,7 @@ class Life:
 
     def _first_begins(self) -> dict[str, int]:
         """Where batch 0 began; asked early, for Spark keeps the last hundred offsets only."""
-        offset = json.loads((self._home / "checkpoint/offsets/0").read_text().splitlines()[-1])
-        return {uri: batch["from"] for uri, batch in offset["stores"].items()}
+        return {uri: batch["from"] for uri, batch in self._offset(0)["stores"].items()}
 
     def _of_batches(self, word: str) -> dict[int, list[Any]]:
         said: dict[int, list[Any]] = {}

@@ -23,6 +23,8 @@ LEAST = (
 )
 SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 1))
 
+_log = logging.getLogger(__name__)
+
 
 @pytest.mark.sweep
 def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> None:
@@ -36,6 +38,7 @@ def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> No
             error.add_note(f"life {which} of RMQSTORE_SEED={SEED}, in {home}")
             raise
         shutil.rmtree(home)
+        _log.info("life %s of seed %s: %s", which, SEED, outcome)
         return outcome
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -44,7 +47,7 @@ def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> No
     kills = sum((each.kills for each in outcomes), Counter[str]())
     kills["kills"] = kills["driver"] + kills["workers_of"] + kills["reader_of"]
     sums = {name: sum(getattr(each, name) for each in outcomes) for name in ("rows", "batches", "begun_again", "kept_again")}
-    logging.getLogger(__name__).info("seed %s, %s lives in %.0f s: %s, %s", SEED, LIVES, time.monotonic() - begun, dict(kills), sums)
+    _log.info("seed %s, %s lives in %.0f s: %s, %s", SEED, LIVES, time.monotonic() - begun, dict(kills), sums)
     assert {name: kills[name] for name, least in LEAST.items() if kills[name] < least} == {}, kills
     assert min(each.rows for each in outcomes) > 0
     assert sums["begun_again"] >= 1
