@@ -1,0 +1,97 @@
+"""A job that follows stores until it is killed: `lives.py` runs it as a process of its own.
+
+Its one argument says in JSON what to follow and how. It tells what it does in `notes`, a line each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import rmqstore_spark
+
+_BETWEEN_TURNS = 0.1
+
+
+class Job:
+    """Follows what it was asked to, into a folder for each batch."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._asked, self._home = asked, Path(asked["home"])
+        self._spark = _session(self._home, asked["java"])
+
+    def run(self) -> None:
+        """One query after the other, each as its turn says; the last turn is over when its query is."""
+        turns = self._asked["turns"]
+        for turn in turns if self._asked["ends"] else itertools.cycle(turns):
+            try:
+                self._query(turn)
+            except StreamingQueryException as error:
+                if not (self._home / "robbed").exists() or "native_reader" in str(error):
+                    raise  # that somebody killed a Python process, Spark does not always say
+                self._note(died=str(error)[:300])
+            time.sleep(_BETWEEN_TURNS)
+        self._spark.stop()
+
+    def _query(self, turn: dict[str, Any]) -> None:
+        frame = self._spark.readStream.format("rocketmq-store").options(**turn["options"]).load(self._asked["path"])
+        writer = frame.writeStream.foreachBatch(self._keep).option("checkpointLocation", str(self._home / "checkpoint"))
+        writer = writer.trigger(**turn["trigger"]) if turn["trigger"] else writer
+        writer.start().awaitTermination()
+
+    def _keep(self, frame: DataFrame, batch: int) -> None:
+        """A batch that comes again takes the place of the first."""
+        self._note(begun=batch)
+        kept = self._home / "out" / str(batch)
+        frame.write.mode("overwrite").parquet(str(kept))
+        self._note(kept=batch, rows=_digest(kept))
+        time.sleep(self._asked["lingers"])
+
+    def _note(self, **said: object) -> None:
+        with (self._home / "notes").open("a") as notes:
+            notes.write(json.dumps(said) + "\n")
+
+
+def _digest(kept: Path) -> list[int]:
+    """How many rows there are, and a checksum of which."""
+    rows = pq.read_table(kept, columns=["store", "physical_offset"]).sort_by([("store", "ascending"), ("physical_offset", "ascending")])
+    return [rows.num_rows, zlib.crc32(repr(rows.to_pylist()).encode())]
+
+
+def _session(home: Path, java: str) -> SparkSession:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"{java} -Djava.io.tmpdir={home} -Dderby.system.home={home}",
+        "spark.local.dir": str(home / "local"),
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+    session = SparkSession.builder.master("local[2]").appName("followed").config(map=settings).getOrCreate()
+    rmqstore_spark.register(session)
+    return session
+
+
+def _end_with_who_started_it() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_who_started_it, daemon=True).start()
+    Job(json.loads(sys.argv[1])).run()

@@ -1,0 +1,53 @@
+"""Kill -9, again and again: what a query delivers over its whole life is what one read of the same range finds, no row twice."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import randrange
+
+import pytest
+from lives import Life, Outcome, archived
+
+WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+LIVES, RUNS, AT_ONCE = (12, 12, 3) if WHOLE else (2, 3, 2)
+LEAST = (
+    {"kills": 200, "between offsets and commit": 50, "of batch 0": 10, "workers_of": 20}
+    if WHOLE
+    else {"kills": 6, "between offsets and commit": 2}
+)
+SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 1))
+
+_log = logging.getLogger(__name__)
+
+
+@pytest.mark.sweep
+def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> None:
+    begun, java = time.monotonic(), archived(tmp_path)
+
+    def lived(which: int) -> Outcome:
+        home = tmp_path / f"life{which}"
+        try:
+            outcome = Life(home, f"{SEED} {which}", RUNS, java).run()
+        except BaseException as error:
+            error.add_note(f"life {which} of RMQSTORE_SEED={SEED}, in {home}")
+            raise
+        shutil.rmtree(home)
+        _log.info("life %s of seed %s: %s", which, SEED, outcome)
+        return outcome
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(lived, range(LIVES)))
+    (tmp_path / "classes").unlink(missing_ok=True)
+    kills = sum((each.kills for each in outcomes), Counter[str]())
+    kills["kills"] = kills["driver"] + kills["workers_of"] + kills["reader_of"]
+    sums = {name: sum(getattr(each, name) for each in outcomes) for name in ("rows", "batches", "begun_again", "kept_again")}
+    _log.info("seed %s, %s lives in %.0f s: %s, %s", SEED, LIVES, time.monotonic() - begun, dict(kills), sums)
+    assert {name: kills[name] for name, least in LEAST.items() if kills[name] < least} == {}, kills
+    assert min(each.rows for each in outcomes) > 0
+    assert sums["begun_again"] >= 1
