@@ -276,6 +276,30 @@ def test_stores_share_a_limit_and_none_starves(disk: Disk) -> None:
     }
 
 
+def test_available_now_is_what_was_there_when_it_began(disk: Disk, store: GrowingStore) -> None:
+    query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "9"})
+    query.start(available_now=True)
+    there = [each.offset for each in store.placed]
+    store.append(30)
+    while query.trigger():
+        store.append(1)
+    assert offsets_of(query) == there
+    query.start(available_now=True)
+    while query.trigger():
+        pass
+    assert offsets_of(query) == [each.offset for each in store.placed]
+
+
+def test_available_now_ends_although_the_log_was_cut(disk: Disk, store: GrowingStore) -> None:
+    query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "9"})
+    query.start(available_now=True)
+    query.trigger()
+    store.cut(20)
+    while query.trigger():
+        pass
+    assert offsets_of(query) == [each.offset for each in store.placed]
+
+
 # What it reads
 
 
