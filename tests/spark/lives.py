@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -205,7 +206,10 @@ class Life:
         self._kills[killed] += 1
         if under_way and self._planned() > self._committed():
             self._kills["between offsets and commit"] += 1
-            self._kills["of batch 0"] += self._planned() == 0
+            if self._planned() == 0:
+                batches = self._offset(0)["stores"].values()
+                self._kills["of batch 0"] += 1
+                self._kills["of batch 0 with rows"] += any(batch["from"] < batch["next"] for batch in batches)
 
     def _await_moment(self, run: Run, told: int) -> None:
         if run.moment is Moment.STARTING:
@@ -317,6 +321,7 @@ def archived(home: Path) -> str:
     archive = home / "classes"
     life = Life(home / "life", "archive", 0, f"{JAVA} -XX:ArchiveClassesAtExit={archive}")
     assert life.run().rows
+    shutil.rmtree(home / "life")
     return f"{JAVA} -XX:SharedArchiveFile={archive}" if archive.exists() else JAVA
 
 

@@ -23,7 +23,8 @@ class Process(NamedTuple):
 
 def alive() -> dict[int, Process]:
     """All processes of this machine that have not ended, by pid."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,pgid=,stat=,args="], capture_output=True, text=True, check=True, timeout=30)
+    asked = ["ps", "-A", "-ww", "-o", "pid=,ppid=,pgid=,stat=,args="]  # without -ww a command may end after 80 letters
+    listed = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=30)
     found = (line.split(maxsplit=4) for line in listed.stdout.splitlines())
     running = (each for each in found if len(each) == 5 and not each[3].startswith("Z"))
     return {int(pid): Process(int(pid), int(parent), int(group), command) for pid, parent, group, _, command in running}
