@@ -86,17 +86,6 @@ def _turn(chance: Random, start: dict[str, str]) -> dict[str, Any]:
     return {"trigger": chance.choice(_TRIGGERS), "options": {**start, **chance.choice(_LIMITS), **sizes}}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a life came to."""
-
-    kills: Counter[str]
-    rows: int
-    batches: int
-    begun_again: int
-    kept_again: int
-
-
 class Life:
     """One query from its first start to a last run in peace."""
 
@@ -107,14 +96,14 @@ class Life:
         self._start = self._chance.choice([{"startingOffsets": "earliest"}, {"startingOffsets": "latest"}, {}])
         self._rate = self._chance.choice([50_000, 400_000])
         self._deadline = time.monotonic() + 120 + 60 * kills
-        self._kills = Counter[str]()
+        self._counts = Counter[str]()
         self._job: subprocess.Popen[bytes] | None = None
         self._begins: dict[str, int] | None = None
         self._stop = threading.Event()
         home.mkdir()
 
-    def run(self) -> Outcome:
-        """All of it; whatever is wrong is raised with what led to it."""
+    def run(self) -> Counter[str]:
+        """All of it, and how much there was of what; whatever is wrong is raised with what led to it."""
         self._stores[0].grow(self._chance.choice([1, 100_000]))
         begun_at = self._stores[0].records[-1]
         growing = threading.Thread(target=self._grow, args=[Random(self._chance.random())])
@@ -127,7 +116,8 @@ class Life:
             self._stop.set()
             growing.join()
         self._end_in_peace()
-        return self._compared(begun_at)
+        self._compare(begun_at)
+        return self._counts
 
     def _grow(self, chance: Random) -> None:
         begun = time.monotonic()
@@ -173,7 +163,7 @@ class Life:
         self._begins = self._begins or self._first_begins()
         begun = any(note.get("begun") == self._planned() for note in self._notes()[told:])
         self._count("driver", under_way=begun or self._planned() > planned)
-        self._kills[run.moment.value] += 1
+        self._counts[run.moment.value] += 1
 
     def _lose(self, victims: Callable[[int], list[int]], told: int) -> None:
         """Some Python processes alone; the query ends of it, and the job begins it anew."""
@@ -181,7 +171,7 @@ class Life:
             if self._robbed(victims, told):
                 self._count(victims.__name__, under_way=True)
                 return
-            self._kills["survived"] += 1
+            self._counts["survived"] += 1
 
     def _robbed(self, victims: Callable[[int], list[int]], told: int) -> bool:
         """Whether the query ended of it. It does not if its last batch was read by then, or another worker took the task."""
@@ -203,13 +193,13 @@ class Life:
 
     def _count(self, killed: str, *, under_way: bool) -> None:
         """One kill more, by what is left of it in the checkpoint."""
-        self._kills[killed] += 1
+        self._counts[killed] += 1
         if under_way and self._planned() > self._committed():
-            self._kills["between offsets and commit"] += 1
+            self._counts["between offsets and commit"] += 1
             if self._planned() == 0:
                 batches = self._offset(0)["stores"].values()
-                self._kills["of batch 0"] += 1
-                self._kills["of batch 0 with rows"] += any(batch["from"] < batch["next"] for batch in batches)
+                self._counts["of batch 0"] += 1
+                self._counts["of batch 0 with rows"] += any(batch["from"] < batch["next"] for batch in batches)
 
     def _await_moment(self, run: Run, told: int) -> None:
         if run.moment is Moment.STARTING:
@@ -276,7 +266,7 @@ class Life:
 
     # What it came to
 
-    def _compared(self, begun_at: int) -> Outcome:
+    def _compare(self, begun_at: int) -> None:
         expected = self._expected(begun_at)
         kept = [self._home / "out" / str(batch) for batch in range(self._committed() + 1)]
         found = pa.concat_tables(pq.read_table(each).select(expected.column_names).cast(expected.schema) for each in kept)
@@ -285,8 +275,9 @@ class Life:
         begun, rows = self._of_batches("begun"), self._of_batches("kept")
         unlike = {batch: each for batch, each in rows.items() if any(one != each[0] for one in each)}
         assert not unlike, f"batches with other rows when they came again: {unlike}"
-        again = [sum(len(each) - 1 for each in notes.values()) for notes in (begun, rows)]
-        return Outcome(self._kills, expected.num_rows, len(kept), *again)
+        self._counts.update({"rows": expected.num_rows, "batches": len(kept)})
+        self._counts["begun again"] = sum(len(each) - 1 for each in begun.values())
+        self._counts["kept again"] = sum(len(each) - 1 for each in rows.values() if each[0][0] > 0)
 
     def _expected(self, begun_at: int) -> pa.Table:
         """What one read of the same range finds; that it is all that was written, is checked too."""
@@ -320,7 +311,7 @@ def archived(home: Path) -> str:
     """How Java starts in half the time: with an archive of the classes that a life without kills needed."""
     archive = home / "classes"
     life = Life(home / "life", "archive", 0, f"{JAVA} -XX:ArchiveClassesAtExit={archive}")
-    assert life.run().rows
+    assert life.run()["rows"]
     shutil.rmtree(home / "life")
     return f"{JAVA} -XX:SharedArchiveFile={archive}" if archive.exists() else JAVA
 
