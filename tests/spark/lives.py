@@ -146,6 +146,7 @@ class Life:
             streams = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
             job = subprocess.Popen(command, env=os.environ | where, cwd=self._home, start_new_session=True, **streams)
         with job:
+            self._job = job
             try:
                 yield job
             finally:
@@ -154,7 +155,6 @@ class Life:
     def _live_through(self, run: Run) -> None:
         planned, told = self._planned(), len(self._notes())
         with self._running(run) as job:
-            self._job = job
             for victims in run.loses:
                 self._lose(victims, told)
             self._await_moment(run, told)
@@ -262,7 +262,8 @@ class Life:
         return sum("died" in note for note in self._notes())
 
     def _said(self) -> str:
-        return f"{self._notes()[-5:]}\n{(self._home / 'err').read_text()[-6000:]}"
+        ended = None if self._job is None else self._job.poll()
+        return f"ended with {ended}; {self._notes()[-5:]}\n{(self._home / 'err').read_text()[-6000:]}"
 
     # What it came to
 
