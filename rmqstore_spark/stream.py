@@ -146,7 +146,8 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _follow(self) -> Following:
         if self._following is None:
-            self._following = Following(lambda: self._request.open().stores, self._limits, self._options.end())
+            request = self._request  # and not this reader, which would then outlive its last reference, with open files
+            self._following = Following(lambda: request.open().stores, self._limits, self._options.end())
         return self._following
 
     def _store(self, uri: str) -> StoreFiles:

@@ -21,7 +21,7 @@ FAMILY = {
 
 
 def test_the_family_is_complete():
-    assert set(nr.StoreError.__subclasses__()) == set(FAMILY)
+    assert {each for each in nr.StoreError.__subclasses__() if each.__module__.startswith("native_reader")} == set(FAMILY)
     assert nr.OptionError.__subclasses__() == [nr.PredicateError]
     assert {name for name in nr.__all__ if isinstance(getattr(nr, name), type) and issubclass(getattr(nr, name), Exception)} == {
         "StoreError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -32,5 +33,8 @@ def test_all_of_it_in_portions(name: str, tmp_path: Path, monkeypatch: pytest.Mo
         query.start(available_now=True)
         while query.trigger():
             pass
+        batches = len(query.offsets)
         assert Counter(tuple(row.values()) for row in query.rows()) == Counter(tuple(row.values()) for row in whole)
-        assert len(query.offsets) > (len(whole) > 100 and bool(limit))
+        del query
+        assert not [each for each in os.listdir("/proc/self/fd") if str(tmp_path) in os.path.realpath(f"/proc/self/fd/{each}")]
+        assert batches > (len(whole) > 100 and bool(limit))

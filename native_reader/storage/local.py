@@ -55,6 +55,8 @@ def local_path(uri: str) -> str:
 class LocalFile(StoredFile):
     """A file descriptor and `preadv`: no map, so a file truncated underneath cannot kill the process."""
 
+    _descriptor = -1
+
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
         # O_NONBLOCK: a FIFO in place of a file must not block the open.
@@ -119,6 +121,9 @@ class LocalFile(StoredFile):
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()  # of whoever keeps a file open to look at it again, and is not asked to stop
 
 
 class LocalStorage(Storage):
