@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 
 import golden
 import pytest
+from growing import Disk, GrowingStore
 from rocketmq import Java, Unreachable, missing
 from stores import ZERO, Backend, files_of, in_memory, on_disk
 
@@ -90,3 +92,17 @@ def rocketmq() -> Callable[[str], Java]:
         return known[version]
 
     return get
+
+
+@pytest.fixture
+def disk() -> Disk:
+    """Memory for stores that live."""
+    return Disk()
+
+
+@pytest.fixture
+def grown(disk: Disk) -> GrowingStore:
+    """One of them, with forty records in several segments."""
+    growing = GrowingStore(disk, "store", Random(1), segment_size=4096)
+    growing.append(40)
+    return growing

@@ -14,11 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
+from native_reader.scan import follow
+from rmqstore_spark import stream
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
+from rmqstore_spark.stream import StoreStreamReader
 
 STAGES = ("asked", "logged", "planned", "reading", "written", "committed")
 """Moments of a batch at which a query can be killed: before and after its offset is in the log, and so on."""
@@ -127,3 +131,32 @@ class Query:
     def rows(self) -> list[dict[str, Any]]:
         """All that the sink holds."""
         return [row for number in sorted(self.sink) if self.sink[number] is not None for row in self.sink[number].to_pylist()]
+
+
+def drained(path: str, columns: str = "store,physical_offset,topic,body", **options: str) -> Query:
+    """A query that has read all there is."""
+    query = Query(path, options, columns)
+    query.start(available_now=True)
+    while query.trigger():
+        pass
+    return query
+
+
+def offsets_of(query: Query) -> list[int]:
+    return [row["physical_offset"] for row in query.rows()]
+
+
+def reader_of(path: str, **options: str) -> StoreStreamReader:
+    found = RocketmqStore({"path": path, **options}).streamReader(spark_schema(["physical_offset"]))
+    assert isinstance(found, StoreStreamReader)
+    return found
+
+
+def at_once(patch: pytest.MonkeyPatch) -> list[str]:
+    """From now on looks cost no time; and what a person will be told."""
+    lines: list[str] = []
+    patch.setattr(stream, "_LOOK_EVERY", 0.0)
+    patch.setattr(stream, "announce", lines.append)
+    patch.setattr(follow, "_LISTED_EVERY", 0.0)
+    patch.setattr(follow, "_REST", 0)
+    return lines
