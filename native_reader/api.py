@@ -21,23 +21,22 @@ from native_reader.access.queues import Numbers
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
+from native_reader.scan.ends import Ends, ends_of
 from native_reader.scan.indexed import judged
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.scan.sync import frame_of
-from native_reader.scan.tail import end_of_log
 from native_reader.scan.times import times_of
 from native_reader.scan.witness import is_live
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
 from native_reader.storage.local import LocalPath, texts_of
-from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Request, Table
 
 TABLE_NAMES = ("messages", *TABLES)
 TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
-_WALKED_WHOLE = 8 << 20
 _SOON_READ = 8 << 20
 
 
@@ -162,12 +161,12 @@ class Scan(Lazy):
     def plan(self) -> Plan:
         """The splits, and where each log was found to end."""
         if self._plan is None:
-            ends, stores = self._ends(), self._stores
+            ends, stale, _ = self._ends()
+            stores = self._stores
             if self._ranges is not None:
                 stores = tuple(_within(store, self._ranges[store.uri]) for store in stores if store.uri in self._ranges)
             # A head can lie about its time, so who asks for a scan gets one.
             timed = stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
-            written = {store.uri: [each for each in store.segments if each.base < ends[store.uri]] for store in timed}
             # Queues and index files are asked about the whole log, whatever part of it is read.
             asked = [store for store in self._stores if store.uri in ends]
             lookups = {store.uri: self._located(store, ends[store.uri]) for store in asked}
@@ -178,20 +177,25 @@ class Scan(Lazy):
                 max_partition_bytes=self._partition_bytes,
                 min_partitions=self._partitions,
                 fail_on_data_loss=self._refuses_loss,
-                times={uri: self._times(segments, ends[uri]) for uri, segments in written.items()},
+                times={store.uri: self._times(store, ends[store.uri]) for store in timed},
                 estimates={store.uri: self._estimate(store, lookups[store.uri], ends[store.uri]) for store in asked},
                 lookups=lookups,
                 starts=None if self._ranges is None else {uri: start for uri, (start, _) in self._ranges.items()},
+                stale=stale,
             )
         return self._plan
 
-    def _ends(self) -> dict[str, int]:
+    def _ends(self) -> Ends:
         if self._ranges is not None:
-            return {uri: stop for uri, (_, stop) in self._ranges.items()}
-        # A cut can fall on a forged record, the look for the end too; who allows no cuts inside a segment gets neither.
-        walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
-        most, lenient = self._projection.max_record_bytes, self._projection.mode != FAILFAST
-        return {store.uri: end_of_log(store, most, walked_whole, past_unreadable=lenient, tail=self._tail) for store in self._stores}
+            return Ends({uri: stop for uri, (_, stop) in self._ranges.items()}, {}, {})
+        return ends_of(
+            self._stores,
+            max_record_bytes=self._projection.max_record_bytes,
+            partition_bytes=self._partition_bytes,
+            lenient=self._projection.mode != FAILFAST,
+            refuses_loss=self._refuses_loss,
+            tail=self._tail,
+        )
 
     def _located(self, store: StoreFiles, end: int) -> Located:
         def judge(hits: Hits) -> tuple[Numbers, Numbers]:
@@ -211,10 +215,11 @@ class Scan(Lazy):
         start, stop = (0, _SOON_READ) if self._ranges is None else self._ranges[store.uri]
         return SCAN if stop - start < _SOON_READ else self._access
 
-    def _times(self, segments: Sequence[Segment], end: int) -> Times:
+    def _times(self, store: StoreFiles, end: int) -> Times:
+        written = [segment for segment in store.segments if segment.base < end]
         # Who allows no cuts inside a segment gets none here either.
-        cut = any(segment.size > self._partition_bytes for segment in segments)
-        return times_of(segments, end, self._predicate, tolerance=self._skew, cut=cut)
+        cut = any(segment.size > self._partition_bytes for segment in written)
+        return times_of(written, end, self._predicate, tolerance=self._skew, cut=cut, queue=store.consume_queue)
 
     def narrowed(self, predicate: Predicate) -> Scan:
         """The same scan of rows of which that is true, and nothing else is asked."""
@@ -270,11 +275,8 @@ class TableScan(Lazy):
     def parts(self) -> list[Part]:
         """What it is read in: one part after the other, or each by somebody else."""
         if self._parts is None:
-            walked_whole = max(_WALKED_WHOLE, self._partition_bytes)
-            ends = {
-                store.uri: end_of_log(store, self._projection.max_record_bytes, walked_whole, past_unreadable=True)
-                for store in self._stores
-            }
+            most = self._projection.max_record_bytes
+            ends = ends_of(self._stores, max_record_bytes=most, partition_bytes=self._partition_bytes, lenient=True, refuses_loss=False)
             self._parts = self._table.parts(Request(self._stores, ends, self._partition_bytes))
         return self._parts
 

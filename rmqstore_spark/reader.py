@@ -13,7 +13,7 @@ from native_reader.access.plan import Plan
 from native_reader.access.predicate import Predicate
 from native_reader.explain import BIG
 from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import Projection, read
+from native_reader.scan.read import Known, Projection, read
 from rmqstore_spark.request import Request
 from rmqstore_spark.speech import in_sparks_words, sparks_words
 
@@ -54,8 +54,9 @@ def rows_of(partition: InputPartition, projection: Projection, predicate: Predic
     """What one of those tasks reads."""
     with in_sparks_words():
         splits, pruning = partition.value or ((), None)
+        known: Known = {}
         for split in splits:
-            ahead = Ahead(read(split, projection, predicate, pruning), _BATCHES_AHEAD)
+            ahead = Ahead(read(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
             try:
                 yield from ahead
             finally:  # LIMIT stops early

@@ -45,8 +45,8 @@ class Log(NamedTuple):
     segments: list[Account]
 
 
-def walk(segments: list[tuple[int, bytes]], framing: str = "plain") -> Log:
-    """Read `segments`, pairs of (base offset, bytes) in ascending order."""
+def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: bool = False) -> Log:
+    """Read `segments`, pairs of (base offset, bytes) in ascending order; `lenient`: foreign bytes after the log belong to it."""
     runs = [(i, *run) for i, (base, data) in enumerate(segments) for run in runs_of(base, data, framing)]
     log_end = segments[0][0] if segments else 0
     for i, kind, start, end, record in reversed(runs):
@@ -54,6 +54,8 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain") -> Log:
             base, data = segments[i]
             log_end = start if record and is_torn(record, data[end - base :], framing) else end
             break
+    if lenient:
+        log_end = foreign_end(segments, framing, log_end)
     rows, damage, sums = [], [], [dict.fromkeys(Account._fields[1:], 0) for _ in segments]
     for i, kind, start, end, record in runs:
         if start >= log_end:
@@ -67,6 +69,22 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain") -> Log:
         else:
             sums[i]["blank"] += end - start
     return Log(rows, damage, log_end, [Account(base, **one) for (base, _), one in zip(segments, sums, strict=True)])
+
+
+def foreign_end(segments: list[tuple[int, bytes]], framing: str, log_end: int) -> int:
+    """Where the last foreign bytes after the log end; `log_end` where nothing but zeros and a half record follows, or very little."""
+    begun, written, foreign = log_end, log_end, False
+    for base, data in segments:
+        start, reached = max(base, log_end), base + len(data.rstrip(b"\0"))
+        if reached <= start:
+            continue
+        head = data[start - base + (48 if framing == "dledger" else 0) :][:36].ljust(36, b"\0")
+        size, magic, offset = unpack_from(">ii20xq", head)
+        frame = 48 if framing == "dledger" else 0
+        torn = magic in (V1, V2) and offset == start + frame and size > 0
+        begun, written = max(begun, start + frame + size if torn else 0), max(written, reached)
+        foreign |= not torn and start == base and not any(record for *_, record in runs_of(base, data, framing))
+    return written if foreign or written - max(log_end, begun) > 64 << 10 else log_end
 
 
 def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, Record | None]]:
@@ -99,7 +117,7 @@ def is_torn(record: Record, behind: bytes, framing: str) -> bool:
         first, second = unpack_from(">ii", behind)
         if (second in (V1, V2, BLANK) and first > 0) if framing == "plain" else first == 1:
             return False
-    return crc32(record.body) & 0x7FFFFFFF != record.fixed["body_crc"] or b"\0" in record.topic + record.properties
+    return crc32(record.body) & 0x7FFFFFFF != record.fixed["body_crc"] or b"\0" in record.topic or record.properties[-1:] == b"\0"
 
 
 def record_at(data: bytes, base: int, p: int, framing: str) -> Record | None:

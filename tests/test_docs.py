@@ -22,7 +22,7 @@ from native_reader.options import MessageOptions
 from native_reader.scan.report import REASONS
 from native_reader.schema import COLUMNS, projected
 from native_reader.tables import TABLES
-from native_reader.tables.damage import MISSING
+from native_reader.tables.table import NOT_THERE
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore_spark.options import OPTIONS, as_markdown, python_name
@@ -139,7 +139,7 @@ RECOVERY_MD = "docs/recovery.md"
 
 def test_every_reason_of_damage_is_told() -> None:
     told = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
-    assert told == REASONS | {MISSING: "no file holds these offsets"}
+    assert told == REASONS | NOT_THERE
 
 
 def test_the_columns_of_the_other_tables_are_told() -> None:

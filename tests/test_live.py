@@ -119,8 +119,8 @@ def test_a_record_that_grew_beyond_what_was_looked_at_is_no_error(tmp_path: Path
     (segment,) = segments_in(folder, storage_of(folder).list(folder))
     bound = 136 * 4 + 50
     with Window(segment, 8192) as window:
-        walk = Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True, synced=True, decided=False)
+        walk = Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True, decided=False)
         list(walk)
         assert walk.last_record == (136 * 4, 136)
         with pytest.raises(SplitError, match="beyond the end of the log"):
-            list(Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True, synced=True))
+            list(Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True))

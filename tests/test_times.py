@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from queued_stores import dispatched
 from stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
@@ -17,8 +18,9 @@ MINUTE = 60_000
 COUNT = 120
 
 
-def stored(moment: Callable[[int], int], segment_size: int = 2048) -> Files:
-    return files_of(log_of([message(number, store_timestamp=moment(number)) for number in range(COUNT)], segment_size))
+def stored(moment: Callable[[int], int], segment_size: int = 2048, *, queues: bool = False) -> Files:
+    log = log_of([message(number, store_timestamp=moment(number)) for number in range(COUNT)], segment_size)
+    return files_of(log) | (dispatched(log.placed) if queues else {})
 
 
 def asked(files: Files, first: int, behind: int, **options: Any) -> tuple[int, int, list[str]]:
@@ -112,7 +114,7 @@ def sampled_always(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("sampled_always")
 @pytest.mark.parametrize("tolerance", ["0s", "1m", "20m"])
 def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
-    storage = in_memory(stored(steady, 1 << 20))
+    storage = in_memory(stored(steady, 1 << 20, queues=True))
     store = nr.open(storage.url)
     for first in range(-3, COUNT + 3, 4):
         scan = store.messages(
@@ -148,7 +150,7 @@ def test_segments_of_dledger_have_times_too() -> None:
 @pytest.mark.usefixtures("sampled_always")
 def test_a_segment_of_which_no_part_is_wanted_is_accounted_for() -> None:
     """Found by a drawn store: conditions that exclude each other may each hold somewhere in the segment, and in no part of it."""
-    storage = in_memory(stored(steady, 1 << 20))
+    storage = in_memory(stored(steady, 1 << 20, queues=True))
     scan = nr.open(storage.url).messages(
         starting_timestamp=steady(70),
         where="store_timestamp < TIMESTAMP '2023-11-14 23:00:00'",

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from native_reader.storage.store import DLEDGER, Segment, StoreFiles
 _SPLIT_COSTS = 256 << 10
 """The bytes that could be read in the time that a split takes, whatever it reads."""
 _MOST_FIRST = 64
+_FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ class Split:
 
     Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
     directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
-    `alone`: what lies behind it, up to the next record, is not asked for. `border`: a position between two records, for certain.
+    `alone`: what lies behind it, up to the next record, is not asked for. `follows`: another split of the plan ends where
+    this one begins, and checks that its records lead there. `border`: a position at or before `start` at which a record starts
+    for certain; if it lies before and no split leads to `start`, `queue` may tell where a record starts nearer.
+    `stale`: the bytes of old records that stand behind `end`.
     """
 
     store: str
@@ -41,14 +46,12 @@ class Split:
     share: float = 1.0
     alone: bool = False
     border: int = 0
+    follows: bool = False
+    queue: str = ""
+    stale: int = 0
 
     def __len__(self) -> int:
         return self.stop - self.start
-
-    @property
-    def begins_sure(self) -> bool:
-        """Whether it begins where a record must, so that anything else there is damage."""
-        return self.start in (0, self.border)
 
     @property
     def written(self) -> int:
@@ -65,8 +68,8 @@ class Split:
         segment = self.segment
         known = segment.base, segment.size, segment.identity, segment.framing
         way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
-        cut = self.start, self.stop, self.end, self.alone, self.border
-        return _split, (self.store, _inside(segment.uri, self.store), known, cut, way)
+        cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale
+        return _split, (self.store, _inside(segment.uri, self.store), known, cut, way, _inside(self.queue, self.store))
 
 
 def _inside(uri: str, store: str) -> str:
@@ -74,17 +77,21 @@ def _inside(uri: str, store: str) -> str:
 
 
 def _split(
-    store: str, place: str, known: tuple[int, int, int, str], cut: tuple[int, int, int, bool, int], way: tuple[str | float, ...]
+    store: str,
+    place: str,
+    known: tuple[int, int, int, str],
+    cut: tuple[int, int, int, bool, int, bool, int],
+    way: tuple[str | float, ...],
+    queue: str,
 ) -> Split:
     def whole(inside: str) -> str:
-        return inside if "://" in inside else f"{store}/{inside}"
+        return inside if "://" in inside or not inside else f"{store}/{inside}"
 
     base, size, identity, framing = known
-    segment, (start, stop, end, alone, border) = Segment(base, size, whole(place), identity, framing), cut
-    if not way:
-        return Split(store, segment, start, stop, end, alone=alone, border=border)
-    access, *queues, share = way
-    return Split(store, segment, start, stop, end, str(access), tuple(map(whole, map(str, queues))), float(share), alone, border)
+    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, whole(place), identity, framing), cut
+    access, *queues, share = way or (SCAN, 1.0)
+    asked = tuple(map(whole, map(str, queues)))
+    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, whole(queue), stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ class Times:
 
     bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
-    """Parts of some segments: positions `start, stop`, and the bounds of their store times."""
+    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record starts at each for certain."""
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """What is known of its records."""
@@ -158,7 +165,8 @@ class Times:
             start = max(first, split.start)
             if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
                 touches = bool(found) and found[-1].stop == start
-                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], replace(split, start=start, stop=stop)]
+                part = replace(split, start=start, stop=stop, border=max(first, split.border))
+                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], part]
         return found if self.inside.get(split.segment.base) else [split]
 
 
@@ -174,10 +182,12 @@ def plan(
     estimates: Mapping[str, Estimate] | None = None,
     lookups: Mapping[str, Located] | None = None,
     starts: Mapping[str, int] | None = None,
+    stale: Mapping[str, int] | None = None,
 ) -> Plan:
     """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
 
-    A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for.
+    A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for. `stale`: the
+    bytes of old records behind the end of each log.
     """
     whole: list[Split] = []
     skipped: list[tuple[Segment, str]] = []
@@ -196,13 +206,15 @@ def plan(
             start = max(0, (starts or {}).get(uri, 0) - segment.base)
             end = min(ends[uri] - segment.base, segment.size)
             split = Split(uri, segment, start, segment.size, end, way.access, queues, way.share, border=start)
+            if 0 < end < segment.size:
+                split = replace(split, stale=(stale or {}).get(uri, 0))
             if split.end <= split.start:
                 unwritten.append(segment)
             elif why := _why_not(predicate, split, known, way):
                 skipped.append((segment, why))
             else:
                 parts = known.parts(split, predicate)
-                pieces = [piece for part in parts for piece in _narrowed(part, spans, first)]
+                pieces = [piece for part in parts for piece in _narrowed(part, spans, first, store.consume_queue)]
                 whole += pieces
                 why = "store time" if not parts else "physical offset" if mentions(predicate, "physical_offset") else "key"
                 skipped += [] if pieces else [(segment, why)]
@@ -270,7 +282,7 @@ def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple
     return [(max(low, start), min(high, stop)) for start, stop in spans[first:behind]]
 
 
-def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int]) -> list[Split]:
+def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
     """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
     base = split.segment.base + _frame(split.segment)  # a record's own offset lies behind its frame
     spans = _within(spans, base + split.start, base + split.stop)
@@ -283,18 +295,26 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
     if 0 < len(first) <= _MOST_FIRST:
         cuts = sorted({cut for offset in first for cut in (offset, offset + 1)})
         near = [piece for span in near for piece in pairwise([span[0], *(cut for cut in cuts if span[0] < cut < span[1]), span[1]])]
-    begins = {start for start, _ in near}
+    begins, stops, certain = {start for start, _ in near}, {stop for _, stop in near}, set(first)
     return [
-        _part(split, start - base, stop - base, alone=stop not in begins and stop < base + split.stop)
+        _part(
+            split if start not in certain else replace(split, border=start - base),
+            start - base,
+            stop - base,
+            alone=stop not in begins and stop < base + split.stop,
+            follows=start in stops and start not in certain,
+            queue=queue or "",
+        )
         for start, stop in near
         if start - base < split.end
     ]
 
 
-def _part(split: Split, start: int, stop: int, *, alone: bool) -> Split:
+def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:
     if (start, stop) == (split.start, split.stop):
         return split
-    part = replace(split, start=start, stop=stop, alone=alone)
+    found = follows or start == split.border
+    part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if found else queue)
     return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
 
 
@@ -321,7 +341,8 @@ def _cut(split: Split, most: int, share: float) -> list[Split]:
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]
     return [
-        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop) for start, stop in zip(cuts, stops, strict=True)
+        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop, **({} if start == split.start else _FOLLOWS))
+        for start, stop in zip(cuts, stops, strict=True)
     ]
 
 

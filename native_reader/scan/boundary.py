@@ -8,27 +8,19 @@ from any other is found by a look at the records near it and at the queue of one
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD, PADDING, heads_of
+from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
+from native_reader.scan.certain import certain_before, walk_on
 from native_reader.scan.report import Damage
-from native_reader.scan.sync import frame_of, record_size_at, sync
-from native_reader.scan.walk import Walk, is_blank
-from native_reader.scan.witness import is_dispatched, is_live
+from native_reader.scan.sync import frame_of, head_at, record_size_at, sync
+from native_reader.scan.walk import is_blank
+from native_reader.scan.witness import is_live
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
 _LOOK = 256 << 10
-_WIDER, _WIDEST = 16, 64 << 20
-"""Without a record that a queue names in so many bytes, it is walked to."""
-_KEPT, _ASKED = 64, 4
-"""So many of the last records are kept, and the queues of so many of them asked."""
-_LARGE = 1 << 20
-"""A larger record is not read to learn its queue."""
 
 
 class Fingerprint(NamedTuple):
@@ -67,11 +59,7 @@ def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
 
 def fingerprint_at(window: Window, position: int) -> Fingerprint:
     """Of the record that starts at that position of the file, as it stands there now."""
-    frame = frame_of(window.segment)
-    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
-    begin = np.frombuffer(window.peek(position + frame, LONGEST_HEAD), np.uint8)
-    u8[: len(begin)] = begin
-    head = heads_of(u8, np.zeros(1, np.intp))[0]
+    head = head_at(window, position)
     return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
 
 
@@ -129,13 +117,11 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
     with window_of(store, segment, limits) as window:
         if aim == segment.size and (closed := _closed(store, window, low, limits)):
             return closed
-        look = _LOOK
-        while (begin := max(low, aim - look)) > low and look <= _WIDEST:
-            if found := _named(store, window, begin, aim, limits):
-                return found
-            look *= _WIDER
-        if ends := _ends(window, low, aim, limits):
-            return behind(store, window, *ends[-1])
+        begin = aim
+        while begin > low:
+            begin = certain_before(window, store.consume_queue, low, begin, limits.max_record_bytes)
+            if end := _last_end(window, begin, aim, limits):  # the record that starts there may end behind the target
+                return behind(store, window, *end)
         if segment.base > start.offset:  # no record of this segment lies before the target
             before = boundary_before(store, start, segment.base, limits)
             return before if before != start else Boundary(segment.base, start.last)
@@ -159,7 +145,7 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
             continue
         with window_of(store, segment, limits) as window:
             until = min(segment.end, stop.offset) - segment.base
-            for found in walk_on(window, max(0, start.offset - segment.base), until, limits):
+            for found in walk_on(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
                 if isinstance(found, Damage):
                     continue
                 if count + len(found) >= most:
@@ -171,66 +157,37 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
     return stop, count
 
 
-def walk_on(window: Window, begin: int, stop: int, limits: Limits) -> Walk:
-    """From a boundary to the records that start before `stop`; whether damage is an error is said by those who read it.
-
-    What lies behind `stop` is not looked at, for it may be a gibibyte of nothing.
-    """
-    return Walk(
-        window,
-        begin,
-        stop,
-        stop,
-        max_record_bytes=limits.max_record_bytes,
-        skip_damage=True,
-        synced=True,
-        decided=False,
-        leaves=False,
-    )
-
-
-def _ends(window: Window, begin: int, aim: int, limits: Limits) -> list[tuple[int, int]]:
-    """Position and size of the last records that a walk from there comes to and that end at `aim` or before."""
-    kept = deque[tuple[int, int]](maxlen=_KEPT)
-    walk = walk_on(window, begin, aim, limits)
+def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
+    """Position and size of the last record that a walk from there comes to and that ends at `aim` or before."""
+    kept: list[tuple[int, int]] = []
+    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), frame_of(window.segment)
     for found in walk:
-        if isinstance(found, Damage):
-            continue
-        frame = frame_of(window.segment)
-        starts, sizes = found.starts[-_KEPT:] - frame + window.position, found.sizes[-_KEPT:] + frame
-        kept.extend(zip(starts.tolist(), sizes.tolist(), strict=True))
+        if not isinstance(found, Damage):
+            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
+            kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
     if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
         kept.append(walk.last_record)
-    return [each for each in kept if sum(each) <= aim]
+    return next((each for each in reversed(kept) if sum(each) <= aim), None)
 
 
 def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
-    """The end of a segment that is closed, which is certain however the last record before it was found."""
+    """The end of a segment that is closed, which is certain however the last record before it was found.
+
+    That record tells whether the log is still the same, and decides nothing else.
+    """
     segment = window.segment
     first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
     if first is None:
         return None
-    walk = walk_on(window, first, segment.size, limits)
+    walk = walk_on(window, first, segment.size, limits.max_record_bytes)
     for _ in walk:
         pass
     return behind(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
 
 
-def _named(store: StoreFiles, window: Window, begin: int, aim: int, limits: Limits) -> Boundary | None:
-    """The last boundary in `[begin, aim]`, if a queue names one of the records before it."""
-    if store.consume_queue is None or (first := sync(window, begin, aim)) is None:
-        return None
-    ends = _ends(window, first, aim, limits)
-    small = [each for each in ends if each[1] <= _LARGE]
-    for position, size in small[:: -max(1, len(small) // _ASKED)]:
-        if is_dispatched(store, window, position, size):
-            return behind(store, window, *ends[-1])
-    return None
-
-
 def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the first record at or behind `begin`."""
-    walk = walk_on(window, begin, window.segment.size, limits)
+    walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
     for found in walk:
         if not isinstance(found, Damage):
             frame = frame_of(window.segment)

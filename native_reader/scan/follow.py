@@ -14,12 +14,13 @@ from dataclasses import replace
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
-from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, walk_on, window_of
+from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, window_of
+from native_reader.scan.certain import walk_on
 from native_reader.scan.report import Damage
 from native_reader.scan.sync import frame_of, record_size_at
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
 from native_reader.scan.walk import is_blank
-from native_reader.scan.witness import is_dispatched, is_live
+from native_reader.scan.witness import is_live, is_named
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
@@ -147,7 +148,7 @@ class Follower:
 
         None where there is none, or the log grew meanwhile so that another look is needed.
         """
-        walk, frame = walk_on(window, begin, until, self._limits), frame_of(window.segment)
+        walk, frame = walk_on(window, begin, until, self._limits.max_record_bytes), frame_of(window.segment)
         last: list[tuple[int, int]] = []
         for found in walk:
             if isinstance(found, Damage):
@@ -170,9 +171,9 @@ class Follower:
         """Whether something proves that this record was written to its end."""
         if size > self._limits.max_record_bytes or has_successor(window, position + size):
             return True
-        if is_dispatched(self.store, window, position, size):
+        if is_named(window, self.store.consume_queue, position):
             return True
-        if not is_complete(window, position, size):
+        if not is_complete(window, position, size, None):
             return False
         if not is_live(self.store.uri):
             return True

@@ -24,7 +24,7 @@ from native_reader.scan.extents import Extents, records_of
 from native_reader.scan.report import Damage
 from native_reader.scan.rows import Rows
 from native_reader.scan.strings import Source
-from native_reader.scan.sync import frame_of, sync
+from native_reader.scan.sync import frame_of
 from native_reader.scan.trouble import too_large
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.storage.protocol import storage_of
@@ -47,12 +47,15 @@ class Contradiction(Exception):
 class Pruned:
     """Iterates what a `Walk` over the split does, but for records that cannot be wanted; accounts for what it looked at."""
 
-    def __init__(self, window: Window, split: Split, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False) -> None:
+    def __init__(
+        self, window: Window, split: Split, begin: int, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False
+    ) -> None:
         self._window, self._split, self._predicate = window, split, predicate
         self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
         self._frame = frame_of(window.segment)
         self._walks: list[Walk] = []
-        self._records = self._record_bytes = self._begin = 0
+        self._records = self._record_bytes = 0
+        self._begin = begin
         self._seen: list[Numbers] = []
         self._told: list[Damage] = []
         self._named = np.empty(0, np.int64)
@@ -98,11 +101,7 @@ class Pruned:
 
     def _unclaimed(self) -> Iterator[Records | Damage]:
         split = self._split
-        stop = min(split.stop, split.end)
-        begin = split.start if split.begins_sure else sync(self._window, split.start, stop)
-        if begin is None:
-            return
-        self._begin = begin
+        begin, stop = self._begin, min(split.stop, split.end)
         topics = topics_in(split.queues)
         costs = storage_of(split.segment.uri).call_costs * _CALLS_PER_TOPIC
         if len(topics) * costs > stop - begin:
@@ -175,7 +174,6 @@ class Pruned:
             self._split.end,
             max_record_bytes=self._max_record_bytes,
             skip_damage=self._skip_damage,
-            synced=True,
             leaves=not arrives and not self._split.alone,
         )
         self._walks.append(walk)
@@ -225,12 +223,11 @@ class Pruned:
         split, self.why = self._split, why
         walk = Walk(
             self._window,
-            split.start,
+            self._begin,
             split.stop,
             split.end,
             max_record_bytes=self._max_record_bytes,
             skip_damage=self._skip_damage,
-            synced=split.begins_sure,
             leaves=not split.alone,
         )
         self._walks, self._records, self._record_bytes = [walk], 0, 0

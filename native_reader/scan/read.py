@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from native_reader.access.estimate import SCAN
+from native_reader.access.estimate import SCAN, TRUST
 from native_reader.access.plan import Split
 from native_reader.access.predicate import EVERYTHING, Predicate
 from native_reader.errors import DataLoss, StoreDamaged
 from native_reader.layout.record import Mask, Records
 from native_reader.scan import checksums
+from native_reader.scan.certain import certain_at_or_after
 from native_reader.scan.columns import Columns
 from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_row
 from native_reader.scan.filter import Filter
@@ -24,7 +25,7 @@ from native_reader.scan.pruned import Pruned
 from native_reader.scan.report import CHECKSUM, Damage, Report, SegmentReport
 from native_reader.scan.rows import Rows, unwrapped
 from native_reader.scan.strings import Source
-from native_reader.scan.sync import frame_of
+from native_reader.scan.sync import frame_of, sync
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.scan.witness import is_live
 from native_reader.schema import schema_of
@@ -37,6 +38,9 @@ _BODY = "body"
 _TOLD = 10
 """So many ranges of one split are told one by one."""
 _log = logging.getLogger("native_reader")
+
+Known = dict[str, int]
+"""Of segments, by their URI: a position at which a record starts for certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,11 @@ class Reading:
     Left early, the report tells what was read until then.
     """
 
-    def __init__(self, split: Split, projection: Projection, predicate: Predicate, pruning: Predicate | None = None) -> None:
+    def __init__(
+        self, split: Split, projection: Projection, predicate: Predicate, pruning: Predicate | None = None, known: Known | None = None
+    ) -> None:
         self._split, self._projection = split, projection
+        self._known = {} if known is None else known
         place: dict[str, Any] = {"store": split.store, "segment": split.segment.name}
         self._columns = Columns(projection.columns, **place, tells_trouble=projection.mode == PERMISSIVE)
         self._schema = projection.schema
@@ -105,11 +112,13 @@ class Reading:
         with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
             self._window = window
             limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
+            begin = split.start if split.access == TRUST else self._begin(window)
+            if begin is None:
+                return
             if split.access == SCAN:
-                cut = split.start, split.stop, split.end
-                self._walk = Walk(window, *cut, synced=split.begins_sure, leaves=not split.alone, **limits)
+                self._walk = Walk(window, begin, split.stop, split.end, leaves=not split.alone, **limits)
             else:
-                self._walk = Pruned(window, split, self._pruning, **limits)
+                self._walk = Pruned(window, split, begin, self._pruning, **limits)
             for found in self._walk:
                 if self._stopped:
                     return
@@ -118,6 +127,20 @@ class Reading:
                 else:
                     yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
             yield from self._corrupt_rows(window)
+
+    def _begin(self, window: Window) -> int | None:
+        """Where the first record of the split starts; None where none does."""
+        split, uri = self._split, self._split.segment.uri
+        stop = min(split.stop, split.end)
+        if split.start == split.border:
+            return split.start
+        if split.follows:  # the split before it says so if this is not where it arrives
+            return sync(window, split.start, stop)
+        known = self._known.get(uri, 0)
+        low = max(split.border, known if known <= split.start else 0)
+        begin = certain_at_or_after(window, split.queue or None, low, split.start, stop, self._projection.max_record_bytes)
+        self._known[uri] = low if begin is None else begin
+        return begin
 
     def stop(self) -> None:
         """Go no further than the chunk at hand; from any thread."""
@@ -199,6 +222,8 @@ class Reading:
         segment, walk = self._split.segment, self._walk
         counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
+        stale = min(self._split.stale, account.unwritten_bytes)
+        account = replace(account, unwritten_bytes=account.unwritten_bytes - stale, stale_bytes=stale)
         failed = sum(damage.end - damage.start for damage in self._failed)
         account += SegmentReport(segment.uri, segment.base, segment.size, -len(self._failed), -failed, damage_bytes=failed)
         read = 0 if self._window is None else self._window.bytes_read
@@ -206,6 +231,15 @@ class Reading:
         return Report((account,), tuple(self._damage), self._rows, read, scanned)
 
 
-def read(split: Split, projection: Projection, predicate: Predicate = EVERYTHING, pruning: Predicate | None = None) -> Reading:
-    """The rows of a split that meet the predicate, and an account of its bytes; `pruning`: the predicate, with where its rows can lie."""
-    return Reading(split, projection, predicate, pruning)
+def read(
+    split: Split,
+    projection: Projection,
+    predicate: Predicate = EVERYTHING,
+    pruning: Predicate | None = None,
+    known: Known | None = None,
+) -> Reading:
+    """The rows of a split that meet the predicate, and an account of its bytes; `pruning`: the predicate, with where its rows can lie.
+
+    `known` is shared by the splits of one read, so that none walks where another did.
+    """
+    return Reading(split, projection, predicate, pruning, known)

@@ -51,11 +51,13 @@ class SegmentReport:
     blank_bytes: int = 0
     damage_bytes: int = 0
     unwritten_bytes: int = 0
+    stale_bytes: int = 0
+    """Old records after the end of the log, which a broker took back."""
 
     @property
     def unread_bytes(self) -> int:
         """What a pruned, limited or failed read never looked at."""
-        return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes
+        return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
 
     def __add__(self, other: SegmentReport) -> SegmentReport:
         return replace(
@@ -65,6 +67,7 @@ class SegmentReport:
             blank_bytes=self.blank_bytes + other.blank_bytes,
             damage_bytes=self.damage_bytes + other.damage_bytes,
             unwritten_bytes=self.unwritten_bytes + other.unwritten_bytes,
+            stale_bytes=self.stale_bytes + other.stale_bytes,
         )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from native_reader.access.plan import Plan, Split
 from native_reader.errors import OptionError
 from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import Projection, Reading, read
+from native_reader.scan.read import Known, Projection, Reading, read
 from native_reader.scan.report import Report, SegmentReport
 
 _BATCHES_AHEAD = 4
@@ -24,6 +24,7 @@ class Run:
         if not isinstance(jobs, int) or jobs < 1:
             raise OptionError(f"jobs={jobs!r} is no whole number of 1 or more")
         self._plan, self._projection, self._jobs = plan, projection, jobs
+        self._known: Known = {}
         unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
         accounts = [SegmentReport(segment.uri, segment.base, segment.size) for segment in unread]
         accounts += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
@@ -46,7 +47,7 @@ class Run:
             yield from self._side_by_side()
 
     def _reading(self, split: Split) -> Reading:
-        return read(split, self._projection, self._plan.predicate, self._plan.pruning)
+        return read(split, self._projection, self._plan.predicate, self._plan.pruning, self._known)
 
     def _side_by_side(self) -> Iterator[pa.RecordBatch]:
         ahead = deque[Ahead]()

@@ -104,10 +104,8 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
     left = segment.size - position - frame
     if left < SMALLEST_RECORD:
         return None
-    u8 = np.zeros(frame + LONGEST_HEAD + PADDING, np.uint8)
-    begin = np.frombuffer(window.peek(position, frame + LONGEST_HEAD), np.uint8)
-    u8[: len(begin)] = begin
-    head = heads_of(u8, np.array([frame], np.intp))[0]
+    begin = window.peek(position, frame + LONGEST_HEAD)
+    head = head_in(begin[frame:])
     size, body_size, families = int(head["size"]), int(head["body_size"]), int(head["sys_flag"])
     wide = int(head["magic"] == MAGIC_V2)
     if not (wide or head["magic"] == MAGIC_V1) or not SMALLEST_RECORD <= size <= left or not 0 <= body_size <= size - SMALLEST_RECORD:
@@ -122,12 +120,25 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
     properties_size = _number(window.peek(position + frame + properties_at - 2, 2))
     if properties_size < 0 or properties_at + properties_size != size:
         return None
-    if frame and entry and not _entry_agrees(bytes(begin), size, segment.base + position):
+    if frame and entry and not _entry_agrees(begin, size, segment.base + position):
         return None
     if window.unreadable_within(position, position + frame + size):
         return None
     start = position + frame
     return Parts(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
+
+
+def head_at(window: Window, position: int) -> np.void:
+    """The fixed fields of whatever starts at that position of the file, as they stand there now."""
+    return head_in(window.peek(position + frame_of(window.segment), LONGEST_HEAD))
+
+
+def head_in(begin: bytes) -> np.void:
+    """The fixed fields of a record that begins with those bytes; what is missing counts as zeros."""
+    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
+    u8[: len(begin)] = np.frombuffer(begin, np.uint8)
+    head: np.void = heads_of(u8, np.zeros(1, np.intp))[0]
+    return head
 
 
 def reaching_out(window: Window, starts: Index) -> Mask:

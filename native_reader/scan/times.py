@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-import numpy as np
-
 from native_reader.access.outcomes import Within, may_be_true
 from native_reader.access.plan import Times
 from native_reader.access.predicate import Predicate
-from native_reader.layout.record import ENTRY_HEAD, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, heads_of
-from native_reader.scan.sync import frame_of, sync
+from native_reader.layout.record import ENTRY_HEAD, LONGEST_HEAD, MAGIC_V1, MAGIC_V2
+from native_reader.scan.sync import frame_of, head_in, sync
+from native_reader.scan.witness import is_named
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.window import Window
@@ -26,16 +25,19 @@ _SLOW = 1 << 20
 _SAMPLES = 64
 _LOOK = 256 << 10
 """Where no record begins within so much, as in a hole, there is no sample."""
+_ASKED = 4
+"""So many records near a place are looked for in their queues."""
 _WORTH_IT = 4 << 20
 """A smaller segment is read as quickly as it is sampled."""
 _FOREVER = 2**62
 _MOST_MILLISECONDS = 2**62 // 1000
 
 
-def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool) -> Times:
+def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool, queue: str | None = None) -> Times:
     """The bounds of store times, in microseconds, of each of the segments of a log that ends at `end`; the last has no upper one.
 
-    `cut`: a segment that a condition on time cuts through is sampled, so that only its wanted part need be read.
+    `cut`: a segment that a condition on time cuts through is sampled at records that their consume queues name, which lie in
+    `queue`, so that only its wanted part need be read.
     """
     counts = [1] * (len(segments) - 1) + [2]
     if segments and storage_of(segments[0].uri).call_costs < _SLOW:  # threads cost more than such calls
@@ -52,8 +54,8 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
             low, high = min(first[0], after[0]) - tolerance, _FOREVER if last else max(first[0], after[0]) + tolerance
             bounds[segment.base] = low, high
             narrow = not last and high - low <= 4 * tolerance  # hardly anything would be left out
-            if cut and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
-                sampled = _sampled(segment, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
+            if cut and queue is not None and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
+                sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
 
@@ -64,22 +66,32 @@ def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:
     return bool(may_be_true(predicate, {"store_timestamp": Within(low, high)})) and not all(ends)
 
 
-def _sampled(segment: Segment, written: int, first: int, after: int) -> list[tuple[int, int]]:
-    """Places in a segment, and the store time of the first record at each or behind."""
+def _sampled(segment: Segment, queue: str, written: int, first: int, after: int) -> list[tuple[int, int]]:
+    """Positions in a segment at which records start for certain, and their store times."""
     found = [(0, first)]
     try:
         with Window(segment, 64 << 10) as window:
             for which in range(1, _SAMPLES):
                 place = written * which // _SAMPLES
-                start = sync(window, place, min(written, place + min(written // _SAMPLES, _LOOK)))
+                start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
                 if start is not None:
                     times = _store_times_in(window.peek(start + frame_of(segment), LONGEST_HEAD))
                     if not times:
                         return []
-                    found.append((place, times[0]))
+                    found.append((start, times[0]))
     except OSError:  # tells whoever reads it
         return []
     return [*found, (segment.size, after)]
+
+
+def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None:
+    """One of the first records from that position on that its queue names."""
+    for _ in range(_ASKED):
+        found = sync(window, start, stop)
+        if found is None or is_named(window, queue, found):
+            return found
+        start = found + 1
+    return None
 
 
 def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[int, int, int, int], ...]:
@@ -99,7 +111,7 @@ def _first_store_times(segment: Segment, count: int) -> list[int]:
             position = frame
             for _ in range(count):
                 (begin,) = file.read_ranges([(position, LONGEST_HEAD)])
-                head = _head_in(begin)
+                head = head_in(begin)
                 milliseconds, size = int(head["store_timestamp"]), int(head["size"])
                 valid = head["magic"] in (MAGIC_V1, MAGIC_V2) and head["physical_offset"] == segment.base + position and size > 0
                 if not valid or abs(milliseconds) > _MOST_MILLISECONDS:
@@ -113,12 +125,5 @@ def _first_store_times(segment: Segment, count: int) -> list[int]:
 
 def _store_times_in(begin: bytes) -> list[int]:
     """The store time of the record that begins so, if it has a possible one."""
-    milliseconds = int(_head_in(begin)["store_timestamp"])
+    milliseconds = int(head_in(begin)["store_timestamp"])
     return [milliseconds * 1000] if abs(milliseconds) <= _MOST_MILLISECONDS else []
-
-
-def _head_in(begin: bytes) -> np.void:
-    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
-    u8[: len(begin)] = np.frombuffer(begin, np.uint8)
-    head: np.void = heads_of(u8, np.zeros(1, np.intp))[0]
-    return head

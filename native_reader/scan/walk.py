@@ -41,7 +41,7 @@ class Walk:
 
     The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
     `end` is where the log ends in this file; what is behind it is unwritten. Not `decided`: it is how far to look, and a
-    record may reach beyond it, as it does where a broker writes on meanwhile. `synced`: `start` is known to be a record's.
+    record may reach beyond it, as it does where a broker writes on meanwhile. `start` is certain: what stands there and is no record is damage.
     Not `leaves`: what is no record behind `stop` is not looked at, nor whether the next split would begin where this one ends;
     `reached` says where that is.
     A walk that skips no damage raises at the first; one that does passes records over the limit without taking memory for them.
@@ -56,12 +56,11 @@ class Walk:
         *,
         max_record_bytes: int,
         skip_damage: bool = False,
-        synced: bool = False,
         decided: bool = True,
         leaves: bool = True,
     ) -> None:
         self._window, self._start, self._stop, self._end = window, start, stop, end
-        self._max_record_bytes, self._skip_damage, self._synced, self._decided = max_record_bytes, skip_damage, synced, decided
+        self._max_record_bytes, self._skip_damage, self._decided = max_record_bytes, skip_damage, decided
         self._frame, self._leaves = frame_of(window.segment), leaves
         self.reached = start
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
@@ -71,10 +70,7 @@ class Walk:
         """Position and size of the last record, frame included."""
 
     def __iter__(self) -> Iterator[Records | Damage]:
-        position = self._enter()
-        if position is None:
-            return
-        look = _FIRST_CHUNK
+        position, look = self._start, _FIRST_CHUNK
         while position < min(self._stop, self._end):
             records = self._chunk(position, look)
             if records is None:
@@ -97,11 +93,6 @@ class Walk:
         self.reached = position
         if self._leaves:
             yield from self._leave(position)
-
-    def _enter(self) -> int | None:
-        if self._start == 0 or self._synced:
-            return self._start
-        return sync(self._window, self._start, min(self._stop, self._end))
 
     def _chunk(self, position: int, look: int) -> Records | int | None:
         """The valid records from that position on, as many as are at hand; None where none stands there.

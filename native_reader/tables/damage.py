@@ -11,7 +11,7 @@ from native_reader.access.plan import Split, plan
 from native_reader.access.predicate import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, read
 from native_reader.schema import ColumnSpec
-from native_reader.tables.table import Missing, Part, Request, Table, missing_in
+from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), True, "URI of the store's root"),
@@ -24,19 +24,19 @@ COLUMNS = {
     "record_before": ColumnSpec(pa.int64(), True, "offset of the record that ends where it begins; null at the start of a segment"),
     "record_behind": ColumnSpec(pa.int64(), True, "offset of the record that begins where it ends; null where none follows in the file"),
 }
-MISSING = "missing"
 
 
 def _parts(request: Request) -> list[Part]:
-    whole = plan(request.stores, request.ends, EVERYTHING, max_partition_bytes=request.max_partition_bytes, fail_on_data_loss=False)
-    return [*whole.splits, *missing_in(request)]
+    most, stale = request.max_partition_bytes, request.looked.stale
+    whole = plan(request.stores, request.ends, EVERYTHING, max_partition_bytes=most, fail_on_data_loss=False, stale=stale)
+    return [*whole.splits, *missing_in(request), *lost_of(request)]
 
 
 def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     found: list[tuple[object, ...]]
     if isinstance(part, Missing):
         size = part.stop - part.start
-        found = [(part.store, None, part.start, part.stop, size, MISSING, "no file holds these offsets", None, None)]
+        found = [(part.store, None, part.start, part.stop, size, part.reason, part.found, None, None)]
     else:
         assert isinstance(part, Split)
         reading = read(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))

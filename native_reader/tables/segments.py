@@ -26,6 +26,7 @@ COLUMNS = {
     "blank_bytes": ColumnSpec(pa.int64(), True, "bytes of the blank that closes it"),
     "damage_bytes": ColumnSpec(pa.int64(), True, "bytes that are not what they should be"),
     "unwritten_bytes": ColumnSpec(pa.int64(), True, "bytes at or above the end of the log"),
+    "stale_bytes": ColumnSpec(pa.int64(), True, "bytes of old records after the end of the log, which a broker took back"),
     "unread_bytes": ColumnSpec(pa.int64(), True, "bytes that could not be looked at, because the file went away"),
     "damages": ColumnSpec(pa.int64(), True, "how many ranges of damage"),
     "wrong_checksums": ColumnSpec(pa.int64(), True, "how many whole records have a wrong checksum"),
@@ -41,7 +42,8 @@ def _parts(request: Request) -> list[Part]:
         end, begins = request.ends[store.uri], recovery_begins(store)
         for segment in store.segments:
             ends_at = max(0, min(end - segment.base, segment.size))
-            whole = Split(store.uri, segment, 0, segment.size, ends_at)
+            stale = request.looked.stale.get(store.uri, 0) if 0 < ends_at < segment.size else 0
+            whole = Split(store.uri, segment, 0, segment.size, ends_at, stale=stale)
             parts.append(Whole(whole, segment.base >= begins, segment is store.segments[-1]))
     return [*parts, *missing_in(request)]
 
@@ -76,6 +78,7 @@ def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
         "blank_bytes": account.blank_bytes,
         "damage_bytes": account.damage_bytes - failed_bytes,
         "unwritten_bytes": account.unwritten_bytes,
+        "stale_bytes": account.stale_bytes,
         "unread_bytes": account.unread_bytes,
         "damages": len(damage) - len(failed),
         "wrong_checksums": len(failed),

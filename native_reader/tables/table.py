@@ -8,17 +8,27 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.access.plan import Split
+from native_reader.scan.ends import Ends
 from native_reader.scan.read import Projection
 from native_reader.schema import ColumnSpec
 from native_reader.storage.store import StoreFiles
 
+MISSING, LOST = "missing", "lost"
+NOT_THERE = {
+    MISSING: "no file holds these offsets",
+    LOST: "consume queues, the index or the checkpoint know records there, after the end of the log",
+}
+"""Why offsets are not there, with the meaning."""
+
 
 class Missing(NamedTuple):
-    """Offsets of a store, below the end of its log, that lie in no file."""
+    """Offsets of a store that its log should hold and does not, why, and in words."""
 
     store: str
     start: int
     stop: int
+    reason: str = MISSING
+    found: str = NOT_THERE[MISSING]
 
 
 class Whole(NamedTuple):
@@ -36,8 +46,13 @@ class Request(NamedTuple):
     """What a table is asked for: the stores, where each log ends, and the largest split."""
 
     stores: Sequence[StoreFiles]
-    ends: Mapping[str, int]
+    looked: Ends
     max_partition_bytes: int
+
+    @property
+    def ends(self) -> Mapping[str, int]:
+        """Where each log ends, by the URI of its store."""
+        return self.looked.offsets
 
 
 class Table(NamedTuple):
@@ -52,6 +67,15 @@ class Table(NamedTuple):
     def schema(self) -> pa.Schema:
         """All of its columns."""
         return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
+
+
+def lost_of(request: Request) -> list[Part]:
+    """What other files name after the end of those logs, but for what is read there as damage."""
+    return [
+        Missing(uri, max(lost.start, lost.junk_end), lost.stop, LOST, lost.found)
+        for uri, lost in request.looked.lost.items()
+        if max(lost.start, lost.junk_end) < lost.stop
+    ]
 
 
 def missing_in(request: Request) -> list[Part]:
