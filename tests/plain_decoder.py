@@ -64,8 +64,9 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: boo
             sums[i]["records"] += end - start
             rows += rows_of(record)
         elif kind == "damage":
-            sums[i]["damage"] += end - start
-            damage.append((segments[i][0], start, end))
+            sums[i]["damage"] += min(end, log_end) - start
+            sums[i]["unwritten"] += max(end, log_end) - log_end
+            damage.append((segments[i][0], start, min(end, log_end)))
         else:
             sums[i]["blank"] += end - start
     return Log(rows, damage, log_end, [Account(base, **one) for (base, _), one in zip(segments, sums, strict=True)])
@@ -83,7 +84,7 @@ def foreign_end(segments: list[tuple[int, bytes]], framing: str, log_end: int) -
         frame = 48 if framing == "dledger" else 0
         torn = magic in (V1, V2) and offset == start + frame and size > 0
         begun, written = max(begun, start + frame + size if torn else 0), max(written, reached)
-        foreign |= not torn and start == base and not any(record for *_, record in runs_of(base, data, framing))
+        foreign |= not torn and start == base and reached - base >= 92 and not any(record for *_, record in runs_of(base, data, framing))
     return written if foreign or written - max(log_end, begun) > 64 << 10 else log_end
 
 

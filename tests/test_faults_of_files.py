@@ -294,5 +294,5 @@ def test_71_a_checkpoint_says_how_far_the_log_was_flushed_or_says_nothing(tmp_pa
             assert len(opened(store, tail=tail)) == rows, end
     (store / "checkpoint").write_bytes(bytes(24) + (1 << 50).to_bytes(8, "big") + bytes(100))
     assert len(opened(store, tail="flushed")) == 100
-    with pytest.raises(nr.OptionError, match="tail='flush' is none of available, flushed, confirmed"):
+    with pytest.raises(nr.OptionError, match="tail='flush' is none of available, flushed, confirmed, all"):
         nr.open(store).messages(tail="flush")

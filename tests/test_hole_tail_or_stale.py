@@ -76,14 +76,14 @@ def zeros_from_a_record_to_the_end_of_the_log(log: Cut) -> Expected:
     last = next(number for number in range(len(log.of) - 1, -1, -1) if log.of[number])
     begin = log.of[last][3][0]
     log.write(begin, bytes((last + 1) * SEGMENT - begin))
-    return {"damage": [], "end": begin, "broker": begin}
+    return {"damage": [], "end": begin, "broker": begin, "lost": True}
 
 
 def the_last_record_half_written(log: Cut) -> Expected:
     last = [places for places in log.of if places][-1]
     begin, end = last[-1]
     log.write(end - 20, bytes(20))
-    return {"damage": [], "end": begin}
+    return {"damage": [], "end": begin, "lost": True}
 
 
 def old_bytes_behind_the_end(log: Cut) -> Expected:
@@ -121,7 +121,7 @@ def the_last_file_cut_inside_a_record(log: Cut) -> Expected:
     for path in log.files[number + 1 :]:
         path.unlink()
     log.truncate(last[-1][0] + 50)
-    return {"damage": [], "end": last[-1][0], "broker": last[-1][0]}
+    return {"damage": [], "end": last[-1][0], "broker": last[-1][0], "lost": True}
 
 
 def the_last_file_cut_between_records(log: Cut) -> Expected:
@@ -129,7 +129,7 @@ def the_last_file_cut_between_records(log: Cut) -> Expected:
     for path in log.files[last[0][0] // SEGMENT + 1 :]:
         path.unlink()
     log.truncate(last[3][1])
-    return {"damage": [], "end": last[3][1], "broker": last[3][1]}
+    return {"damage": [], "end": last[3][1], "broker": last[3][1], "lost": True}
 
 
 def a_file_in_the_middle_cut_inside_a_record(log: Cut) -> Expected:
@@ -165,7 +165,7 @@ def a_flipped_bit_in_the_newest_record(log: Cut) -> Expected:
     begin, _ = [places for places in log.of if places][-1][-1]
     byte = log.files[begin // SEGMENT].read_bytes()[begin % SEGMENT + 90]
     log.write(begin + 90, bytes([byte ^ 1]))
-    return {"damage": [], "end": begin, "broker": begin}
+    return {"damage": [], "end": begin, "broker": begin, "lost": True}
 
 
 def two_holes_in_one_file(log: Cut) -> Expected:
@@ -197,11 +197,13 @@ def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callab
     store = unpack(name, tmp_path, STORES)
     log = Cut(store)
     end = log_end(log)
-    expected = {"end": end, "gap": None, "broker": None} | cut(log)
+    expected = {"end": end, "gap": None, "broker": None, "lost": False} | cut(log)
 
     again = nr.open(store.root)
     damage = again.table("damage").to_table().to_pylist()
-    found = [(row["start_offset"], row["end_offset"], row["reason"]) for row in damage if row["reason"] != "missing"]
+    lost = [(row["start_offset"], row["end_offset"]) for row in damage if row["reason"] == "lost"]
+    assert lost == ([(expected["end"], end)] if expected["lost"] else [])
+    found = [(row["start_offset"], row["end_offset"], row["reason"]) for row in damage if row["reason"] not in ("missing", "lost")]
     assert [each[:2] for each in found] == [each[:2] for each in expected["damage"]]
     assert all(reason in (None, said) for (*_, said), (*_, reason) in zip(found, expected["damage"], strict=True))
     gaps = [(row["start_offset"], row["end_offset"]) for row in damage if row["reason"] == "missing"]

@@ -181,7 +181,8 @@ def test_ipv4_mapped_addresses_are_ipv4_in_java() -> None:
 
 @pytest.mark.parametrize(
     ("torn", "behind", "counts"),
-    [({}, b"", True), ({"crc": 1}, b"", False), ({"topic": b"T\0"}, b"", False), ({"properties": b"a\1b\0\2"}, b"", False),
+    [({}, b"", True), ({"crc": 1}, b"", False), ({"topic": b"T\0"}, b"", False), ({"properties": b"a\1b\0\2"}, b"", True),
+     ({"properties": b"a\1b\0"}, b"", False),
      ({"crc": 1}, bytes(20), False), ({"crc": 1}, pack(">iI", 5, 0xDAA320A7), True), ({"crc": 1}, pack(">iI", 5, 0xDAA320AB), True),
      ({"crc": 1}, pack(">iI", 5, 0xCBD43194), True), ({"crc": 1}, pack(">iI", 0, 0xDAA320A7), False),
      ({"crc": 1}, pack(">iI", 5, 0xDAA320A7)[:7], False), ({"crc": 1}, blank(30), True)],

@@ -169,7 +169,7 @@ def _why(store: StoreFiles, end: LogEnd, *, is_missing: bool, is_foreign: bool) 
         return "No file holds these offsets: segments at the end are missing or have another name"
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
-    return "The bytes there are zeros: the log was copied before the other files, or its newest pages were lost"
+    return "Zeros or half a record stand there: the log was copied before its queues, or its newest pages were lost"
 
 
 def counted(count: int, what: str) -> str:

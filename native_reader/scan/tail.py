@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.scan.certain import certain_before, walk_on
 from native_reader.scan.runs import Run, Runs
 from native_reader.scan.sync import frame_of, head_at, valid_records
@@ -93,7 +93,8 @@ def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes:
         walk = walk_on(window, certain_before(window, store.consume_queue, 0, bound, max_record_bytes), bound, max_record_bytes)
         for _ in walk:
             pass
-        return walk.reached if walk.reached <= bound or walk.last_record is None else walk.last_record[0]
+        position, size = walk.last_record or (0, 0)
+        return next(each for each in (walk.reached, position + size, position) if each <= bound)
 
 
 class _Tail:
@@ -116,7 +117,7 @@ class _Tail:
                 if found is not None:
                     return replace(found, written=written, torn=max(torn, found.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
                 begun = _torn_at(window, 0) if reached else 0
-                if reached and not begun:
+                if reached >= SMALLEST_RECORD and not begun:
                     junk.append(segment)
                 torn = max(torn, begun)
         return LogEnd(store.min_offset, written, torn=torn, junk=tuple(junk[::-1]), is_empty=True, checkpoint=self._checkpoint)
