@@ -73,6 +73,16 @@ public class Features {
         sent("single", message("Inner", "TagS", "single"), 0);
     }
 
+    /** For a slave, which learns of topics late: batches on a topic that is new, and a topic that is new again. */
+    public static void copied() throws Exception {
+        innerBatches();
+        topic("Plain", 2);
+        for (int number = 0; number < 60; number++) {
+            sent("plain", new Message("Plain", "Tag" + number % 3, "key" + number, Traffic.text(1 + number * 5)), number % 2);
+        }
+        Traffic.deletedAndMadeAgain(7);
+    }
+
     private static void compressed() throws Exception {
         topic("Packed", 1);
         for (CompressionType type : CompressionType.values()) {
