@@ -16,17 +16,16 @@ _SOON = {"haMaxTimeSlaveNotCatchup": 2000, "checkSyncStateSetPeriod": 500, "sync
 
 def slave(recipe: Recipe, home: Path, target: Path) -> Told:
     """What a slave makes of a log that comes from its master."""
-    java, copying = Java(recipe.version), free_port()
+    java = Java(recipe.version)
     with name_server(java, home) as address:
-        master = Broker(java, home / "master", address, {**recipe.settings, "haListenPort": copying})
-        settings = {**recipe.settings, "brokerRole": "SLAVE", "brokerId": 1, "haMasterAddress": f"127.0.0.1:{copying}"}
-        copy = Broker(java, home / "slave", address, settings)
+        master = Broker(java, home / "master", address, recipe.settings)
+        copy = Broker(java, home / "slave", address, {**recipe.settings, "brokerRole": "SLAVE", "brokerId": 1})
         with brokers(master, copy):
             master.start()
             copy.launch()
             told = [line for what, *arguments in recipe.traffic for line in sent(master, str(what), *arguments)]
             await_the_same_log(copy, master)
-            time.sleep(1.5)  # the queues are written
+            await_the_topics(copy)
             copy.stop()
             keep(copy.store, target)
     assert not (target / "batchconsumequeue").exists(), "the slave knew the topic before its batches came: try again"
@@ -38,7 +37,7 @@ def failover(recipe: Recipe, home: Path, target: Path) -> Told:
     java, controller = Java(recipe.version), free_port()
     members = {**recipe.settings, "enableControllerMode": "true", "controllerAddr": f"127.0.0.1:{controller}", **_SOON}
     with name_server(java, home, **_controller(home, controller)) as address:
-        old, new = (Broker(java, home / name, address, {**members, "haListenPort": free_port()}) for name in ("old", "new"))
+        old, new = (Broker(java, home / name, address, members) for name in ("old", "new"))
         with brokers(old, new):
             old.start()
             told = sent(old, "plain", 200)
@@ -66,6 +65,13 @@ def _controller(home: Path, port: int) -> dict[str, object]:
         "controllerDLegerPeers": f"n0-127.0.0.1:{port}", "controllerStorePath": home / "controller", "enableElectUncleanMaster": "true",
         "scanNotActiveBrokerInterval": 500, "controllerHeartBeatTimeoutMills": 3000, "mappedFileSize": 1 << 20,
     }  # fmt: skip
+
+
+def await_the_topics(slave: Broker) -> None:
+    """Wait until it has asked its master for the topics' configuration, which it does once a minute."""
+    assert slave.process is not None
+    topics = slave.store / "config" / "topics.json"
+    await_all(lambda: topics.exists() and '"Again"' in topics.read_text(), slave.process, slave.home / "broker.out")
 
 
 def await_the_same_log(slave: Broker, master: Broker) -> None:

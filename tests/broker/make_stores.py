@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import clusters  # noqa: E402  the tests' own modules, found by the line above
 import cut_logs  # noqa: E402
+import proxy  # noqa: E402
 from javas_truth import judged, loaded  # noqa: E402
 from recipe import Recipe, by_store_class  # noqa: E402
 from rocketmq import Java  # noqa: E402
@@ -63,9 +64,10 @@ RECIPES = {
     "5.5.0-rocksdb-queues": Recipe(
         "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}, loads=False
     ),
-    "5.5.0-slave": Recipe("5.5.0", (("copied",),), writer=clusters.slave),
+    "5.5.0-slave": Recipe("5.5.0", (("copied",),), loads=False, writer=clusters.slave),
     "5.5.0-failover": Recipe("5.5.0", settings=SMALL_LOG, writer=clusters.failover),
     "5.5.0-lost-page": Recipe("5.5.0", settings=SMALL_LOG, writer=cut_logs.lost_page),
+    "5.5.0-grpc": Recipe("5.5.0", writer=proxy.grpc),
 }
 
 

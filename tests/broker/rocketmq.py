@@ -61,19 +61,20 @@ class Unreachable(Exception):
 
 
 class Java:
-    """One version of RocketMQ: its jars, and our small programs compiled against them, each once a machine."""
+    """One version of RocketMQ: the jars of one pom, and our small programs compiled against them, each once a machine."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, pom: str = "pom") -> None:
         self.version = version
-        self._folder = BUILD / version
+        self._pom = HERE / f"{pom}.xml"
+        self._programs = ("Json.java", "grpc/*.java") if pom == "grpc" else ("*.java", f"v{version[0]}/*.java")
+        self._folder = BUILD / version / pom
         self._folder.mkdir(parents=True, exist_ok=True)
         self.classpath = f"{self._compiled()}:{self._jars()}"
 
     def _jars(self) -> str:
-        pom = HERE / "pom.xml"
-        listed = self._folder / f"classpath-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+        listed = self._folder / f"classpath-{hashlib.sha256(self._pom.read_bytes()).hexdigest()[:12]}"
         if not listed.exists() or not all(Path(jar).exists() for jar in listed.read_text().split(":")):
-            resolve = ["mvn", "-q", "-B", "-f", str(pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
+            resolve = ["mvn", "-q", "-B", "-f", str(self._pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
             resolve += [f"-Dmdep.outputFile={listed}"]
             resolved = subprocess.run(resolve, check=False, timeout=600, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if resolved.returncode:
@@ -81,8 +82,7 @@ class Java:
         return listed.read_text()
 
     def _compiled(self) -> Path:
-        line = f"v{self.version[0]}"
-        sources = sorted([*(HERE / "java").glob("*.java"), *(HERE / "java" / line).glob("*.java")])
+        sources = sorted(path for pattern in self._programs for path in (HERE / "java").glob(pattern))
         said = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
         classes = self._folder / f"classes-{said}"
         if not classes.exists():
@@ -178,13 +178,20 @@ class Broker:
 
     def launch(self) -> None:
         """Start it, and wait until it listens: a slave takes no commands."""
-        configuration = self.configured()
-        main = "org.apache.rocketmq.broker.BrokerStartup"
-        self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")
-        await_all(lambda: listens(self.port), self.process, self.home / "broker.out")
+        main, *arguments = self.program(self._configured())
+        self.process = self.java.start(str(main), *arguments, home=self.home, log="broker.out")
+        await_all(lambda: all(map(listens, self.ports)), self.process, self.home / "broker.out")
 
-    def configured(self) -> Path:
-        """The file of its settings."""
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens once it has started."""
+        return (self.port,)
+
+    def program(self, configuration: Path) -> tuple[object, ...]:
+        """RocketMQ's class that is started, and its arguments."""
+        return "org.apache.rocketmq.broker.BrokerStartup", "-c", configuration, "-n", self.name_server
+
+    def _configured(self) -> Path:
         places = {
             "storePathRootDir": self.store,
             "storePathCommitLog": self.store / "commitlog",

@@ -34,6 +34,14 @@ public class Features {
         Thread.sleep(1_500);
     }
 
+    /** A topic for each type of message: a proxy lets no other onto it. */
+    public static void typed() throws Exception {
+        topic("Normal", 2, "message.type", "NORMAL");
+        topic("Ordered", 2, "message.type", "FIFO");
+        topic("Later", 2, "message.type", "DELAY");
+        topic("Paid", 2, "message.type", "TRANSACTION");
+    }
+
     private static Message message(String topic, String tag, String key) {
         return new Message(topic, tag, key, (key + " état").getBytes(StandardCharsets.UTF_8));
     }
