@@ -14,6 +14,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.common.message.MessageRequestMode;
+import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
 
 /** What only clients and brokers of 5.x can do. */
 public class Features {
@@ -34,12 +35,15 @@ public class Features {
         Thread.sleep(1_500);
     }
 
-    /** A topic for each type of message: a proxy lets no other onto it. */
+    /** A topic for each type of message: a proxy lets no other onto it. And a group, which a proxy does not make. */
     public static void typed() throws Exception {
         topic("Normal", 2, "message.type", "NORMAL");
         topic("Ordered", 2, "message.type", "FIFO");
         topic("Later", 2, "message.type", "DELAY");
         topic("Paid", 2, "message.type", "TRANSACTION");
+        SubscriptionGroupConfig group = new SubscriptionGroupConfig();
+        group.setGroupName("CG_grpc");
+        Traffic.admin.createAndUpdateSubscriptionGroupConfig(Traffic.broker, group);
     }
 
     private static Message message(String topic, String tag, String key) {
