@@ -18,20 +18,19 @@ import shutil
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from javas_truth import judged, loaded  # noqa: E402  the tests' own modules, found by the line above
-from rocketmq import QUICK, SMALL_FILES, Broker, Java, running  # noqa: E402
+import clusters  # noqa: E402  the tests' own modules, found by the line above
+import cut_logs  # noqa: E402
+import proxy  # noqa: E402
+from javas_truth import judged, loaded  # noqa: E402
+from recipe import Recipe, by_store_class  # noqa: E402
+from rocketmq import Java  # noqa: E402
 
 STORES = HERE.parent / "stores"
-KEPT = (
-    "commitlog*", "dledger-*", "consumequeue", "batchconsumequeue", "compaction", "index", "config", "checkpoint", "abort", "lock",
-)  # fmt: skip
 CRC = {"enabledAppendPropCRC": "true", "forceVerifyPropCRC": "true"}
 SMALL_LOG = {"mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10}
 POOLED = {"transientStorePoolEnable": "true", "transientStorePoolSize": 3}
@@ -47,27 +46,6 @@ EXPIRING = {
     "fileReservedTime": 0, "deleteWhen": "30", "destroyMapedFileIntervalForcibly": 1000, "redeleteHangedFileInterval": 1000,
     "mappedFileSizeConsumeQueue": 2000,
 }  # fmt: skip
-BATCHED = {
-    "topicName": "Batched", "attributes": {"queue.type": "BatchCQ"}, "order": False, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1,
-    "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Which broker, what is sent to it, how it ends, and whether RocketMQ's own store class can load it from files alone."""
-
-    version: str
-    traffic: tuple[tuple[object, ...], ...]
-    settings: Mapping[str, object] = field(default_factory=dict)
-    client: str | None = None
-    killed: bool = False
-    loads: bool = True
-
-    @property
-    def all_settings(self) -> dict[str, object]:
-        return QUICK | SMALL_FILES | dict(self.settings)
-
 
 RECIPES = {
     "4.9.7-kinds": Recipe("4.9.7", (("kinds",),)),
@@ -75,7 +53,7 @@ RECIPES = {
     "4.9.7-killed-pooled": Recipe("4.9.7", (("plain", 500),), POOLED | SMALL_LOG, killed=True),
     "5.5.0-kinds": Recipe("5.5.0", (("kinds",),)),
     "5.5.0-features": Recipe("5.5.0", (("features",), ("light",))),
-    "5.5.0-rare": Recipe("5.5.0", (), {"mappedFileSizeCommitLog": 9 << 10, "maxMessageSize": 4 << 10}),
+    "5.5.0-rare": Recipe("5.5.0", settings={"mappedFileSizeCommitLog": 9 << 10, "maxMessageSize": 4 << 10}, writer=by_store_class),
     "5.5.0-dledger": Recipe("5.5.0", (("plain", 150),), DLEDGER, loads=False),
     "5.5.0-compaction": Recipe("5.5.0", (("compaction",), ("plain", 20)), COMPACTION),
     "5.5.0-expired": Recipe("5.5.0", (("expired",),), SMALL_LOG | EXPIRING),
@@ -86,55 +64,26 @@ RECIPES = {
     "5.5.0-rocksdb-queues": Recipe(
         "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}, loads=False
     ),
+    "5.5.0-slave": Recipe("5.5.0", (("copied",),), loads=False, writer=clusters.slave),
+    "5.5.0-failover": Recipe("5.5.0", settings=SMALL_LOG, writer=clusters.failover),
+    "5.5.0-lost-page": Recipe("5.5.0", settings=SMALL_LOG, writer=cut_logs.lost_page),
+    "5.5.0-grpc": Recipe("5.5.0", writer=proxy.grpc),
 }
 
 
 def made(name: str, folder: Path) -> Path:
-    """Let a broker write that store, into `folder/NAME`; without a client, its store class."""
-    recipe, target = RECIPES[name], folder / name
+    """Let that store be written, into `folder/NAME`."""
+    recipe, home, target = RECIPES[name], folder / "home", folder / name
+    sent = recipe.write(home, target / "store")
     java = Java(recipe.version)
-    sent = by_broker(java, recipe, folder / "home", target) if recipe.traffic else by_store_class(java, recipe, folder / "home", target)
     judged(java, target)
     if recipe.loads:
         loaded(java, target, recipe.all_settings)
     shutil.rmtree(target / "java")
     (target / "sent.json").write_text(json.dumps(sent))
     (target / "settings.json").write_text(json.dumps(recipe.all_settings))
-    shutil.rmtree(folder / "home")
+    shutil.rmtree(home)
     return target
-
-
-def by_broker(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict[str, object]]:
-    with running(java, home, **recipe.settings) as broker:
-        sent = [line for what, *arguments in recipe.traffic for line in traffic(broker, recipe, what, *arguments)]
-        if recipe.killed:
-            broker.kill()
-        else:
-            broker.stop()
-        keep(broker.store, target / "store")
-    return sent
-
-
-def by_store_class(java: Java, recipe: Recipe, home: Path, target: Path) -> list[dict[str, object]]:
-    (home / "store" / "config").mkdir(parents=True)
-    (home / "store" / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": {"Batched": BATCHED}}))
-    (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in recipe.all_settings.items()))
-    java.run("Rare", home / "store", home / "conf", home=home)
-    keep(home / "store", target / "store")
-    return []
-
-
-def keep(store: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    for pattern in KEPT:
-        for path in store.glob(pattern):
-            (shutil.copytree if path.is_dir() else shutil.copy)(path, target / path.name)
-
-
-def traffic(broker: Broker, recipe: Recipe, what: object, *arguments: object) -> list[dict[str, object]]:
-    client = Java(recipe.client) if recipe.client else broker.java
-    told = client.run("Traffic", what, broker.name_server, broker.address, 11, *arguments, home=broker.home)
-    return [line for line in told if "kind" in line or "group" in line]
 
 
 def packed(store: Path) -> Path:

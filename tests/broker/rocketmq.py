@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from ports import free_port
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "rocketmq"
 VERSIONS = ("4.9.7", "5.5.0")
-READY_WITHIN = 20.0
+READY_WITHIN = 120.0
 # RocketMQ unmaps its files by way of classes that Java 17 hides; without these 4.9.7 leaves `abort` behind.
 _OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "java.lang", "java.util", "jdk.internal.misc", "jdk.internal.access")
 # 4.9.7 refuses to start without these files.
@@ -61,19 +61,20 @@ class Unreachable(Exception):
 
 
 class Java:
-    """One version of RocketMQ: its jars, and our small programs compiled against them, each once a machine."""
+    """One version of RocketMQ: the jars of one pom, and our small programs compiled against them, each once a machine."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, pom: str = "pom") -> None:
         self.version = version
-        self._folder = BUILD / version
+        self._pom = HERE / f"{pom}.xml"
+        self._programs = ("Json.java", "grpc/*.java") if pom == "grpc" else ("*.java", f"v{version[0]}/*.java")
+        self._folder = BUILD / version / pom
         self._folder.mkdir(parents=True, exist_ok=True)
         self.classpath = f"{self._compiled()}:{self._jars()}"
 
     def _jars(self) -> str:
-        pom = HERE / "pom.xml"
-        listed = self._folder / f"classpath-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+        listed = self._folder / f"classpath-{hashlib.sha256(self._pom.read_bytes()).hexdigest()[:12]}"
         if not listed.exists() or not all(Path(jar).exists() for jar in listed.read_text().split(":")):
-            resolve = ["mvn", "-q", "-B", "-f", str(pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
+            resolve = ["mvn", "-q", "-B", "-f", str(self._pom), f"-Drocketmq.version={self.version}", "dependency:build-classpath"]
             resolve += [f"-Dmdep.outputFile={listed}"]
             resolved = subprocess.run(resolve, check=False, timeout=600, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if resolved.returncode:
@@ -81,8 +82,7 @@ class Java:
         return listed.read_text()
 
     def _compiled(self) -> Path:
-        line = f"v{self.version[0]}"
-        sources = sorted([*(HERE / "java").glob("*.java"), *(HERE / "java" / line).glob("*.java")])
+        sources = sorted(path for pattern in self._programs for path in (HERE / "java").glob(pattern))
         said = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
         classes = self._folder / f"classes-{said}"
         if not classes.exists():
@@ -165,7 +165,33 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it answers and the name server knows it."""
+        """Start it, and wait until it takes commands and the name server knows it."""
+        begun = time.monotonic()
+        self.launch()
+        try:
+            self.traffic("ready")
+        except AssertionError as unready:
+            said = (self.home / "broker.out").read_text(errors="replace")[-3000:]
+            assert self.process is not None
+            raise AssertionError(f"the broker (ended: {self.process.poll()}) is not ready; it said: {said}") from unready
+        self.ready_after = time.monotonic() - begun
+
+    def launch(self) -> None:
+        """Start it, and wait until it listens: a slave takes no commands."""
+        main, *arguments = self.program(self._configured())
+        self.process = self.java.start(str(main), *arguments, home=self.home, log="broker.out")
+        await_all(lambda: all(map(listens, self.ports)), self.process, self.home / "broker.out")
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens once it has started."""
+        return (self.port,)
+
+    def program(self, configuration: Path) -> tuple[object, ...]:
+        """RocketMQ's class that is started, and its arguments."""
+        return "org.apache.rocketmq.broker.BrokerStartup", "-c", configuration, "-n", self.name_server
+
+    def _configured(self) -> Path:
         places = {
             "storePathRootDir": self.store,
             "storePathCommitLog": self.store / "commitlog",
@@ -176,16 +202,7 @@ class Broker:
         configuration = self.home / "broker.conf"
         lines = "".join(f"{name}={value}\n" for name, value in settings.items())
         configuration.write_text(lines.replace("{store}", str(self.store)).replace("{free}", str(free_port())))
-        begun = time.monotonic()
-        main = "org.apache.rocketmq.broker.BrokerStartup"
-        self.process = self.java.start(main, "-c", configuration, "-n", self.name_server, home=self.home, log="broker.out")
-        await_all(lambda: listens(self.port), self.process, self.home / "broker.out")
-        try:
-            self.java.run("Traffic", "ready", self.name_server, self.address, 0, home=self.home)
-        except AssertionError as unready:
-            said = (self.home / "broker.out").read_text(errors="replace")[-3000:]
-            raise AssertionError(f"the broker (ended: {self.process.poll()}) is not ready; it said: {said}") from unready
-        self.ready_after = time.monotonic() - begun
+        return configuration
 
     def stop(self) -> int:
         """As an operator stops it."""
@@ -194,15 +211,15 @@ class Broker:
 
     def kill(self) -> None:
         """kill -9."""
-        assert self.process is not None
-        ended(self.process, signal.SIGKILL)
+        if self.process is not None:
+            ended(self.process, signal.SIGKILL)
 
     def traffic(self, what: str, *arguments: object, seed: int = 1) -> list[dict[str, Any]]:
         """Run one of the traffic programs against it."""
         return self.java.run("Traffic", what, self.name_server, self.address, seed, *arguments, home=self.home)
 
 
-def await_all(done: Any, process: subprocess.Popen[bytes], log: Path) -> None:
+def await_all(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
     patience = time.monotonic() + READY_WITHIN
     while not done():
         said = log.read_text(errors="replace")[-3000:] if log.exists() else ""
@@ -212,22 +229,45 @@ def await_all(done: Any, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @contextlib.contextmanager
-def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
-    """A name server and a broker of its own; both are gone afterwards, whatever happens."""
-    (home / "conf").mkdir(parents=True)
+def name_server(java: Java, home: Path, **settings: object) -> Iterator[str]:
+    """The address of a name server that is gone afterwards."""
+    furnish(home)
+    port = free_port()
+    told = {"listenPort": port, "kvConfigPath": home / "kv.json", **settings}
+    (home / "namesrv.conf").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    main = "org.apache.rocketmq.namesrv.NamesrvStartup"
+    process = java.start(main, "-c", home / "namesrv.conf", home=home, log="namesrv.out", memory="256m")
+    try:
+        await_all(lambda: listens(port), process, home / "namesrv.out")
+        yield f"127.0.0.1:{port}"
+    finally:
+        ended(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def brokers(*some: Broker) -> Iterator[None]:
+    """Homes for them; none runs afterwards, whatever happens."""
+    for broker in some:
+        furnish(broker.home)
+    try:
+        yield
+    finally:
+        for broker in some:
+            broker.kill()
+
+
+def furnish(home: Path) -> None:
+    """What RocketMQ's programs look for where they live."""
+    (home / "conf").mkdir(parents=True, exist_ok=True)
     for name in ("namesrv", "broker", "tools"):
         (home / "conf" / f"logback_{name}.xml").write_text(_LOGBACK.format(log=home / f"{name}.log"))
-    port = free_port()
-    (home / "namesrv.conf").write_text(f"listenPort={port}\nkvConfigPath={home}/kv.json\n")
-    name_server = java.start(
-        "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", home / "namesrv.conf", home=home, log="namesrv.out", memory="256m"
-    )
-    broker = Broker(java, home, f"127.0.0.1:{port}", settings)
-    try:
-        await_all(lambda: listens(port), name_server, home / "namesrv.out")
-        broker.start()
-        yield broker
-    finally:
-        for process in (broker.process, name_server):
-            if process is not None:
-                ended(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
+    """A name server and a broker of its own; both are gone afterwards, whatever happens."""
+    with name_server(java, home) as address:
+        broker = Broker(java, home, address, settings)
+        with brokers(broker):
+            broker.start()
+            yield broker

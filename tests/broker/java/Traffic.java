@@ -67,7 +67,7 @@ public class Traffic {
                 timed("delays", Traffic::delays);
                 timed("retries", Traffic::retries);
                 timed("trace", Traffic::trace);
-                timed("deleted", Traffic::deletedAndMadeAgain);
+                timed("deleted", () -> deletedAndMadeAgain(4));
                 timed("groups", Traffic::groups);
                 break;
             case "light":
@@ -260,7 +260,7 @@ public class Traffic {
         traced.shutdown();
     }
 
-    private static void deletedAndMadeAgain() throws Exception {
+    static void deletedAndMadeAgain(int messages) throws Exception {
         for (String name : new String[] {"Gone", "Again"}) {
             topic(name, 1);
             for (int number = 0; number < 5; number++) {
@@ -272,7 +272,7 @@ public class Traffic {
         }
         Thread.sleep(500);
         topic("Again", 1);
-        for (int number = 0; number < 4; number++) {
+        for (int number = 0; number < messages; number++) {
             send("made again", new Message("Again", "New", "new" + number, text(30)), 0);
         }
     }

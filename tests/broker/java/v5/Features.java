@@ -14,6 +14,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.common.message.MessageRequestMode;
+import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
 
 /** What only clients and brokers of 5.x can do. */
 public class Features {
@@ -32,6 +33,17 @@ public class Features {
         }
         Traffic.admin.createAndUpdateTopicConfig(Traffic.broker, topic);
         Thread.sleep(1_500);
+    }
+
+    /** A topic for each type of message: a proxy lets no other onto it. And a group, which a proxy does not make. */
+    public static void typed() throws Exception {
+        topic("Normal", 2, "message.type", "NORMAL");
+        topic("Ordered", 2, "message.type", "FIFO");
+        topic("Later", 2, "message.type", "DELAY");
+        topic("Paid", 2, "message.type", "TRANSACTION");
+        SubscriptionGroupConfig group = new SubscriptionGroupConfig();
+        group.setGroupName("CG_grpc");
+        Traffic.admin.createAndUpdateSubscriptionGroupConfig(Traffic.broker, group);
     }
 
     private static Message message(String topic, String tag, String key) {
@@ -71,6 +83,16 @@ public class Features {
             Traffic.tell("inner", messages.get(0), Traffic.producer.send(messages, new MessageQueue("Inner", "broker-a", batch % 2)));
         }
         sent("single", message("Inner", "TagS", "single"), 0);
+    }
+
+    /** For a slave, which learns of topics late: batches on a topic that is new, and a topic that is new again. */
+    public static void copied() throws Exception {
+        innerBatches();
+        topic("Plain", 2);
+        for (int number = 0; number < 60; number++) {
+            sent("plain", new Message("Plain", "Tag" + number % 3, "key" + number, Traffic.text(1 + number * 5)), number % 2);
+        }
+        Traffic.deletedAndMadeAgain(7);
     }
 
     private static void compressed() throws Exception {

@@ -1,0 +1,87 @@
+"""How a store of tests/stores comes about: by one broker and what clients send to it, or by a store class alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rocketmq import QUICK, SMALL_FILES, Broker, Java, running
+
+KEPT = (
+    "commitlog*", "dledger-*", "consumequeue", "batchconsumequeue", "compaction", "index", "config", "checkpoint", "abort", "lock",
+    "epochFileCheckpoint",
+)  # fmt: skip
+SEED = 11
+Told = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which version, who writes it, what is sent, how it ends, and whether RocketMQ's own store class can load it from files alone."""
+
+    version: str
+    traffic: tuple[tuple[object, ...], ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    client: str | None = None
+    killed: bool = False
+    loads: bool = True
+    writer: Callable[[Recipe, Path, Path], Told] | None = None
+
+    @property
+    def all_settings(self) -> dict[str, object]:
+        return QUICK | SMALL_FILES | dict(self.settings)
+
+    def write(self, home: Path, target: Path) -> Told:
+        """Let it be written in `home` and keep it in `target`; what clients were told."""
+        writer = self.writer or by_broker
+        return writer(self, home, target)
+
+
+def by_broker(recipe: Recipe, home: Path, target: Path) -> Told:
+    """Traffic after traffic, and an end."""
+    with running(Java(recipe.version), home, **recipe.settings) as broker:
+        client = Java(recipe.client) if recipe.client else broker.java
+        arguments = [(what, broker.name_server, broker.address, SEED, *more) for what, *more in recipe.traffic]
+        sent = [line for each in arguments for line in answers(client.run("Traffic", *each, home=home))]
+        if recipe.killed:
+            broker.kill()
+        else:
+            broker.stop()
+        keep(broker.store, target)
+    return sent
+
+
+def by_store_class(recipe: Recipe, home: Path, target: Path) -> Told:
+    """No broker, no client."""
+    batched = {
+        "topicName": "Batched", "attributes": {"queue.type": "BatchCQ"}, "order": False, "perm": 6, "readQueueNums": 1,
+        "writeQueueNums": 1, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0,
+    }  # fmt: skip
+    (home / "store" / "config").mkdir(parents=True)
+    (home / "store" / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": {"Batched": batched}}))
+    (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in recipe.all_settings.items()))
+    Java(recipe.version).run("Rare", home / "store", home / "conf", home=home)
+    keep(home / "store", target)
+    return []
+
+
+def answers(told: Iterable[dict[str, Any]]) -> Told:
+    """What brokers said to clients, without what a program says of itself."""
+    return [line for line in told if "kind" in line or "group" in line]
+
+
+def sent(broker: Broker, what: str, *arguments: object, seed: int = SEED) -> Told:
+    """What a broker answers to one traffic."""
+    return answers(broker.traffic(what, *arguments, seed=seed))
+
+
+def keep(store: Path, target: Path) -> None:
+    """A copy of what a reader could look at."""
+    target.mkdir(parents=True)
+    for pattern in KEPT:
+        for path in store.glob(pattern):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, target / path.name)
