@@ -99,7 +99,7 @@ def _is_all_of_it(store: StoreFiles) -> bool:
 
 def _is_vouched_for(store: StoreFiles, end: LogEnd) -> bool:
     """Whether a broker that was stopped cleanly wrote down that its log ends there."""
-    is_last = end.last_time is not None and end.checkpoint.flushed_time == end.last_time
+    is_last = end.last_time is not None and end.last_time in (end.checkpoint.flushed_time, end.checkpoint.dispatched_time)
     return is_last and storage_of(store.uri).entry(f"{store.uri}/abort") is None
 
 
@@ -108,7 +108,7 @@ def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
     if end.last_time is None and not end.is_empty:
         return False
     is_plain = all(segment.framing == PLAIN for segment in store.segments[-1:])
-    return is_plain and end.checkpoint.flushed_time > (end.last_time or 0)
+    return is_plain and end.checkpoint.newest > (end.last_time or 0)
 
 
 def _named_after(store: StoreFiles, offset: int) -> Named:

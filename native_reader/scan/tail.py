@@ -14,7 +14,7 @@ import logging
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class LogEnd:
     junk: tuple[Segment, ...] = ()
     is_empty: bool = False
     """Whether no record was found at all."""
-    checkpoint: Checkpoint = Checkpoint()
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
 def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
@@ -160,32 +160,29 @@ class _Tail:
 
     # Whether a broker took records back
 
-    @property
-    def _is_controlled(self) -> bool:
-        """Whether a controller chooses its master; the checkpoint then has the exact end."""
-        uri = self._store.uri
-        return storage_of(uri).entry(f"{uri}/epochFileCheckpoint") is not None
-
     def _may_be_cut(self, window: Window, last: Run) -> bool:
-        """Whether what stands near the end is older than what was flushed: the log may end before it."""
-        checkpoint, base = self._checkpoint, window.segment.base
+        """Whether what stands near the end is older than what the checkpoint knows: the log may end before it."""
         if window.segment.framing != PLAIN:
             return False
-        return last.last_time < checkpoint.flushed_time or (base < checkpoint.confirmed < base + last.end and self._is_controlled)
+        begin, end = window.segment.base, window.segment.base + last.end
+        return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and self._is_controlled)
 
     def _cuts(self, window: Window, runs: Runs) -> Iterator[Run]:
         """Where a broker may have cut the log, if its checkpoint agrees."""
-        checkpoint, uri = self._checkpoint, self._store.uri
+        checkpoint, base = self._checkpoint, window.segment.base
         for cut in runs.cuts() if window.segment.framing == PLAIN else ():
-            confirmed = checkpoint.confirmed == window.segment.base + cut.end and self._is_controlled
-            # A broker that did not stop cleanly wrote down an earlier time, but a later one than that of all it took back.
-            between = cut.is_broken and cut.newest_after < checkpoint.flushed_time < cut.last_time
-            if (
-                cut.last_time == checkpoint.flushed_time
-                or confirmed
-                or (between and (self._live or storage_of(uri).entry(f"{uri}/abort") is not None))
-            ):
+            # Stopped cleanly, it has the time of the last record (which of its two, differs), or its place; killed, an earlier
+            # time, but a later one than those of all records that were taken back.
+            times = checkpoint.flushed_time, checkpoint.dispatched_time
+            between = cut.is_broken and cut.newest_after < checkpoint.newest < cut.last_time
+            if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and self._is_controlled):
                 yield cut
+
+    @property
+    def _is_controlled(self) -> bool:
+        """Whether a controller chooses the master; the checkpoint then has the end of the log."""
+        uri = self._store.uri
+        return storage_of(uri).entry(f"{uri}/epochFileCheckpoint") is not None
 
 
 def _written_end(window: Window) -> int:

@@ -28,6 +28,11 @@ class Checkpoint(NamedTuple):
     flushed: int = 0
     confirmed: int = 0
 
+    @property
+    def newest(self) -> int:
+        """The store time of the newest record that it knows."""
+        return max(self.flushed_time, self.dispatched_time)
+
 
 def checkpoint_of(store: str) -> Checkpoint:
     """The checkpoint of the store of that URI; one that is missing, short or unreadable says nothing more."""
