@@ -12,8 +12,9 @@ from native_reader.errors import OptionError, PathError, StoreError, UnreadableE
 from native_reader.storage.broker_conf import Parts
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import no_log_directory, no_store, not_there
+from native_reader.storage.mixed import one_log
 from native_reader.storage.protocol import Entry, scheme_of, storage_of
-from native_reader.storage.store import DLEDGER, PLAIN, Segment, StoreFiles, is_segment_name, merged, segments_in
+from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """They hold a directory for each topic, in it one for each of its queues, and there files of 20 digits."""
@@ -209,24 +210,25 @@ def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
 
 
 def _dledger_of(root: str, entries: Iterable[Entry]) -> list[Segment] | None:
-    """The segments of the one DLedger node that has its log below a store's root; None where none has."""
+    """The segments of the one DLedger node that has its log below a store's root; None where no node has a directory for it."""
+    storage = storage_of(root)
     nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
-    logs = [log for node in nodes if (log := f"{root}/{storage_of(root).quoted(node)}/data") and _entry(log) is not None]
-    if len(logs) > 1:
-        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(nodes)}. Load one of them: {logs[0]}")
-    return segments_in(logs[0], storage_of(root).list(logs[0]), DLEDGER) if logs else None
+    logs = {node: log for node in nodes if (found := _entry(log := f"{root}/{storage.quoted(node)}/data")) and found.is_directory}
+    found_in = {node: segments for node, log in logs.items() if (segments := segments_in(log, storage.list(log), DLEDGER))}
+    if len(found_in) > 1:
+        raise PathError(
+            f"{root} holds the logs of several DLedger nodes: {', '.join(found_in)}. Load one of them: {logs[next(iter(found_in))]}"
+        )
+    return next(iter(found_in.values()), []) if logs else None
 
 
 def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
-    """A broker that changed to DLedger keeps its old log below the first DLedger file, and may keep stale files above it."""
-    found = {segment.uri: segment for segment in segments}.values()
-    log = merged(segment for segment in found if segment.framing == DLEDGER)
-    below = [segment for segment in found if segment.framing == PLAIN and (not log or segment.base < log[0].base)]
+    found = {segment.uri: segment for segment in segments}
     names = {entry.name for entry in _list_if_possible(home) if entry.is_directory}
     queues, index, config, batches = (
         f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    return StoreFiles(home, merged([*below, *log]), queues, index, config, batches)
+    return StoreFiles(home, one_log(list(found.values())), queues, index, config, batches)
 
 
 # What a place is, by its name
