@@ -9,11 +9,12 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader.errors import OptionError, UnreadableError
+from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register
 
@@ -70,7 +71,8 @@ class LocalFile(StoredFile):
         return os.fstat(self._descriptor).st_size
 
     def identity(self) -> int:
-        return os.fstat(self._descriptor).st_ino
+        found = looks(self._descriptor, itself=True)(b"")
+        return os.fstat(self._descriptor).st_ino if found is None else found[2]
 
     def _read(self, offset: int, view: memoryview) -> int:
         if not self._leaves_no_trace:
@@ -132,26 +134,18 @@ class LocalStorage(Storage):
     call_costs = 4 << 10
 
     def _list(self, uri: str) -> list[Entry]:
-        entries = []
-        with os.scandir(local_path(uri)) as found:
-            for each in found:
-                try:
-                    entries.append(_entry(each.name, each.stat()))
-                except OSError as error:
-                    if not _stands_for_nothing(error):
-                        raise
-        return entries
+        directory = os.open(local_path(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            look = looks(directory)
+            found = (_entry(name, look, directory) for name in os.listdir(directory))
+            return [entry for entry in found if entry is not None]
+        finally:
+            os.close(directory)
 
     def _entry(self, uri: str) -> Entry | None:
         path = local_path(uri)
-        try:
-            return _entry(os.path.basename(path), os.stat(path))
-        except ValueError:  # a NUL, which no path can hold
-            return None
-        except OSError as error:
-            if _stands_for_nothing(error):
-                return None
-            raise
+        found = None if "\0" in path else _entry(path, looks())  # C would take what stands before a NUL for the path
+        return found and found._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
@@ -182,8 +176,18 @@ def _stands_for_nothing(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-def _entry(name: str, status: os.stat_result) -> Entry:
-    return Entry(name, status.st_size, status.st_ino, stat.S_ISREG(status.st_mode), stat.S_ISDIR(status.st_mode))
+def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> Entry | None:
+    found = look(os.fsencode(name))
+    if found is None:
+        try:
+            status = os.stat(name, dir_fd=directory)
+        except OSError as error:
+            if _stands_for_nothing(error):
+                return None
+            raise
+        found = status.st_mode, status.st_size, status.st_ino
+    mode, size, identity = found
+    return Entry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
 
 
 register("file", lambda _: LocalStorage())
