@@ -62,9 +62,8 @@ def from_json(text: Any) -> Offset:
     _check_version(text)
     _check_members("", text, "checksum", "stores", "version")
     offset = _stores(text["stores"], _batch)
-    checksum = _checksum(text["stores"])
-    if text["checksum"] != checksum:
-        raise _changed("checksum", f"{checksum}, that of its other members", text["checksum"])
+    if text["checksum"] != _checksum(text["stores"]):
+        raise _changed("checksum", "that of the other members", text["checksum"])
     return offset
 
 

@@ -149,7 +149,8 @@ def test_an_offset_whose_checksum_is_wrong_is_refused() -> None:
     for wrong in (checksum ^ 1, str(checksum), None, True):
         with pytest.raises(OffsetError) as raised:
             from_json(said | {"checksum": wrong})
-        assert f"checksum: expected {checksum}, that of its other members, found {wrong!r}. Restore the checkpoint" in str(raised.value)
+        assert f" checksum: expected that of the other members, found {wrong!r}. Restore the checkpoint" in str(raised.value)
+        assert str(checksum) not in str(raised.value).replace(repr(wrong), "")  # or somebody would put it there
 
 
 OTHERS = {

@@ -13,6 +13,7 @@ from native_reader.storage.broker_conf import Parts
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import no_log_directory, no_store, not_there
 from native_reader.storage.mixed import one_log
+from native_reader.storage.once import each_once
 from native_reader.storage.protocol import Entry, scheme_of, storage_of
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 
@@ -31,12 +32,12 @@ def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` can only be said of a single one."""
     paths = paths or ([parts.root] if parts.root else [])
     if parts == Parts(root=parts.root):
-        return _joined(store for path in paths for store in _stores_of(path))
+        return each_once([store for path in paths for store in _stores_of(path)], _store)
     if parts.commit_log or parts.dledger:
         roots = [place.uri for path in paths for place in _expanded(path, must_exist=path != parts.root)]
         _refuse_several(len(roots))
         return [_with_parts(_with_logs(roots[0] if roots else None, parts), parts)]
-    stores = _joined(store for path in paths for store in _stores_of(path))
+    stores = each_once([store for path in paths for store in _stores_of(path)], _store)
     _refuse_several(len(stores))
     if not stores:
         raise OptionError("parts of a store were named, but neither its path nor store_path_commit_log")
@@ -101,24 +102,13 @@ def _segments_at(place: _Place, framing: str | None = None) -> list[Segment]:
 
 def _stores_of(path: str) -> list[StoreFiles]:
     places = _expanded(path)
-    stores = list(_stores_among(places))
+    # A link such as `latest` may lead elsewhere tomorrow: among the stores of one path the real name is the better one.
+    stores = each_once(list(_stores_among(places)), _store, real_first=True)
     if stores:
         return stores
     if len(places) > 1:
         raise PathError(f"{path}: none of the {len(places)} files and directories that match is a store, or part of one")
     raise PathError(_no_store(places[0]))
-
-
-def _joined(found: Iterable[StoreFiles]) -> list[StoreFiles]:
-    """Each store once, with all of its segments that were found."""
-    stores: dict[str, list[StoreFiles]] = {}
-    for store in found:
-        stores.setdefault(store.uri, []).append(store)
-    return [alike[0] if len(alike) == 1 else _store(uri, _segments_of(alike)) for uri, alike in stores.items()]
-
-
-def _segments_of(stores: Iterable[StoreFiles]) -> list[Segment]:
-    return [segment for store in stores for segment in store.segments]
 
 
 def _expanded(path: Any, must_exist: bool = True) -> list[_Place]:

@@ -9,7 +9,7 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
@@ -163,6 +163,19 @@ class LocalStorage(Storage):
         finally:
             os.close(descriptor)
         return bool(_FLOCK.unpack(answer)[_TYPE] != fcntl.F_UNLCK)
+
+    def location(self, uri: str) -> Hashable:
+        path = os.path.realpath(local_path(uri))
+        directory, name = (path, "") if os.path.isdir(path) else os.path.split(path)
+        try:
+            status = os.stat(directory)  # a mount of a directory at a second place shows the same one
+        except OSError:  # gone since
+            return uri
+        return status.st_dev, status.st_ino, name
+
+    def links(self, uri: str) -> int:
+        parts = local_path(uri).split("/")
+        return sum(os.path.islink("/".join(parts[: end + 1])) for end in range(1, len(parts)))
 
     def quoted(self, name: str) -> str:
         return quote(os.fsencode(name), safe="")
