@@ -27,7 +27,7 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
     for store in sorted(stores, key=_links) if real_first else stores:
         alike.setdefault(storage_of(store.uri).location(store.uri), []).append(store)
     files = _Files()
-    whole = [group[0] if len(group) == 1 else join(group[0].uri, files.unique(group)) for group in alike.values()]
+    whole = [group[0] if len(group) == 1 else _one_of(group, files, join) for group in alike.values()]
     for group in alike.values():
         for uri in {store.uri for store in group} - {group[0].uri}:
             _tell(uri, group[0].uri)
@@ -36,6 +36,11 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
 
 def _links(store: StoreFiles) -> int:
     return storage_of(store.uri).links(store.uri)
+
+
+def _one_of(group: Sequence[StoreFiles], files: _Files, join: Join) -> StoreFiles:
+    strays = dict.fromkeys(name for store in group for name in store.strays)
+    return replace(join(group[0].uri, files.unique(group)), strays=tuple(strays))
 
 
 def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFiles]:

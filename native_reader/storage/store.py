@@ -50,6 +50,8 @@ class StoreFiles:
     index: str | None = None
     config: str | None = None
     batch_queue: str | None = None
+    strays: tuple[str, ...] = ()
+    """Names of files beside the segments that look like packed or renamed ones, of which no segment is there; the first of them."""
 
     @property
     def queues(self) -> tuple[str, ...]:
