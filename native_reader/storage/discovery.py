@@ -225,11 +225,13 @@ def _store_of(home: str, logs: Iterable[_Log]) -> StoreFiles:
     """The store of those logs. A log that was packed must not look like an empty one."""
     logs = list(logs)
     found = _store(home, [segment for log in logs for segment in log.segments])
+    if not any(log.strays for log in logs):
+        return found
     there = {segment.name for segment in found.segments}
-    packed = [(log.uri, strays) for log in logs if (strays := [name for name in log.strays if name[:20] not in there])]
-    if packed and not there:
-        raise PathError(only_strays(*packed[0]))
-    return replace(found, strays=tuple(name for _, strays in packed for name in strays)[:KEPT])
+    strays = [(log.uri, [name for name in log.strays if name[:20] not in there]) for log in logs if log.strays]
+    if not there:
+        raise PathError(only_strays(*strays[0]))
+    return replace(found, strays=tuple(name for _, names in strays for name in names)[:KEPT])
 
 
 def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:

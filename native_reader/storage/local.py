@@ -23,6 +23,8 @@ if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
 else:  # type, whence, start, length, pid
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@hhqqi4x"), 0, (fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
+_ENCODING = sys.getfilesystemencoding()
+
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """What Python takes for a path."""
 
@@ -137,8 +139,7 @@ class LocalStorage(Storage):
         directory = os.open(local_path(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             look = looks(directory)
-            found = (_entry(name, look, directory) for name in os.listdir(directory))
-            return [entry for entry in found if entry is not None]
+            return [entry for name in os.listdir(directory) if (entry := _entry(name, look, directory)) is not None]
         finally:
             os.close(directory)
 
@@ -190,7 +191,7 @@ def _stands_for_nothing(error: OSError) -> bool:
 
 
 def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> Entry | None:
-    found = look(os.fsencode(name))
+    found = look(name.encode(_ENCODING, "surrogateescape"))
     if found is None:
         try:
             status = os.stat(name, dir_fd=directory)

@@ -13,8 +13,8 @@ _ZEROS = bytes(1 << 20)
 
 def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """The segments of one store as one log. No file that holds data is left out."""
-    plain = [segment for segment in segments if segment.framing == PLAIN]
     dledger = [segment for segment in segments if segment.framing == DLEDGER]
+    plain = [segment for segment in segments if segment.framing == PLAIN] if dledger else []
     if not _reaching_into(dledger, plain):
         return merged(segments)
     # Brokers make files ahead of use, so a file of zeros proves nothing about where a log lies.

@@ -10,6 +10,7 @@ from native_reader.storage.protocol import Entry
 
 KEPT = 8
 """A store remembers so many."""
+_DIGITS = 20
 _STRAY = re.compile("[0-9]{20}[^0-9].*", re.DOTALL)
 _UNPACKED_WITH = {
     **dict.fromkeys((".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar.zst"), "tar -xf"),
@@ -31,7 +32,7 @@ def is_stray(name: str) -> bool:
 
 def strays_in(entries: Iterable[Entry]) -> list[str]:
     """The names of the strays among the entries of one directory, as text that can be printed; an empty file is none."""
-    names = (entry.name for entry in entries if entry.is_file and entry.size and is_stray(entry.name))
+    names = [entry.name for entry in entries if len(entry.name) > _DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]
 
 
@@ -44,7 +45,7 @@ def unpacked_by(name: str) -> str | None:
 def what_to_do(name: str) -> str:
     """How to make a segment of a stray."""
     command = unpacked_by(name)
-    return f"unpack it first: {command}" if command else f"rename it first, if it is a segment: mv {quote(name)} {name[:20]}"
+    return f"unpack it first: {command}" if command else f"rename it first, if it is a segment: mv {quote(name)} {name[:_DIGITS]}"
 
 
 def only_strays(directory: str, names: Sequence[str]) -> str:
