@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from native_reader.explain import size_of
-from rmqstore_spark.offsets import Offset, OffsetError, from_json
+from rmqstore_spark.offsets import Offset, OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -46,13 +46,13 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
     """Of each store that a query follows; none of its other sources."""
     for source in progress.sources:
         try:
-            ended, newest = from_json(json.loads(source.endOffset)), from_json(_with_starts(source.latestOffset))
+            ended, newest = from_json(json.loads(source.endOffset)), ends_from_json(json.loads(source.latestOffset))
         except (OffsetError, TypeError, ValueError, AttributeError):  # a source of another kind, or one that has not begun
             continue
         read = sum(batch.end.offset - batch.start for batch in ended.values())
-        for uri, batch in newest.items():
-            behind = _behind(uri, ended, batch.end.offset)
-            last, first = batch.end.last, ended[uri].end.last if uri in ended else None
+        for uri, end in newest.items():
+            behind = _behind(uri, ended, end.offset)
+            last, first = end.last, ended[uri].end.last if uri in ended else None
             seconds = None if last is None or first is None else max(0.0, (last.stored - first.stored) / 1000)
             rows = round(behind * source.numInputRows / read) if read and source.numInputRows else None
             yield Lag(uri, behind, seconds, rows)
@@ -78,12 +78,6 @@ class LagListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing more is read."""
-
-
-def _with_starts(newest: str) -> dict[str, object]:
-    """What the reader reports has no batch, and so no place where one began."""
-    told = json.loads(newest)
-    return {**told, "stores": {uri: {"from": 0, **said} for uri, said in told["stores"].items()}}
 
 
 def _behind(uri: str, ended: Offset, newest: int) -> int:

@@ -1,25 +1,34 @@
 """A stream's offsets, as they stand in its checkpoint: JSON that a person can read.
 
-    {"stores": {"file:///data/store": {"from": 0, "last": {"crc": 1, "offset": 512, "stored": "2026-…"}, "next": 768}}, "version": 1}
+    {"checksum": 1, "stores": {"file:///a": {"from": 0, "last": {"crc": 1, "offset": 512, "stored": "2026-…"}, "next": 768}}, "version": 2}
 
 Of each store: `next`, the offset in its log at which the next batch begins; `from`, where the batch that ends there began; and
 `last`, the last record before `next`, by which it is known again. Spark 4.3 does not write down where a query began, so
 every offset says it of its own batch; and it compares offsets as text, so keys are sorted.
+
+`checksum` is the CRC-32 of the other members as JSON with sorted keys: an edited offset could repeat or skip messages in silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import zlib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from reprlib import repr as short
+from typing import Any, NamedTuple, TypeVar
 
 from native_reader.errors import StoreError
 from native_reader.scan.boundary import Boundary, Fingerprint
 
-VERSION = 1
+VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_AFRESH = "A new checkpointLocation starts afresh"
-_MOST = 2**63
+_AFRESH = "start with a new checkpointLocation: startingOffsets or startingPhysicalOffset says where"
+_OFFSET = range(2**63)
+_MILLISECONDS = range(-(2**63), 2**63)
+_CRC = range(-(2**31), 2**31)
+
+Found = TypeVar("Found")
 
 
 class OffsetError(StoreError, ValueError):
@@ -40,41 +49,38 @@ Offset = Mapping[str, Batch]
 def to_json(offset: Offset) -> dict[str, Any]:
     """The offset as Spark keeps it."""
     stores = {uri: {"from": batch.start, **_boundary(batch.end)} for uri, batch in sorted(offset.items())}
-    return {"stores": stores, "version": VERSION}
+    return {"checksum": _checksum(stores), "stores": stores, "version": VERSION}
 
 
 def ends_to_json(ends: Mapping[str, Boundary]) -> dict[str, Any]:
-    """How far logs go, for Spark's progress."""
+    """How far logs go, for Spark's progress; nothing goes on from there, so it has no checksum."""
     return {"stores": {uri: _boundary(end) for uri, end in sorted(ends.items())}, "version": VERSION}
 
 
-def from_json(text: Mapping[str, Any]) -> Offset:
-    """The offset that Spark kept."""
-    version = text.get("version") if isinstance(text, Mapping) else None
-    if isinstance(version, int) and version > VERSION:
-        raise OffsetError(
-            f"the checkpoint was written by a newer rmqstore-spark: its offsets have version {version}, this one reads {VERSION}. "
-            f"Install the newer one again. {_AFRESH}"
-        )
-    if version != VERSION:
-        raise OffsetError(f"the checkpoint holds no offset of rmqstore-spark: it has version {version!r}, not {VERSION}. {_AFRESH}")
-    try:
-        return {str(uri): Batch(_number(said["from"]), _read(said)) for uri, said in text["stores"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise OffsetError(f"an offset in the checkpoint was changed or cut: {type(error).__name__} {error}. {_AFRESH}") from error
+def from_json(text: Any) -> Offset:
+    """The offset that Spark kept; OffsetError if it is not as `to_json` made it."""
+    _check_version(text)
+    _check_members("", text, "checksum", "stores", "version")
+    offset = _stores(text["stores"], _batch)
+    if text["checksum"] != _checksum(text["stores"]):
+        raise _changed("checksum", "that of the other members", text["checksum"])
+    return offset
+
+
+def ends_from_json(text: Any) -> dict[str, Boundary]:
+    """What `ends_to_json` made."""
+    _check_version(text)
+    _check_members("", text, "stores", "version")
+    return _stores(text["stores"], _end)
+
+
+def _checksum(stores: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps({"stores": stores, "version": VERSION}, sort_keys=True).encode())
 
 
 def _boundary(end: Boundary) -> dict[str, Any]:
     last = None if end.last is None else {"crc": end.last.crc, "offset": end.last.offset, "stored": _stored(end.last.stored)}
     return {"last": last, "next": end.offset}
-
-
-def _read(said: Mapping[str, Any]) -> Boundary:
-    last = said["last"]
-    if last is None:
-        return Boundary(_number(said["next"]))
-    stored = last["stored"]
-    return Boundary(_number(said["next"]), Fingerprint(_number(last["offset"]), _milliseconds(stored), int(last["crc"])))
 
 
 def _stored(milliseconds: int) -> str | int:
@@ -85,11 +91,81 @@ def _stored(milliseconds: int) -> str | int:
         return milliseconds
 
 
-def _milliseconds(stored: str | int) -> int:
-    return stored if isinstance(stored, int) else (datetime.fromisoformat(stored) - _EPOCH) // timedelta(milliseconds=1)
+# Reading: nothing in a checkpoint is trusted
 
 
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
-        raise ValueError(f"{value!r} is no offset")
+def _check_version(text: Any) -> None:
+    version = text.get("version") if isinstance(text, dict) else None
+    if type(version) is int and version > VERSION:
+        raise OffsetError(
+            f"the checkpoint was written by a newer rmqstore-spark: its offsets have version {version}, this one reads {VERSION}. "
+            f"Install the newer one again, or {_AFRESH}"
+        )
+    if type(version) is int and version == 1:
+        raise OffsetError(
+            f"the checkpoint was written before the first release: its offsets have version 1, without a checksum. Please {_AFRESH}"
+        )
+    if type(version) is not int or version != VERSION:
+        raise OffsetError(
+            f"the checkpoint holds no offset of rmqstore-spark: expected version {VERSION}, found {short(version)}. Please {_AFRESH}"
+        )
+
+
+def _stores(stores: Any, read: Callable[[str, Any], Found]) -> dict[str, Found]:
+    if not isinstance(stores, dict):
+        raise _changed("stores", "an object", stores)
+    return {uri: read(f"stores['{uri}']", said) for uri, said in stores.items()}
+
+
+def _batch(where: str, said: Any) -> Batch:
+    _check_members(where, said, "from", "last", "next")
+    end = _end(where, {"last": said["last"], "next": said["next"]})
+    start = _number(f"{where}.from", said["from"], _OFFSET)
+    if start > end.offset:
+        raise _changed(f"{where}.from", f"at most {end.offset}, as in next", start)
+    return Batch(start, end)
+
+
+def _end(where: str, said: Any) -> Boundary:
+    _check_members(where, said, "last", "next")
+    following = _number(f"{where}.next", said["next"], _OFFSET)
+    if said["last"] is None:
+        return Boundary(following)
+    last = _fingerprint(f"{where}.last", said["last"])
+    if following <= last.offset:
+        raise _changed(f"{where}.next", f"more than {last.offset}, where the last record begins", following)
+    return Boundary(following, last)
+
+
+def _fingerprint(where: str, last: Any) -> Fingerprint:
+    _check_members(where, last, "crc", "offset", "stored")
+    offset, crc = _number(f"{where}.offset", last["offset"], _OFFSET), _number(f"{where}.crc", last["crc"], _CRC)
+    return Fingerprint(offset, _milliseconds(f"{where}.stored", last["stored"]), crc)
+
+
+def _milliseconds(where: str, stored: Any) -> int:
+    if not isinstance(stored, str):
+        return _number(where, stored, _MILLISECONDS)
+    try:
+        return (datetime.fromisoformat(stored) - _EPOCH) // timedelta(milliseconds=1)
+    except (TypeError, ValueError, OverflowError):
+        raise _changed(where, "a time such as 2026-01-31T12:00:00.000Z", stored) from None
+
+
+def _number(where: str, value: Any, allowed: range) -> int:
+    if type(value) is not int or value not in allowed:
+        raise _changed(where, f"an integer from {allowed.start} to {allowed.stop - 1}", value)
     return value
+
+
+def _check_members(where: str, said: Any, *members: str) -> None:
+    if not isinstance(said, dict) or said.keys() != set(members):
+        found = sorted(said) if isinstance(said, dict) else said
+        raise _changed(where or "the offset", f"the members {', '.join(members)}", found)
+
+
+def _changed(where: str, expected: str, found: Any) -> OffsetError:
+    return OffsetError(
+        f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(found)}. "
+        f"Restore the checkpoint from a copy, or {_AFRESH}"
+    )

@@ -228,8 +228,8 @@ def test_an_old_log_and_a_dledger_log_are_one(tmp_path):
     for number in range(20):
         old.append(message(number))
     old.seal()
-    stale = files_of(log_of(3, 4096, 4096))  # left behind above the first DLedger file
-    root = on_disk(tmp_path, stale | files_of(old) | dledger(4096)) / "store"
+    unused = {f"store/commitlog/{base:020}": bytes(4096) for base in (4096, 8192)}  # made ahead before the change to DLedger
+    root = on_disk(tmp_path, unused | files_of(old) | dledger(4096)) / "store"
     opened = nr.open(root)
     assert rows(opened) == 50
     assert [(segment.base, segment.framing) for segment in opened.stores[0].segments][:2] == [(0, "plain"), (4096, "dledger")]
@@ -237,6 +237,67 @@ def test_an_old_log_and_a_dledger_log_are_one(tmp_path):
     conf.write_text(f"storePathRootDir={root}\nstorePathCommitLog={root}/commitlog\nenableDLegerCommitLog=true\n")
     assert rows(nr.open(broker_conf=conf)) == 50
     assert rows(nr.open([root / "commitlog", root / "dledger-n0" / "data"])) == 50
+
+
+STRAYS = {"an empty directory": None, "an empty file": b"", "zeros": bytes(4096), "zeros in many blocks": bytes(3 << 20)}
+
+
+@pytest.mark.parametrize("stray", STRAYS)
+@pytest.mark.parametrize("base", [0, 2048, 1 << 20])
+def test_a_stray_dledger_directory_does_not_hide_a_plain_log(tmp_path, stray, base):
+    """500 rows became 0: the files of the plain log were taken for stale ones above a DLedger log."""
+    content = STRAYS[stray]
+    file = "store/dledger-n0/data/" + ("" if content is None else f"{base:020}")
+    root = on_disk(tmp_path, files_of() | {file: content or b""}) / "store"
+    for path in (root, tmp_path, [root / "commitlog", root]):
+        opened = nr.open(path)
+        assert rows(opened) == 30
+        assert opened.stores[0].uri == root.as_uri()
+
+
+def test_a_stray_dledger_file_does_not_hide_the_end_of_a_mixed_log(tmp_path):
+    old = log_of(20, 4096)
+    old.seal()
+    root = on_disk(tmp_path, files_of(old) | dledger(4096) | {f"store/dledger-n0/data/{ZERO}": bytes(4096)}) / "store"
+    assert rows(nr.open(root)) == 50
+
+
+def test_an_empty_directory_of_another_dledger_node_is_ignored(tmp_path):
+    root = on_disk(tmp_path, dledger() | {"store/dledger-n1/data/": b"", f"store/dledger-n2/data/{ZERO}": b""}) / "store"
+    assert rows(nr.open(root)) == 30
+
+
+def both_hold(files: dict[str, bytes], tmp_path: Path, plain: str, other: str) -> None:
+    root = on_disk(tmp_path, files) / "store"
+    uri = root.as_uri()
+    for path in (root, tmp_path, [root / "commitlog", root / "dledger-n0" / "data"]):
+        with pytest.raises(nr.StoreDamaged) as raised:
+            nr.open(path)
+        assert str(raised.value) == (
+            f"a plain log and a DLedger log both hold data at or above offset {int(other):,}: {uri}/commitlog/{plain} and "
+            f"{uri}/dledger-n0/data/{other}. Expected the plain log to end there. "
+            f"Load the directory of the right log itself: {uri}/commitlog or {uri}/dledger-n0/data"
+        )
+
+
+def test_records_of_a_plain_log_above_a_dledger_log_are_not_dropped_in_silence(tmp_path):
+    old = log_of(20, 4096)
+    old.seal()
+    stale = files_of(log_of(3, 4096, 4096))
+    both_hold(files_of(old) | stale | dledger(4096), tmp_path, f"{4096:020}", f"{4096:020}")
+    root = tmp_path / "store"
+    assert rows(nr.open(root / "commitlog")) == 23
+    assert rows(nr.open(root / "dledger-n0" / "data")) == 30
+
+
+def test_a_dledger_log_whose_first_entry_is_damaged_is_not_dropped_in_silence(tmp_path):
+    files = dledger()
+    name = f"store/dledger-n0/data/{ZERO}"
+    both_hold(files_of() | files | {name: bytes(100) + files[name][100:]}, tmp_path, ZERO, ZERO)
+
+
+def test_a_plain_segment_that_reaches_into_a_dledger_log_is_named(tmp_path):
+    both_hold(files_of() | dledger(1024), tmp_path, ZERO, f"{1024:020}")
 
 
 def test_a_dledger_log_elsewhere(tmp_path):

@@ -76,9 +76,9 @@ def test_nothing_like_a_store(tmp_path):
     assert said(tmp_path) == f"{uri} {unlike} it holds a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
     os.mkfifo(tmp_path / "fifo")
     assert said(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
-    for name in ("store.tar.gz", f"{ZERO}.gz", "store.ZIP"):
+    for name, command in {"store.tar.gz": "tar -xf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
-        assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is an archive or compressed: unpack it first."
+        assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is an archive or compressed: unpack it first: {command} {name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
     assert said(tmp_path / "a").encode().endswith(b"it holds caf\\udce9.")
 

@@ -184,7 +184,7 @@ def test_what_is_new_is_reported(disk: Disk, grown: GrowingStore) -> None:
                 "next": grown.end,
             }
         },
-        "version": 1,
+        "version": 2,
     }
     assert end["stores"][f"{disk.url}/store"]["next"] == grown.placed[1].offset
 

@@ -12,8 +12,11 @@ from native_reader.errors import OptionError, PathError, StoreError, UnreadableE
 from native_reader.storage.broker_conf import Parts
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import no_log_directory, no_store, not_there
+from native_reader.storage.mixed import one_log
+from native_reader.storage.once import each_once
 from native_reader.storage.protocol import Entry, scheme_of, storage_of
-from native_reader.storage.store import DLEDGER, PLAIN, Segment, StoreFiles, is_segment_name, merged, segments_in
+from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
+from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """They hold a directory for each topic, in it one for each of its queues, and there files of 20 digits."""
@@ -26,16 +29,24 @@ class _Place(NamedTuple):
     entry: Entry
 
 
+class _Log(NamedTuple):
+    """What a directory holds of a log."""
+
+    uri: str
+    segments: list[Segment]
+    strays: list[str]
+
+
 def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` can only be said of a single one."""
     paths = paths or ([parts.root] if parts.root else [])
     if parts == Parts(root=parts.root):
-        return _joined(store for path in paths for store in _stores_of(path))
+        return each_once([store for path in paths for store in _stores_of(path)], _store)
     if parts.commit_log or parts.dledger:
         roots = [place.uri for path in paths for place in _expanded(path, must_exist=path != parts.root)]
         _refuse_several(len(roots))
         return [_with_parts(_with_logs(roots[0] if roots else None, parts), parts)]
-    stores = _joined(store for path in paths for store in _stores_of(path))
+    stores = each_once([store for path in paths for store in _stores_of(path)], _store)
     _refuse_several(len(stores))
     if not stores:
         raise OptionError("parts of a store were named, but neither its path nor store_path_commit_log")
@@ -69,12 +80,9 @@ def _with_logs(root: str | None, parts: Parts) -> StoreFiles:
     entries = _list_if_possible(home)
     if not logs:
         there = [_Place(f"{home}/{entry.name}", entry) for entry in entries if entry.is_directory and entry.name == "commitlog"]
-    segments = [segment for place in there for segment in _segments_at(place)]
-    if parts.dledger:
-        segments += [segment for place in _expanded(parts.dledger) for segment in _segments_at(place, DLEDGER)]
-    else:
-        segments += _dledger_of(home, entries) or []
-    return _store(home, segments)
+    found = [_log_at(place) for place in there]
+    found += [_log_at(place, DLEDGER) for place in _expanded(parts.dledger)] if parts.dledger else _dledger_of(home, entries) or []
+    return _store_of(home, found)
 
 
 def _with_parts(store: StoreFiles, parts: Parts) -> StoreFiles:
@@ -85,14 +93,14 @@ def _with_parts(store: StoreFiles, parts: Parts) -> StoreFiles:
     )
 
 
-def _segments_at(place: _Place, framing: str | None = None) -> list[Segment]:
-    """The segments in a directory that was said to hold the log."""
+def _log_at(place: _Place, framing: str | None = None) -> _Log:
+    """What lies in a directory that was said to hold the log."""
     uri, entry = place
     entries = storage_of(uri).list(uri) if entry.is_directory else []
-    segments = segments_in(uri, entries, framing)
-    if not segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
+    found = _log_in(uri, entries, framing)
+    if not found.segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
         raise PathError(no_log_directory(uri, entry, entries))
-    return segments
+    return found
 
 
 # From a path to what it means
@@ -100,24 +108,13 @@ def _segments_at(place: _Place, framing: str | None = None) -> list[Segment]:
 
 def _stores_of(path: str) -> list[StoreFiles]:
     places = _expanded(path)
-    stores = list(_stores_among(places))
+    # A link such as `latest` may lead elsewhere tomorrow: among the stores of one path the real name is the better one.
+    stores = each_once(list(_stores_among(places)), _store, real_first=True)
     if stores:
         return stores
     if len(places) > 1:
         raise PathError(f"{path}: none of the {len(places)} files and directories that match is a store, or part of one")
     raise PathError(_no_store(places[0]))
-
-
-def _joined(found: Iterable[StoreFiles]) -> list[StoreFiles]:
-    """Each store once, with all of its segments that were found."""
-    stores: dict[str, list[StoreFiles]] = {}
-    for store in found:
-        stores.setdefault(store.uri, []).append(store)
-    return [alike[0] if len(alike) == 1 else _store(uri, _segments_of(alike)) for uri, alike in stores.items()]
-
-
-def _segments_of(stores: Iterable[StoreFiles]) -> list[Segment]:
-    return [segment for store in stores for segment in store.segments]
 
 
 def _expanded(path: Any, must_exist: bool = True) -> list[_Place]:
@@ -156,11 +153,11 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or (fnmatch.fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] == "."))
 
 
-def _stores_among(places: Iterable[_Place]) -> Iterator[StoreFiles]:
+def _stores_among(places: Sequence[_Place]) -> Iterator[StoreFiles]:
     """What is no store, or part of one, is left out."""
     files: dict[str, list[Entry]] = {}
     for uri, entry in places:
-        if entry.is_file and is_segment_name(entry.name):
+        if entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
             files.setdefault(uri.rpartition("/")[0], []).append(entry)
     for log, entries in files.items():
         if not _is_beside_the_log(log):
@@ -189,44 +186,61 @@ def _store_at(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
         return _store_of_log(uri, entries)
     if store := _store_with_root(uri, entries):
         return store
-    return _store_of_log(uri, ()) if uri.endswith("/commitlog") else None
+    return _store_of_log(uri, entries) if uri.endswith("/commitlog") else None
 
 
-def _store_of_log(log: str, entries: Iterable[Entry]) -> StoreFiles:
-    return _store(_home_of(log), segments_in(log, entries, DLEDGER if _is_dledger(log) else None))
+def _store_of_log(log: str, entries: Sequence[Entry]) -> StoreFiles:
+    return _store_of(_home_of(log), [_log_in(log, entries, DLEDGER if _is_dledger(log) else None)])
+
+
+def _log_in(directory: str, entries: Sequence[Entry], framing: str | None = None) -> _Log:
+    return _Log(directory, segments_in(directory, entries, framing), strays_in(entries))
 
 
 def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
     """The store whose root that is."""
     if _is_beside_the_log(uri):
         return None
-    logs = [entry.name for entry in entries if entry.is_directory and entry.name == "commitlog"]
+    logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name == "commitlog"]
     dledger = _dledger_of(uri, entries)
     if not logs and dledger is None:
         return None
-    plain = segments_in(f"{uri}/commitlog", storage_of(uri).list(f"{uri}/commitlog")) if logs else []
-    return _store(uri, [*plain, *(dledger or ())])
+    return _store_of(uri, [*(_log_in(log, storage_of(uri).list(log)) for log in logs), *(dledger or ())])
 
 
-def _dledger_of(root: str, entries: Iterable[Entry]) -> list[Segment] | None:
-    """The segments of the one DLedger node that has its log below a store's root; None where none has."""
+def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
+    """The log of the one DLedger node that has one below a store's root; None where no node has a directory for it."""
+    storage = storage_of(root)
     nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
-    logs = [log for node in nodes if (log := f"{root}/{storage_of(root).quoted(node)}/data") and _entry(log) is not None]
-    if len(logs) > 1:
-        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(nodes)}. Load one of them: {logs[0]}")
-    return segments_in(logs[0], storage_of(root).list(logs[0]), DLEDGER) if logs else None
+    places = {node: log for node in nodes if (found := _entry(log := f"{root}/{storage.quoted(node)}/data")) and found.is_directory}
+    logs = {node: _log_in(log, storage.list(log), DLEDGER) for node, log in places.items()}
+    used = {node: log for node, log in logs.items() if log.segments}
+    if len(used) > 1:
+        one = next(iter(used.values())).uri
+        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
+    return list(used.values() or logs.values()) if logs else None
+
+
+def _store_of(home: str, logs: Iterable[_Log]) -> StoreFiles:
+    """The store of those logs. A log that was packed must not look like an empty one."""
+    logs = list(logs)
+    found = _store(home, [segment for log in logs for segment in log.segments])
+    if not any(log.strays for log in logs):
+        return found
+    there = {segment.name for segment in found.segments}
+    strays = [(log.uri, [name for name in log.strays if name[:20] not in there]) for log in logs if log.strays]
+    if not there:
+        raise PathError(only_strays(*strays[0]))
+    return replace(found, strays=tuple(name for _, names in strays for name in names)[:KEPT])
 
 
 def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
-    """A broker that changed to DLedger keeps its old log below the first DLedger file, and may keep stale files above it."""
-    found = {segment.uri: segment for segment in segments}.values()
-    log = merged(segment for segment in found if segment.framing == DLEDGER)
-    below = [segment for segment in found if segment.framing == PLAIN and (not log or segment.base < log[0].base)]
+    found = {segment.uri: segment for segment in segments}
     names = {entry.name for entry in _list_if_possible(home) if entry.is_directory}
     queues, index, config, batches = (
         f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    return StoreFiles(home, merged([*below, *log]), queues, index, config, batches)
+    return StoreFiles(home, one_log(list(found.values())), queues, index, config, batches)
 
 
 # What a place is, by its name

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from native_reader.errors import PathError
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register, storage_of
@@ -86,6 +86,12 @@ class FaultyStorage(Storage):
     def _open(self, uri: str) -> StoredFile:
         self.called("open", uri)
         return FaultyFile(self, uri, self._inner.open(self._inside(uri)))
+
+    def location(self, uri: str) -> Hashable:
+        return self._inner.location(self._inside(uri))
+
+    def links(self, uri: str) -> int:
+        return self._inner.links(self._inside(uri))
 
     def quoted(self, name: str) -> str:
         return self._inner.quoted(name)

@@ -9,11 +9,12 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader.errors import OptionError, UnreadableError
+from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register
 
@@ -21,6 +22,8 @@ if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@qqihh"), 3, (0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
 else:  # type, whence, start, length, pid
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@hhqqi4x"), 0, (fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+_ENCODING = sys.getfilesystemencoding()
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """What Python takes for a path."""
@@ -70,7 +73,8 @@ class LocalFile(StoredFile):
         return os.fstat(self._descriptor).st_size
 
     def identity(self) -> int:
-        return os.fstat(self._descriptor).st_ino
+        found = looks(self._descriptor, itself=True)(b"")
+        return os.fstat(self._descriptor).st_ino if found is None else found[2]
 
     def _read(self, offset: int, view: memoryview) -> int:
         if not self._leaves_no_trace:
@@ -132,26 +136,17 @@ class LocalStorage(Storage):
     call_costs = 4 << 10
 
     def _list(self, uri: str) -> list[Entry]:
-        entries = []
-        with os.scandir(local_path(uri)) as found:
-            for each in found:
-                try:
-                    entries.append(_entry(each.name, each.stat()))
-                except OSError as error:
-                    if not _stands_for_nothing(error):
-                        raise
-        return entries
+        directory = os.open(local_path(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            look = looks(directory)
+            return [entry for name in os.listdir(directory) if (entry := _entry(name, look, directory)) is not None]
+        finally:
+            os.close(directory)
 
     def _entry(self, uri: str) -> Entry | None:
         path = local_path(uri)
-        try:
-            return _entry(os.path.basename(path), os.stat(path))
-        except ValueError:  # a NUL, which no path can hold
-            return None
-        except OSError as error:
-            if _stands_for_nothing(error):
-                return None
-            raise
+        found = None if "\0" in path else _entry(path, looks())  # C would take what stands before a NUL for the path
+        return found and found._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
@@ -170,6 +165,19 @@ class LocalStorage(Storage):
             os.close(descriptor)
         return bool(_FLOCK.unpack(answer)[_TYPE] != fcntl.F_UNLCK)
 
+    def location(self, uri: str) -> Hashable:
+        path = os.path.realpath(local_path(uri))
+        directory, name = (path, "") if os.path.isdir(path) else os.path.split(path)
+        try:
+            status = os.stat(directory)  # a mount of a directory at a second place shows the same one
+        except OSError:  # gone since
+            return uri
+        return status.st_dev, status.st_ino, name
+
+    def links(self, uri: str) -> int:
+        parts = local_path(uri).split("/")
+        return sum(os.path.islink("/".join(parts[: end + 1])) for end in range(1, len(parts)))
+
     def quoted(self, name: str) -> str:
         return quote(os.fsencode(name), safe="")
 
@@ -182,8 +190,18 @@ def _stands_for_nothing(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-def _entry(name: str, status: os.stat_result) -> Entry:
-    return Entry(name, status.st_size, status.st_ino, stat.S_ISREG(status.st_mode), stat.S_ISDIR(status.st_mode))
+def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> Entry | None:
+    found = look(name.encode(_ENCODING, "surrogateescape"))
+    if found is None:
+        try:
+            status = os.stat(name, dir_fd=directory)
+        except OSError as error:
+            if _stands_for_nothing(error):
+                return None
+            raise
+        found = status.st_mode, status.st_size, status.st_ino
+    mode, size, identity = found
+    return Entry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
 
 
 register("file", lambda _: LocalStorage())

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from native_reader.errors import nearest
 from native_reader.storage.protocol import Entry
+from native_reader.storage.strays import only_strays, strays_in, unpacked_by
 
 _NAMES_SHOWN = 8
-_ARCHIVES = (".tar", ".tgz", ".gz", ".xz", ".bz2", ".zst", ".lz4", ".zip", ".7z")
 
 
 def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
@@ -19,6 +19,8 @@ def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: b
             f"{uri} does not look like a store: no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
             f"Name the log's directories: store_path_commit_log='{','.join(logs)}'"
         )
+    if not beside_the_log and (strays := strays_in(entries)):
+        return only_strays(uri, strays)
     if beside_the_log:
         text = f"{uri} is no commitlog: it belongs to a queue, a compacted topic, the timer or DLedger's index, whose files look alike."
     else:
@@ -40,8 +42,8 @@ def no_log_directory(uri: str, entry: Entry, entries: Sequence[Entry]) -> str:
 
 
 def _instead(entry: Entry, entries: Sequence[Entry]) -> str:
-    if entry.is_file and entry.name.lower().endswith(_ARCHIVES):
-        return "it is an archive or compressed: unpack it first"
+    if entry.is_file and (command := unpacked_by(entry.name)):
+        return f"it is an archive or compressed: unpack it first: {command}"
     if entry.is_file:
         return "it is a file with another name"
     if not entry.is_directory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Self
 
@@ -128,6 +128,14 @@ class Storage(ABC):
     def is_locked(self, uri: str) -> bool:
         """Whether another process of this host holds a lock on that file; where nobody can know, False."""
         return False
+
+    def location(self, uri: str) -> Hashable:
+        """The same for all names of one directory, or of one file in one directory, that links or mounts make."""
+        return uri
+
+    def links(self, uri: str) -> int:
+        """How many links the way to it goes through."""
+        return 0
 
     def quoted(self, name: str) -> str:
         """A name in a directory, as it stands in a URI."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from native_reader.errors import StoreDamaged
@@ -50,6 +50,8 @@ class StoreFiles:
     index: str | None = None
     config: str | None = None
     batch_queue: str | None = None
+    strays: tuple[str, ...] = ()
+    """Names of files beside the segments that look like packed or renamed ones, of which no segment is there; the first of them."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -114,8 +116,12 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     return tuple(log)
 
 
+def _location(segment: Segment) -> Hashable:
+    return storage_of(segment.uri).location(segment.uri)
+
+
 def _same_bytes(one: Segment, other: Segment) -> bool:
-    if one.identity == other.identity and one.uri == other.uri:
+    if one.identity == other.identity and (one.uri == other.uri or _location(one) == _location(other)):
         return True
     storage = storage_of(one.uri)
     buffers = bytearray(_COMPARED), bytearray(_COMPARED)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import PADDING, Bytes, Mask
+from native_reader.storage.birth import may_be_one_file
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
@@ -160,7 +161,7 @@ def _opened(segment: Segment) -> StoredFile:
         )
         gone.file = True
         raise gone from error
-    if file.identity() != segment.identity:
+    if not may_be_one_file(file.identity(), segment.identity):
         file.close()
         raise DataLoss(f"{segment.uri} is another file than when the read was planned. Load the store again")
     return file

@@ -1,0 +1,57 @@
+"""One log of two kinds of files: a broker that changed to DLedger keeps its plain files below the first DLedger file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from native_reader.errors import StoreDamaged
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import DLEDGER, PLAIN, Segment, merged
+
+_ZEROS = bytes(1 << 20)
+
+
+def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The segments of one store as one log. No file that holds data is left out."""
+    dledger = [segment for segment in segments if segment.framing == DLEDGER]
+    plain = [segment for segment in segments if segment.framing == PLAIN] if dledger else []
+    if not _reaching_into(dledger, plain):
+        return merged(segments)
+    # Brokers make files ahead of use, so a file of zeros proves nothing about where a log lies.
+    dledger = [segment for segment in dledger if _holds_data(segment)]
+    shared = _reaching_into(dledger, plain)
+    conflict = next(filter(_holds_data, shared), None)
+    if conflict is not None:
+        raise _two_logs(conflict, min(dledger))
+    return merged([*dledger, *(segment for segment in plain if segment not in shared)])
+
+
+def _reaching_into(dledger: Sequence[Segment], plain: Sequence[Segment]) -> list[Segment]:
+    """The plain segments that end after the beginning of the DLedger log."""
+    return [segment for segment in plain if segment.end > min(dledger).base] if dledger else []
+
+
+def _two_logs(plain: Segment, dledger: Segment) -> StoreDamaged:
+    return StoreDamaged(
+        f"a plain log and a DLedger log both hold data at or above offset {dledger.base:,}: {plain.uri} and {dledger.uri}. "
+        f"Expected the plain log to end there. Load the directory of the right log itself: {_directory(plain)} or {_directory(dledger)}"
+    )
+
+
+def _holds_data(segment: Segment) -> bool:
+    """Whether a file holds a byte that is not zero; False for one that is gone since."""
+    try:
+        file = storage_of(segment.uri).open(segment.uri)
+    except FileNotFoundError:
+        return False
+    with file:
+        buffer = bytearray(len(_ZEROS))
+        for offset in range(0, file.written_end(), len(_ZEROS)):
+            got = file.read_into(offset, buffer)
+            if buffer[:got] != _ZEROS[:got]:
+                return True
+    return False
+
+
+def _directory(segment: Segment) -> str:
+    return segment.uri.rpartition("/")[0]

@@ -1,0 +1,118 @@
+"""Each store once, also where links or mounts lead to it by several names.
+
+What counts is where a file is: a copy is another store, and so is a backup that shares files by hard links.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+
+Join = Callable[[str, list[Segment]], StoreFiles]
+"""Makes the store of that URI of those segments."""
+
+_log = logging.getLogger("native_reader")
+
+
+def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = False) -> list[StoreFiles]:
+    """The stores under the name that comes first, or with `real_first` under the one that uses the fewest links."""
+    if len(stores) < 2:
+        return list(stores)
+    alike: dict[Hashable, list[StoreFiles]] = {}
+    for store in sorted(stores, key=_links) if real_first else stores:
+        alike.setdefault(storage_of(store.uri).location(store.uri), []).append(store)
+    files = _Files()
+    whole = [group[0] if len(group) == 1 else _one_of(group, files, join) for group in alike.values()]
+    for group in alike.values():
+        for uri in {store.uri for store in group} - {group[0].uri}:
+            _tell(uri, group[0].uri)
+    return _without_shared(whole, files)
+
+
+def _links(store: StoreFiles) -> int:
+    return storage_of(store.uri).links(store.uri)
+
+
+def _one_of(group: Sequence[StoreFiles], files: _Files, join: Join) -> StoreFiles:
+    strays = dict.fromkeys(name for store in group for name in store.strays)
+    return replace(join(group[0].uri, files.unique(group)), strays=tuple(strays))
+
+
+def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFiles]:
+    """No segment in two stores: a store that is part of another one goes, of two that overlap the later one gives way."""
+    numbers = [[files.number(segment) for segment in store.segments] for store in stores]
+    if len(set().union(*numbers)) == sum(map(len, numbers)):
+        return list(stores)
+    kept: list[StoreFiles] = []
+    taken: set[int] = set()
+    for which, (store, own) in enumerate(zip(stores, numbers, strict=True)):
+        whole = _whole_of(which, stores, numbers)
+        if whole is not None:
+            _tell(store.uri, whole.uri)
+            continue
+        left = tuple(segment for segment, number in zip(store.segments, own, strict=True) if number not in taken)
+        if len(left) < len(own):
+            _tell_part(store.uri, len(own) - len(left))
+        kept.append(store if len(left) == len(own) else replace(store, segments=left))
+        taken.update(own)
+    return kept
+
+
+def _whole_of(which: int, stores: Sequence[StoreFiles], numbers: Sequence[Sequence[int]]) -> StoreFiles | None:
+    """Another store with all files of that one. Of two with the same files it is the one with queues, else the first."""
+    own, rank = set(numbers[which]), (not stores[which].queues, which)
+    for other, theirs in enumerate(map(set, numbers)):
+        if own and (own < theirs or (own == theirs and (not stores[other].queues, other) < rank)):
+            return stores[other]
+    return None
+
+
+class _Files:
+    """Numbers for files, the same for all names of one. The file system is asked only about those that look alike."""
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[int, int, int], list[tuple[Segment, int]]] = {}
+        self._count = 0
+        self._location = cache(lambda uri: storage_of(uri).location(uri))
+
+    def number(self, segment: Segment) -> int:
+        """The number of the file behind a segment."""
+        alike = self._alike.setdefault((segment.base, segment.size, segment.identity), [])
+        for known, number in alike:
+            if self._is_same(known, segment):
+                return number
+        self._count += 1
+        alike.append((segment, self._count))
+        return self._count
+
+    def unique(self, stores: Iterable[StoreFiles]) -> list[Segment]:
+        """The segments of those stores, each file once, by its first name."""
+        found: dict[int, Segment] = {}
+        for store in stores:
+            for segment in store.segments:
+                found.setdefault(self.number(segment), segment)
+        return list(found.values())
+
+    def _is_same(self, one: Segment, other: Segment) -> bool:
+        if one.uri == other.uri:
+            return True
+        directories = (segment.uri.rpartition("/")[0] for segment in (one, other))
+        if one.name == other.name and len(set(map(self._location, directories))) == 1:
+            return True
+        return bool(self._location(one.uri) == self._location(other.uri))
+
+
+@cache
+def _tell(uri: str, other: str) -> None:
+    """Once, and as information: rows are right, and who loads a whole directory may know of the link in it."""
+    _log.info("%s is %s by another name, or a part of it. It is read once, as %s", uri, other, other)
+
+
+@cache
+def _tell_part(uri: str, count: int) -> None:
+    _log.info("%s: %d of its segments belong to other stores too. They are read once, there", uri, count)
