@@ -14,7 +14,7 @@ from cut_logs import behind
 from golden import Golden, unpack
 from test_own_stores import CUT, NAMES, STORES, opened
 
-from native_reader.access import keys, plan
+from native_reader.access import estimate, keys, plan
 from native_reader.layout.queue_entry import ENTRY, is_written
 from native_reader.scan import pruned
 
@@ -32,6 +32,8 @@ def nothing_is_warned_of(caplog: pytest.LogCaptureFixture) -> Any:
 def queues_and_indexes_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In stores of a few KiB it would not pay."""
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
     monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
     monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
     monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
@@ -78,6 +80,17 @@ def test_messages_in_batches_are_found_by_what_they_have(tmp_path: Path, access:
         where = condition.format(**message)
         found = opened(store).messages(where=where, columns=PLACES, access=access, **told).to_table().to_pylist()
         assert places(found) == places([message])
+
+
+@pytest.mark.parametrize("access", ["auto", "scan"])
+@pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
+@pytest.mark.usefixtures("queues_and_indexes_are_always_asked")
+def test_messages_in_batches_are_found_by_their_tag(tmp_path: Path, access: str, told: dict[str, str]) -> None:
+    """The entry of a batch in an ordinary queue has the hash of no tag."""
+    store = unpack("5.5.0-slave", tmp_path, STORES)
+    found = opened(store).messages(where="tags = 'TagI'", columns=PLACES, access=access, **told).to_table().to_pylist()
+    assert places(found) == places([row for row in store.expected_rows if row["tags"] == "TagI"])
+    assert len(found) == 2 + 3 + 4 + 5
 
 
 @pytest.mark.parametrize("name", CUT)

@@ -228,11 +228,12 @@ def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     opened = nr.open(store.root, store_path_commit_log=logs)
-    assert _compare(opened, wanted=16)["auto"] > 0 or "rocksdb" in name
+    # A slave numbers batches and topics that were made again in another way than their records do: it contradicts itself.
+    assert _compare(opened, wanted=16, contradicts=name.endswith("-slave"))["auto"] > 0 or "rocksdb" in name
 
 
-def _compare(opened: nr.Store, wanted: int) -> Counter[str]:
-    """Some conditions on a store, or all of them: the same rows by all ways, and no store contradicts itself."""
+def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Counter[str]:
+    """Some conditions on a store, or all of them: the same rows by all ways, and a store contradicts itself only where it `contradicts`."""
     columns = ["topic", "queue_id", "queue_offset", "tags", "store_timestamp", "physical_offset"]
     table = opened.messages(columns=columns).to_table()
     rows = table.set_column(4, "store_timestamp", table["store_timestamp"].cast("int64")).to_pylist()
@@ -247,7 +248,8 @@ def _compare(opened: nr.Store, wanted: int) -> Counter[str]:
             run = scan.run()
             found[access] = Counter((row["physical_offset"], row["inner_index"]) for batch in run for row in batch.to_pylist())
             ways.update({split.access for split in scan.plan().splits} if access == "auto" else ())
-            assert not [line for line in run.report.scanned if not line.endswith("most of it is left")], str(predicate)
+            after_all = [line for line in run.report.scanned if not line.endswith("most of it is left")]
+            assert contradicts or not after_all, str(predicate)
         assert found["auto"] == found["scan"], str(predicate)
         assert found["trust"] <= found["scan"], str(predicate)
     return ways

@@ -81,6 +81,8 @@ def await_the_same_log(slave: Broker, master: Broker) -> None:
 
 
 def _ends(broker: Broker) -> int:
-    """Where the last record of its log ends; what has no log yet has no end that another one has."""
-    log = broker.store / "commitlog"
-    return behind(log).end if log.is_dir() and any(any(segment.read_bytes()) for segment in log.iterdir()) else id(broker)
+    """Where the last record of its log ends; of no log, or one of which segments are just being deleted, nowhere that another one does."""
+    try:
+        return behind(broker.store / "commitlog").end
+    except (OSError, ValueError):
+        return id(broker)
