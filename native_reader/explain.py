@@ -43,6 +43,7 @@ class Explanation:
             "skipped": [{"why": why, "segments": len(sizes), "bytes": sum(sizes)} for why, sizes in sorted(self._skipped().items())],
             "ends": dict(plan.ends),
             "gaps": [list(gap) for gap in plan.gaps],
+            "stale": dict(plan.stale),
         }
 
     def _lookup(self, uri: str) -> Located | None:
@@ -93,6 +94,8 @@ class Explanation:
             yield f"  not read   {size_of(each['bytes'])} in {_counted(each['segments'], 'segment')}, by {each['why']}"
         if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in told["skipped"]):
             yield f"  not read   {size_of(inside)} inside of segments, by {self._inside()}"
+        for uri, size in self.plan.stale:
+            yield f"  not read   {took_back(uri, size)}"
         for uri, start, stop in self.plan.gaps:
             yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: they lie in no file"
 
@@ -144,6 +147,11 @@ class Explanation:
         line = f"{'; '.join(parts) or 'reads nothing'} of {where} ({_counted(segments, 'segment')}) in {_counted(tasks, 'task')}"
         unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
         return f"{line}; {HINT}" if unpruned else line
+
+
+def took_back(uri: str, size: int) -> str:
+    """That old records after the end of a log do not count."""
+    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker took back; tail=all reads them"
 
 
 def _index(found: Located) -> dict[str, Any]:

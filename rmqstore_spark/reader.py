@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from native_reader.access.estimate import SCAN
 from native_reader.access.plan import Plan
 from native_reader.access.predicate import Predicate
-from native_reader.explain import BIG
+from native_reader.explain import BIG, took_back
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, read
 from rmqstore_spark.request import Request
@@ -35,6 +35,8 @@ class StoreReader(DataSourceReader):
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
             parts = partitions_of(plan)
+            for uri, size in plan.stale:
+                announce(f"left out {took_back(uri, size)}")
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.bytes_skipped:
                 announce(scan.explain().in_short(len(parts)))
             return parts

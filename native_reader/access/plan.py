@@ -69,7 +69,7 @@ class Split:
         known = segment.base, segment.size, segment.identity, segment.framing
         way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
         cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale
-        return _split, (self.store, _inside(segment.uri, self.store), known, cut, way, _inside(self.queue, self.store))
+        return _split, (self.store, (_inside(segment.uri, self.store), _inside(self.queue, self.store)), known, cut, way)
 
 
 def _inside(uri: str, store: str) -> str:
@@ -78,20 +78,19 @@ def _inside(uri: str, store: str) -> str:
 
 def _split(
     store: str,
-    place: str,
+    places: tuple[str, str],
     known: tuple[int, int, int, str],
     cut: tuple[int, int, int, bool, int, bool, int],
     way: tuple[str | float, ...],
-    queue: str,
 ) -> Split:
     def whole(inside: str) -> str:
         return inside if "://" in inside or not inside else f"{store}/{inside}"
 
-    base, size, identity, framing = known
-    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, whole(place), identity, framing), cut
+    (base, size, identity, framing), (place, queue) = known, map(whole, places)
+    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, place, identity, framing), cut
     access, *queues, share = way or (SCAN, 1.0)
     asked = tuple(map(whole, map(str, queues)))
-    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, whole(queue), stale)
+    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, queue, stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,8 @@ class Plan:
     """The predicate, with where its rows can lie."""
     lookups: tuple[tuple[str, Located], ...] = field(default=())
     """What the index of each store says of the predicate's keys."""
+    stale: tuple[tuple[str, int], ...] = field(default=())
+    """The bytes of old records after the end of a log, which a broker took back."""
 
     @property
     def bytes_to_scan(self) -> int:
@@ -241,6 +242,7 @@ def plan(
         ways,
         pruning,
         tuple(lookups.items()),
+        tuple((stale or {}).items()),
     )
 
 

@@ -1,7 +1,8 @@
 """What is after the end of a log although it should not be: records that other consume queues name, and foreign bytes.
 
-A read that stops where the last record ends looks complete. Whether it is, the store's other files tell: consume queues name the
-records that were there, and the checkpoint has the store time of the last one that was flushed.
+A read that stops where the last record ends looks complete. Whether it is, the store's other files tell: consume queues and the
+index name the records that were there, and the checkpoint has the store time of the last one that was flushed. Of these only
+queues have entries that prove each other, so the others lead to a warning and never to an error.
 
 Queues name such records in healthy stores too: those that a broker took back when it recovered stay in its queues. Then
 its checkpoint has the time of the last record that is there, if it was stopped cleanly, or old records follow the end.
@@ -16,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.access.index import index_files, look
 from native_reader.access.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
 from native_reader.scan.tail import LogEnd
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
+from native_reader.storage.strays import what_to_do
 from native_reader.storage.window import Window
 
 _TOPICS = 32
@@ -29,7 +32,7 @@ _TOPICS = 32
 _SIDE_BY_SIDE, _SLOW = 16, 1 << 20
 _FEW_BYTES = 64 << 10
 """Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen); more of them are told."""
-_BEYOND_ALL = 2**63 - 1
+_BEYOND_ALL, _DIGITS = 2**63 - 1, 20
 _FORMATS = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ": "xz",
@@ -73,18 +76,21 @@ class Lost:
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
     """What is missing after the end of a log at rest; None where nothing is."""
-    if end.stale or (_is_vouched_for(store, end) and not end.junk) or not _is_all_of_it(store):
+    if end.stale or (_is_vouched_for(store, end) and not end.junk and not store.strays) or not _is_all_of_it(store):
         return None
     named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
     files_end = store.segments[-1].end if store.segments else 0
-    is_missing = named.until > files_end
+    packed = next((name for name in store.strays if int(name[:_DIGITS]) >= end.offset), None)
+    is_missing = named.until > files_end or packed is not None
     is_foreign = foreign > (0 if named.records else _FEW_BYTES) or bool(end.junk)
     is_empty = end.is_empty and bool(store.segments)
-    if not (named.records or is_foreign or is_empty or _flushed_later(store, end)):
+    by_index = 0 if named.records else _last_in_index(store, end.offset)
+    if not (named.records or is_foreign or is_empty or packed or by_index or _flushed_later(store, end)):
         return None
     junk_end = end.written if is_foreign else 0
-    found = f"{_in_words(store, end, named)}. {_why(store, end, is_missing=is_missing, is_foreign=is_foreign)}"
-    return Lost(store.uri, end.offset, max(named.until, junk_end), found, is_missing or is_foreign or is_empty, junk_end)
+    found = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
+    stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
+    return Lost(store.uri, end.offset, stop, found, is_missing or is_foreign or is_empty, junk_end)
 
 
 def _is_all_of_it(store: StoreFiles) -> bool:
@@ -109,6 +115,15 @@ def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
         return False
     is_plain = all(segment.framing == PLAIN for segment in store.segments[-1:])
     return is_plain and end.checkpoint.newest > (end.last_time or 0)
+
+
+def _last_in_index(store: StoreFiles, offset: int) -> int:
+    """The offset of the last record in the newest index file, if it lies at that offset or after it; else 0."""
+    files = index_files(store.index)
+    if not files:
+        return 0
+    last = look(files[-1], np.empty(0, np.int64), (0, _BEYOND_ALL), 0)
+    return last.end if last.why is None and last.end >= offset else 0
 
 
 def _named_after(store: StoreFiles, offset: int) -> Named:
@@ -145,7 +160,7 @@ def _asked(topics: Sequence[Topic], offset: int) -> Named:
     return Named(sum(counts), sum(count > 0 for count in counts), until)
 
 
-def _in_words(store: StoreFiles, end: LogEnd, named: Named) -> str:
+def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packed: str | None) -> str:
     where = f"the end of the log at offset {end.offset:,}"
     if named.records:
         records = f"{counted(named.records, 'record')} in {counted(named.queues, 'queue')}"
@@ -153,20 +168,25 @@ def _in_words(store: StoreFiles, end: LogEnd, named: Named) -> str:
     if end.is_empty:
         count = len(store.segments)
         return f"none of its {count} segments holds a record" if count > 1 else "its one segment holds no record"
+    if packed:
+        return f"{packed} is no segment, but begins after {where}"
     if end.junk:
         return f"{counted(len(end.junk), 'segment')} after {where} {'holds' if len(end.junk) == 1 else 'hold'} no record"
     if end.written - max(end.offset, end.torn) > _FEW_BYTES:
         return f"{end.written - end.offset:,} bytes after {where} are not records"
+    if by_index:
+        return f"the index names a record at offset {by_index:,}, after {where}"
     return f"the checkpoint has the time of a newer record than the last one before {where}"
 
 
-def _why(store: StoreFiles, end: LogEnd, *, is_missing: bool, is_foreign: bool) -> str:
+def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
     if end.junk:
         return f"{end.junk[0].uri} {_looks_like(end.junk[0])}"
     if is_foreign:
         return "The bytes there are neither records nor zeros: they were overwritten"
     if is_missing or not store.segments:
-        return "No file holds these offsets: segments at the end are missing or have another name"
+        hint = f": {packed} is there, {what_to_do(packed)}" if packed else ""
+        return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
     return "Zeros or half a record stand there: the log was copied before its queues, or its newest pages were lost"

@@ -22,7 +22,7 @@ _ASKED = 4
 """The queues of so many records of a stretch are asked."""
 
 
-def certain_at_or_after(window: Window, queue: str | None, low: int, position: int, stop: int, max_record_bytes: int) -> int | None:
+def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str | None, low: int, max_record_bytes: int) -> int | None:
     """Where the first record starts that starts in `[position, stop)`, or where damage stands instead; None where neither does.
 
     `low`: a certain start at or before `position`. `queue`: the directory of the consume queues, if there is one.

@@ -138,7 +138,8 @@ class Reading:
             return sync(window, split.start, stop)
         known = self._known.get(uri, 0)
         low = max(split.border, known if known <= split.start else 0)
-        begin = certain_at_or_after(window, split.queue or None, low, split.start, stop, self._projection.max_record_bytes)
+        near: dict[str, Any] = {"queue": split.queue or None, "low": low, "max_record_bytes": self._projection.max_record_bytes}
+        begin = certain_at_or_after(window, split.start, stop, **near)
         self._known[uri] = low if begin is None else begin
         return begin
 

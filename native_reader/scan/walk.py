@@ -40,8 +40,8 @@ class Walk:
     """Iterate the records that start in `[start, stop)`, as `Records` of one chunk after the other, and the damage between.
 
     The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
-    `end` is where the log ends in this file; what is behind it is unwritten. Not `decided`: it is how far to look, and a
-    record may reach beyond it, as it does where a broker writes on meanwhile. `start` is certain: what stands there and is no record is damage.
+    `start` is certain: what stands there and is no record is damage. `end` is where the log ends in this file; what is behind it is
+    unwritten. Not `decided`: it is how far to look, and a record may reach beyond it, as where a broker writes on meanwhile.
     Not `leaves`: what is no record behind `stop` is not looked at, nor whether the next split would begin where this one ends;
     `reached` says where that is.
     A walk that skips no damage raises at the first; one that does passes records over the limit without taking memory for them.
