@@ -21,6 +21,7 @@ STORES = Path(__file__).parent / "stores"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in STORES.glob("*.tar.xz"))
 NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
 CUT = ("5.5.0-failover", "5.5.0-lost-page")  # whose brokers cut off what they had acknowledged, and wrote on
+INDEX_HAS_HOLES = (*CUT, *(name for name in NAMES if "killed" in name))  # a broker that was killed does not index all of it anew
 
 
 GLUED = Explanation(
@@ -59,6 +60,8 @@ def test_every_column_of_every_message_is_javas(store: Golden) -> None:
     assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN, GLUED), used) == []
     assert (used[GLUED.why] > 0) == (store.name == "5.5.0-old-client")
     plain = walk(store.segments, store.framing).rows
+    if store.name in CUT:  # a plain decoder takes the old records after the end for records too
+        plain = plain[: len(rows)]
     assert [(row["physical_offset"], row["kind"]) for row in plain] == [(row["physical_offset"], row["kind"]) for row in rows]
 
 
@@ -71,13 +74,16 @@ def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(tmp_path: 
     for (topic, queue), line in queues.items():
         light = topic.startswith("%LMQ%")
         entries = list(zip(*[iter(line["entries"])] * 5, strict=True))
+        leftover = [entry for entry in entries if name in CUT and entry[1] not in messages_at]  # of a lost record, inside the last true one
+        entries = [entry for entry in entries if entry not in leftover]
+        assert len(leftover) <= 1
         for number, physical, size, _, messages in entries:
             first, own = messages_at[physical][0], len(messages_at[physical])
             assert (first["topic"], first["queue_id"], first["queue_offset"]) == (("Parent", 0, ANY) if light else (topic, queue, number))
             assert (first["record_size"], own) == (size, messages)
         in_queues |= set() if light else {(topic, queue, entry[1]) for entry in entries}
         # What a broker reads by those entries; a topic of which it keeps the newest it reads from its other log.
-        if topic != "Newest":
+        if topic != "Newest" and not leftover:
             assert line["offsets"] == [entry[1] for entry in entries]
             assert line["queue_offsets"] == [messages_at[place][0]["queue_offset"] for place in line["offsets"]]
     assert len(in_queues) > 10
@@ -108,7 +114,7 @@ def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(t
     assert len(asked) > 10
     for (topic, key), found in asked.items():
         assert found <= by_hash[index_hash(topic, key)], key
-        if "killed" not in name:  # whose index may lag behind
+        if name not in INDEX_HAS_HOLES:
             assert found >= by_key[topic, key], key
     if name.endswith("-kinds"):
         assert len(asked["Odd", "AaAa"]) == 3 > len(by_key["Odd", "AaAa"]) == 1
@@ -131,7 +137,7 @@ def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds
         rows, trusted = ([row for row in found if row["physical_offset"] < end] for found in (rows, trust.to_table().to_pylist()))
         found = [row for row in rows if row["physical_offset"] in line["offsets"]]
         assert trusted == (found if trust.plan().lookups[0][1].files else rows), key
-        if "killed" not in name:
+        if name not in INDEX_HAS_HOLES:
             assert all(row["physical_offset"] in {*line["offsets"], *batches} or row["kind"] in ("prepared", "rollback") for row in rows), (
                 key
             )
