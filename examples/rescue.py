@@ -15,11 +15,13 @@ def main(path: str, target: str | None = None) -> None:
     logging.getLogger("native_reader").setLevel(logging.ERROR)  # what is left out is told below
     store = nr.open(path)
     segments = store.table("segments").to_table(jobs=4)
-    whole = {name: pc.sum(segments[name]).as_py() or 0 for name in ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes")}
+    whole = {name: pc.sum(segments[name]).as_py() or 0 for name in ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")}
     print(f"{path}: {len(segments)} segments, {whole['size']:,} bytes")
     print(f"  whole     {whole['records']:>12,} records, {whole['record_bytes']:,} bytes")
     print(f"  damaged   {pc.sum(segments['damages']).as_py() or 0:>12,} ranges, {whole['damage_bytes']:,} bytes")
     print(f"  unwritten {whole['unwritten_bytes']:>12,} bytes")
+    if whole["stale_bytes"]:
+        print(f"  taken back {whole['stale_bytes']:>11,} bytes of old records, which a broker cut off")
     print(f"  wrong checksums {pc.sum(segments['wrong_checksums']).as_py() or 0:>6,} records")
 
     for lost in store.table("damage", verify_crc=True).to_table(jobs=4).to_pylist():

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from forged import ending_in_a_forged_blank
+from log_ends import checkpoint, cut_log
 from queued_stores import dispatched
 from stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 
@@ -27,10 +28,6 @@ LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": Fals
 def store_of(log: CommitLog, **beside: bytes) -> dict[str, bytes]:
     """With its queues, as it lies on a disk."""
     return files_of(log) | dispatched(log.placed) | {f"store/{name}": content for name, content in beside.items()}
-
-
-def checkpoint(flushed: int = 0, dispatched_time: int = 0, confirmed: int = 0) -> bytes:
-    return pack(">5q", flushed, dispatched_time, 0, 0, confirmed).ljust(4096, b"\0")
 
 
 def count(files: Files, **options: Any) -> int:
@@ -174,19 +171,6 @@ def test_one_segment_that_is_named_misses_nothing(tmp_path: Path, whole: CommitL
 
 
 # Cut
-
-
-def cut_log(*, gap: bytes = b"half of a record that was overwritten" * 4) -> tuple[Files, int, int]:
-    """A broker wrote forty records, lost the last twenty, and wrote five more; the end, and where old records begin."""
-    old = log_of([message(number, store_timestamp=1000 + number) for number in range(40)], 1 << 16)
-    new = log_of([message(number, store_timestamp=1000 + number) for number in range(20)], 1 << 16)
-    for number in range(20, 25):
-        new.append(message(number, store_timestamp=5000 + number, body=b"written after the cut"))
-    begins = next(each.offset for each in old.placed if each.offset > new.end + len(gap))
-    (_, before), (_, after) = *old.segments(), *new.segments(preallocated=False)
-    between = (after + gap).ljust(begins, b"\xee")[:begins]
-    queues = dispatched(old.placed, file=20 * 50) | dispatched(new.placed, file=20 * 50)
-    return {f"store/commitlog/{ZERO}": between + before[begins:]} | queues, new.end, begins
 
 
 @pytest.mark.parametrize(

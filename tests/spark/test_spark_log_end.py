@@ -1,0 +1,48 @@
+"""Through Spark: a read that begins inside a body, a log whose end is lost, and records that a broker took back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forged import FORGED, forged_log
+from log_ends import checkpoint, cut_log
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from queued_stores import dispatched
+from stores import files_of, log_of, on_disk
+
+
+@pytest.mark.parametrize("queues", [True, False])
+def test_a_batch_and_a_stream_that_begin_inside_a_body(spark: SparkSession, tmp_path: Path, queues: bool) -> None:
+    log = forged_log(30, 1 << 16)
+    path = str(on_disk(tmp_path, files_of(log) | (dispatched(log.placed) if queues else {})) / "store")
+    outer = next(each for each in log.placed if FORGED.encode() in each.message.body)
+    expected = [each.offset for each in log.placed if each.offset > outer.offset]
+    told: dict[str, Any] = {"startingPhysicalOffset": outer.offset + 1, "columns": "topic,physical_offset"}
+    rows = spark.read.format("rocketmq-store").options(**told).load(path).collect()
+    assert sorted(row.physical_offset for row in rows) == expected
+    stream = spark.readStream.format("rocketmq-store").options(**told).load(path).writeStream.format("memory").queryName("certain")
+    stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+    assert sorted(row.physical_offset for row in spark.table("certain").collect()) == expected
+
+
+def test_a_lost_end_fails_a_batch_and_says_how_to_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    log = log_of(100, 4096)
+    store = on_disk(tmp_path, files_of(log) | dispatched(log.placed)) / "store"
+    last = max(each.segment for each in log.placed)
+    (store / "commitlog" / f"{last:020}").unlink()
+    left = sum(each.segment < last for each in log.placed)
+    found = f"{100 - left} records in 3 queues are after the end of the log at offset {last:,}"
+    with pytest.raises(PySparkException, match=f"{found}.*failOnDataLoss=false reads what is there"):
+        spark.read.format("rocketmq-store").load(str(store)).count()
+    assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(store)).count() == left
+    (row,) = spark.read.format("rocketmq-store").option("table", "damage").load(str(store)).collect()
+    assert (row.reason, row.start_offset) == ("lost", last)
+
+
+def test_records_that_a_broker_took_back_are_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    files, _, _ = cut_log()
+    store = on_disk(tmp_path, files | {"store/checkpoint": checkpoint(flushed=5024)}) / "store"
+    assert spark.read.format("rocketmq-store").load(str(store)).count() == 25
