@@ -15,7 +15,8 @@ def main(path: str, target: str | None = None) -> None:
     logging.getLogger("native_reader").setLevel(logging.ERROR)  # what is left out is told below
     store = nr.open(path)
     segments = store.table("segments").to_table(jobs=4)
-    whole = {name: pc.sum(segments[name]).as_py() or 0 for name in ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")}
+    summed = ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")
+    whole = {name: pc.sum(segments[name]).as_py() or 0 for name in summed}
     print(f"{path}: {len(segments)} segments, {whole['size']:,} bytes")
     print(f"  whole     {whole['records']:>12,} records, {whole['record_bytes']:,} bytes")
     print(f"  damaged   {pc.sum(segments['damages']).as_py() or 0:>12,} ranges, {whole['damage_bytes']:,} bytes")

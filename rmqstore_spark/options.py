@@ -136,7 +136,7 @@ OPTIONS = (
         "failOnDataLoss", FLAG, "true", "`false` reads on although a segment between others is missing, or is cut short while it is read"
     ),
     Option("ignoreMissingFiles", FLAG, "false", "read on although a segment is gone since planning"),
-    Option("tail", one_of(*TAILS), "available", "how far the log is read: to its end, as far as the checkpoint says (5.x, if it does), or with the old records after its end"),
+    Option("tail", one_of(*TAILS), "available", "up to where the log is read; `all`: with old records after its end"),
     Option("maxPartitionBytes", SIZE, "128m", "the largest range of the log in one task"),
     Option("minPartitions", NUMBER, "1", "at least so many tasks, where the log is large enough to be cut"),
     Option("maxRecordBytes", SIZE, "64m", "a larger record is an error"),
