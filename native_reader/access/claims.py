@@ -83,11 +83,25 @@ def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Kno
     return {
         **facts_of_topic(queue.topic),
         "queue_id": exactly(queue.queue_id),
-        "queue_offset": Within(entries.numbers, entries.numbers + np.maximum(entries.counts, 1) - 1),
+        "queue_offset": _numbers_of(entries) if queue.batch else exactly(entries.numbers),
         "physical_offset": exactly(entries.offsets),
         "record_size": exactly(entries.sizes),
         "tags": Hashed(entries.codes, known),
     }
+
+
+def _numbers_of(entries: Entries) -> Within:
+    """The queue offsets that entries of a batch queue may have: any at all, where an entry does not lead to the next one.
+
+    The last entry has no next one, so only its first queue offset counts.
+    """
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    low, high = entries.numbers.copy(), entries.numbers + entries.counts - 1
+    broken = np.flatnonzero(high[:-1] + 1 != low[1:])
+    high[-1:] = most
+    for which in (broken, broken + 1):  # either of the two may be wrong
+        low[which], high[which] = least, most
+    return Within(low, high)
 
 
 class Tiles(NamedTuple):
