@@ -6,7 +6,7 @@ queues that were made again, not dispatched yet, or prepared by brokers of 4.0 t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +50,18 @@ def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
 
 
 def claims_within(
-    topics: Sequence[Topic], predicate: Predicate, facts: Facts, span: tuple[int, int, int], *, trust_tags: bool = True
+    topics: Sequence[Topic],
+    predicate: Predicate,
+    facts: Facts,
+    span: tuple[int, int, int],
+    *,
+    trust_tags: bool = True,
+    with_batches: Collection[str] = (),
 ) -> tuple[list[Claims], list[Claims]]:
     """What the queues of those topics claim: what may be wanted, and what cannot be.
 
     `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
+    `with_batches`: topics that hold inner batches, whose messages have tags of their own.
     """
     low, high, end = span
     wanted: list[Claims] = []
@@ -63,7 +70,7 @@ def claims_within(
         with QueueReader(queue) as reader:
             entries = reader.within(low, high)
         entries = entries.where(entries.offsets + entries.sizes <= end)
-        chosen = wanted_among(queue, entries, predicate, facts, trust_tags)
+        chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
         wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
         unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
     return wanted, unwanted

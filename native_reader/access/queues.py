@@ -155,6 +155,11 @@ class QueueReader:
         is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
         return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
 
+    def last_below(self, offset: int) -> Entries:
+        """The last entry of a record below that offset, if there is one."""
+        behind = self.first_at(offset, 0, self._bound())
+        return self.read(max(0, behind - 1), behind)
+
     def _bound(self) -> int:
         """A place behind which nothing is written: brokers size files ahead."""
         if not self._queue.files:
