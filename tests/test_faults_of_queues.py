@@ -116,7 +116,7 @@ def test_50_an_entry_that_disagrees_with_its_record(number: int, change: str) ->
 
 
 def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
-    """The one lie of a queue that only reading everything can see."""
+    """One of the cases that only reading everything shows: test_what_auto_misses.py."""
     _, files = store()
     tagged = And((T1, Compare(Column("tags"), "=", "tag1")))
     offset, size, _ = entry(files, 3)
