@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from native_reader.access.estimate import SCAN, Estimate, estimate
 from native_reader.access.index import Hits
-from native_reader.access.keys import BY_KEY, Located, located
+from native_reader.access.keys import BY_KEY, Judged, Located, located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
 from native_reader.access.predicate import Predicate
-from native_reader.access.queues import Numbers
 from native_reader.errors import OptionError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
@@ -198,7 +197,7 @@ class Scan(Lazy):
         )
 
     def _located(self, store: StoreFiles, end: int) -> Located:
-        def judge(hits: Hits) -> tuple[Numbers, Numbers]:
+        def judge(hits: Hits) -> Judged:
             return judged(store, hits, self._projection.max_record_bytes)
 
         first = frame_of(store.segments[0]) if store.segments else 0  # a record's own offset lies behind its frame

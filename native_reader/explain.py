@@ -163,6 +163,7 @@ def _index(found: Located) -> dict[str, Any]:
         "unknown_topics": found.unknown_topics,
         "topics_with_batches": list(found.batches),
         "topics_without_queues": list(found.without_queues),
+        "prepared": [list(each) for each in found.prepared],
         "why": list(found.why),
     }
 
@@ -184,6 +185,9 @@ def _of_index(told: dict[str, Any] | None) -> Iterator[str]:
     if told["topics_without_queues"] and not told["unknown_topics"]:
         yield f"             {_named(told['topics_without_queues'])} has no queue to tell whether it held batches, whose messages"
         yield "             are not indexed, so what no queue claims is walked; access=trust skips this"
+    for topic, offset in told["prepared"][:3]:
+        yield f"             a prepared message at offset {offset:,}: where it was rolled back (4.0 to 4.2) no index says, so what is"
+        yield f"             of {topic!r} or in no queue after it is read; access=trust skips this"
     for why in told["why"][:3]:
         yield f"  not by key {why}"
     if len(told["why"]) > 3:

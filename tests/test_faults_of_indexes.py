@@ -18,7 +18,7 @@ from native_reader.access.index import look
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, Predicate
 from native_reader.layout.index_entry import key_hash
 from native_reader.testing.logs import CommitLog
-from native_reader.testing.records import ROLLBACK, pack_properties
+from native_reader.testing.records import pack_properties
 
 assert queues_are_always_asked
 assert small_pieces_are_pruned_too
@@ -276,17 +276,6 @@ def test_expired_records_are_passed() -> None:
 
 
 # 69
-
-
-def test_what_no_broker_indexes() -> None:
-    """Records of transactions that brokers of 4.0 to 4.2 rolled back: the one difference between `auto` and `scan` in a whole store."""
-    messages = [message(number, topic="T1", sys_flag=ROLLBACK if number == 7 else 0) for number in range(20)]
-    log = log_of(numbered(messages))
-    files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
-    predicate = And((T1, ArrayContains(Column("keys"), "k7")))
-    scanned, auto = (Looked(files, predicate, access) for access in ("scan", "auto"))
-    assert scanned.rows.total() == 1
-    assert not auto.rows
 
 
 def test_several_keys_and_the_same_key_again() -> None:

@@ -11,6 +11,7 @@ from stores import Files, files_of, in_memory, log_of, message
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
+from native_reader.access import queues
 from native_reader.access.predicate import And, Column, Compare, IsNull, Not, Or, Predicate
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.testing.java import hash_code
@@ -115,7 +116,7 @@ def test_50_an_entry_that_disagrees_with_its_record(number: int, change: str) ->
 
 
 def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
-    """The one lie of a queue that only reading everything can see."""
+    """One of the cases that only reading everything shows: test_what_auto_misses.py."""
     _, files = store()
     tagged = And((T1, Compare(Column("tags"), "=", "tag1")))
     offset, size, _ = entry(files, 3)
@@ -143,6 +144,44 @@ def test_53_a_missing_file(missing: int) -> None:
     log, files = store()
     files = files_of(log) | dispatched(log.placed, file=80)
     agree({name: content for name, content in files.items() if name != f"store/consumequeue/T1/0/{missing * 80:020}"})
+
+
+def in_small_files(monkeypatch: pytest.MonkeyPatch, at_once: int) -> Files:
+    """Queues of several files, of four entries each, that lie in one segment; searched, or read in one go."""
+    monkeypatch.setattr(queues, "_AT_ONCE", at_once)
+    two = [replace(message(number), queue_id=number // 3 % 2) for number in range(120)]
+    log = log_of(numbered(two), segment_size=32768)
+    return files_of(log) | dispatched(log.placed, file=80)
+
+
+def file_of(topic: str, queue_id: int, first: int) -> str:
+    return f"store/consumequeue/{topic}/{queue_id}/{first * 20:020}"
+
+
+OF_A_QUEUE = (
+    *(T0, T1, Not(T1), And((T1, Compare(Column("queue_id"), "=", 0))), And((T1, Compare(Column("queue_id"), "=", 1)))),
+    *(And((T1, Compare(Column("queue_offset"), "=", number))) for number in range(7, 13)),
+)
+
+
+@pytest.mark.parametrize("at_once", [16 << 10, 40])
+@pytest.mark.parametrize("other", [("T2", 0, 8), ("T2", 1, 4), ("T1", 1, 8), ("T1", 0, 12), ("T0", 1, 16)])
+def test_53_two_files_in_the_middle_of_queues_were_swapped(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, other: tuple[str, int, int]
+) -> None:
+    files = in_small_files(monkeypatch, at_once)
+    one, another = file_of("T1", 0, 8), file_of(*other)
+    agree(files | {one: files[another], another: files[one]}, *OF_A_QUEUE, known=False)
+    agree(files | {one: files[another]}, *OF_A_QUEUE, known=False)
+
+
+@pytest.mark.parametrize("at_once", [16 << 10, 40])
+@pytest.mark.parametrize("first", [9, 7, 10, 0, 13, 1000])
+def test_53_a_file_in_the_middle_of_a_queue_was_renamed(monkeypatch: pytest.MonkeyPatch, at_once: int, first: int) -> None:
+    """One entry off, another number for each; or to where another file was."""
+    files = in_small_files(monkeypatch, at_once)
+    content = files.pop(file_of("T1", 0, 8))
+    agree(files | {file_of("T1", 0, first): content}, *OF_A_QUEUE, known=False)
 
 
 def test_54_addresses_of_extensions_are_no_hashes() -> None:
@@ -185,6 +224,25 @@ def test_57_batches_in_queues_of_their_own() -> None:
     assert agree(files, And((here, tagged)), all_known=True)[0].rows.total() == 2
     assert agree(files, And((here, Compare(Column("queue_offset"), "=", 4))), all_known=True)[0].rows.total() == 1
     agree(files, T1, Or((tagged, T0)))
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize(("place", "fields", "changes"), [(36, ">h", (-3, -1, 1, 7)), (28, ">q", (-9, -4, -1, 1, 4, 64))])
+def test_57_a_count_or_a_first_queue_offset_in_a_queue_of_batches_was_changed(
+    number: int, place: int, fields: str, changes: tuple[int, ...]
+) -> None:
+    units = [InnerMessage(b"%d" % unit, pack_properties({"TAGS": f"tag{unit}"})) for unit in range(5)]
+    batch = Message(topic="batched", body=pack_inner(units), sys_flag=INNER_BATCH)
+    log = log_of(numbered(each for other in range(8) for each in (batch, message(other))), segment_size=8192)
+    files = files_of(log) | dispatched(log.placed)
+    name = f"store/batchconsumequeue/batched/0/{number // 4 * 4 * 46:020}"
+    for change in changes:
+        content = bytearray(files[name])
+        (before,) = struct.unpack_from(fields, content, 46 * (number % 4) + place)
+        struct.pack_into(fields, content, 46 * (number % 4) + place, before + change)
+        here = Compare(Column("topic"), "=", "batched")
+        for wanted in range(5 * number - 6, 5 * number + 11, 2):
+            agree(files | {name: bytes(content)}, And((here, Compare(Column("queue_offset"), "=", wanted))))
 
 
 def test_58_queues_in_rocksdb_are_not_read() -> None:

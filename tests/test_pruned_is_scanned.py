@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,12 +16,12 @@ from golden import FOLDER, unpack
 from golden import STORES as GOLDEN
 from hypothesis import given
 from hypothesis import strategies as st
-from queued_stores import TAGS, TOPICS, changed_queues, queued_stores
+from queued_stores import OF_WHOLE_FILES, TAGS, TOPICS, changed_queues, queued_stores, queues_in_small_files
 from stores import Files, in_memory, sampled
 from test_own_stores import NAMES, STORES
 
 import native_reader as nr
-from native_reader.access import estimate
+from native_reader.access import estimate, queues
 from native_reader.access.plan import Plan
 from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
 from native_reader.scan import pruned, times
@@ -156,8 +156,41 @@ def test_queues_change_nothing(data):
 @given(st.data())
 def test_queues_that_are_wrong_change_nothing(data):
     files = data.draw(changed_queues(data.draw(queued_stores())))
-    for _ in range(3):
-        compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))  # queues of a few entries are searched too
+        for _ in range(3):
+            compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicate]:
+    """Conditions on a topic and perhaps on the queue offset, so that other entries of its queue are unwanted."""
+    topic = st.sampled_from((*topics, topics[-1])).map(lambda name: Compare(Column("topic"), "=", name))
+    number = st.tuples(st.sampled_from(["=", "=", "=", "<", ">="]), st.integers(1, most)).map(
+        lambda at: Compare(Column("queue_offset"), *at)
+    )
+    return st.one_of(topic, st.tuples(topic, number).map(And), st.tuples(topic, number).map(And))
+
+
+@pytest.mark.sweep
+@sampled(150)
+@given(st.data())
+def test_whole_queue_files_that_are_wrong_change_nothing(data):
+    compare_changed(data, TOPICS[:2], OF_WHOLE_FILES, 16)
+
+
+@pytest.mark.sweep
+@sampled(150)
+@given(st.data())
+def test_counts_of_batches_that_are_wrong_change_nothing(data):
+    compare_changed(data, (TOPICS[0], "batched"), ("recount",), 45)
+
+
+def compare_changed(data: st.DataObject, topics: Sequence[str], kinds: Sequence[str], most: int) -> None:
+    files = data.draw(changed_queues(data.draw(queues_in_small_files(topics)), kinds, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))
+        for _ in range(3):
+            compare(files, data.draw(of_one_topic(topics, most)))
 
 
 def test_each_way_was_taken() -> None:

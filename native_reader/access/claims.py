@@ -6,7 +6,7 @@ queues that were made again, not dispatched yet, or prepared by brokers of 4.0 t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +50,18 @@ def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
 
 
 def claims_within(
-    topics: Sequence[Topic], predicate: Predicate, facts: Facts, span: tuple[int, int, int], *, trust_tags: bool = True
+    topics: Sequence[Topic],
+    predicate: Predicate,
+    facts: Facts,
+    span: tuple[int, int, int],
+    *,
+    trust_tags: bool = True,
+    with_batches: Collection[str] = (),
 ) -> tuple[list[Claims], list[Claims]]:
     """What the queues of those topics claim: what may be wanted, and what cannot be.
 
     `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
+    `with_batches`: topics that hold inner batches, whose messages have tags of their own.
     """
     low, high, end = span
     wanted: list[Claims] = []
@@ -63,7 +70,7 @@ def claims_within(
         with QueueReader(queue) as reader:
             entries = reader.within(low, high)
         entries = entries.where(entries.offsets + entries.sizes <= end)
-        chosen = wanted_among(queue, entries, predicate, facts, trust_tags)
+        chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
         wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
         unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
     return wanted, unwanted
@@ -83,11 +90,25 @@ def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Kno
     return {
         **facts_of_topic(queue.topic),
         "queue_id": exactly(queue.queue_id),
-        "queue_offset": Within(entries.numbers, entries.numbers + np.maximum(entries.counts, 1) - 1),
+        "queue_offset": _numbers_of(entries) if queue.batch else exactly(entries.numbers),
         "physical_offset": exactly(entries.offsets),
         "record_size": exactly(entries.sizes),
         "tags": Hashed(entries.codes, known),
     }
+
+
+def _numbers_of(entries: Entries) -> Within:
+    """The queue offsets that entries of a batch queue may have: any at all, where an entry does not lead to the next one.
+
+    The last entry has no next one, so only its first queue offset counts.
+    """
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    low, high = entries.numbers.copy(), entries.numbers + entries.counts - 1
+    broken = np.flatnonzero(high[:-1] + 1 != low[1:])
+    high[-1:] = most
+    for which in (broken, broken + 1):  # either of the two may be wrong
+        low[which], high[which] = least, most
+    return Within(low, high)
 
 
 class Tiles(NamedTuple):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from native_reader.access.queues import Numbers
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT_SIZE, default_slots, entries_at
+from native_reader.layout.record import Mask
 from native_reader.storage.protocol import StoredFile, storage_of
 
 _LEAST_STEPS = 1000
@@ -44,6 +45,10 @@ class Hits(NamedTuple):
 
     hashes: Numbers
     offsets: Numbers
+
+    def where(self, which: Mask) -> Hits:
+        """Some of them."""
+        return Hits(self.hashes[which], self.offsets[which])
 
 
 _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -1,20 +1,22 @@
 """Where messages with a key or an id can lie, by the index: a predicate that also says at which offsets its rows may be.
 
 Every condition on a key gets a second part, which is true wherever the first can be: at the offsets that index files name, at
-offsets that no index file knows, in topics that nobody hashed, and in topics that hold inner batches, whose messages are not
-indexed. So segments, queues and records are left out by the planner that leaves out by any other condition.
+offsets that no index file knows, in topics that nobody hashed, in topics that hold inner batches, whose messages are not indexed,
+and after a prepared message of brokers 4.0 to 4.2, whose rollback is not indexed. So segments, queues and records are left out by
+the planner that leaves out by any other condition.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.access.batches import has_queues, topics_with_batches
 from native_reader.access.claims import facts_of_topic
 from native_reader.access.estimate import SCAN, TRUST
 from native_reader.access.index import Hits, IndexFile, Looked, index_files, look
@@ -27,6 +29,7 @@ from native_reader.layout.record import Mask
 from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
+from native_reader.storage.topics import Topics
 
 BY_KEY = "the index names all places"
 NOT_WORTH_ASKING = 64 << 10
@@ -37,13 +40,30 @@ _MOST_HITS = 20_000
 """More records than that are found as quickly by reading, and must not be read for a plan."""
 _SIDE_BY_SIDE = 16
 _SLOW = 1 << 20
-_LARGEST_CONFIG = 64 << 20
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
 
-Judge = Callable[[Hits], tuple[Numbers, Numbers]]
-"""Of each hit how many bytes the record there takes, frame included, and how many keys of that hash it has; 0 where it is none."""
+ABSENT, UNJUDGED = 1, -1
+
+
+class Judged(NamedTuple):
+    """Of each hit: how many bytes the record there takes, frame included; how many keys of that hash it has; whether it is prepared.
+
+    All 0 where no record with such a key stands. Sizes of another kind: ABSENT where the log has no file, UNJUDGED where the
+    record is too large, or could not be read. Reading tells of both.
+    """
+
+    sizes: Numbers
+    keys: Numbers
+    prepared: Mask
+
+    def where(self, which: Mask) -> Judged:
+        """Some of them."""
+        return Judged(self.sizes[which], self.keys[which], self.prepared[which])
+
+
+Judge = Callable[[Hits], Judged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +72,7 @@ class Located:
 
     predicate: Predicate
     hits: tuple[int, ...] = ()
-    """Offsets at which records with such a key lie, to be read first."""
+    """Offsets at which records with such a key stand, each looked at, to be read first."""
     topics: int = 0
     files: int = 0
     uncovered: tuple[tuple[int, int], ...] = ()
@@ -60,9 +80,11 @@ class Located:
     unknown_topics: bool = False
     """Whether topics that nobody names may have the key too."""
     batches: tuple[str, ...] = ()
-    """Topics in which the key may be that of a message inside a batch: their queues are of batches."""
+    """Topics in which the key may be that of a message inside a batch."""
     without_queues: tuple[str, ...] = ()
     """Topics of which nobody knows whether they held batches."""
+    prepared: tuple[tuple[str, int], ...] = ()
+    """Topics with a prepared message that has the key, and the offset of the first: its rollback would lie after it."""
     why: tuple[str, ...] = ()
     """Why index files could not be used, or not believed."""
 
@@ -70,7 +92,11 @@ class Located:
     def is_complete(self) -> bool:
         """Whether hardly anything but what was found need be read."""
         left = sum(stop - start for start, stop in self.uncovered)
-        return self.files > 0 and left <= NOT_WORTH_ASKING and not (self.unknown_topics or self.batches or self.without_queues)
+        return (
+            self.files > 0
+            and left <= NOT_WORTH_ASKING
+            and not (self.unknown_topics or self.batches or self.without_queues or self.prepared)
+        )
 
 
 def located(
@@ -85,9 +111,9 @@ def located(
     if not files:
         return Located(by_id, why=(_why_none(store),))
     facts = {"store": exactly(store.uri)}
-    named = set(_named(predicate))
+    named, configured = set(_named(predicate)), Topics(store.config)
     if unknown := bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(named))})):
-        named |= {*(topic.name for topic in topics_in(store.queues)), *_configured(store)}
+        named |= {*(topic.name for topic in topics_in(store.queues)), *configured.names()}
     names = sorted(name for name in named if _REPLACEMENT not in name and may_be_true(predicate, {**facts, **facts_of_topic(name)}))
     costs = storage_of(files[0].uri).call_costs if access != TRUST else 0
     asked = len(names) * len(keys)
@@ -95,30 +121,31 @@ def located(
         return Located(by_id, why=(f"asking {len(files):,} index files about {len(names):,} topics costs more than reading",))
     hashes = {(topic, key): key_hash(topic, key) for topic in names for key in keys}
     looked = _looked(files, np.unique(np.fromiter(hashes.values(), np.int64, asked)), log, costs)
-    offsets = np.concatenate([each.hits.offsets for each in looked])
-    found = Located(by_id, tuple(np.unique(offsets).tolist()), len(names), len(files))
-    if access != TRUST:
-        looked, true, sizes = _proven(looked, judge, log, _stale_after(store, live))
-        offsets = np.concatenate([each.hits.offsets for each in looked])
+    found = Located(by_id, topics=len(names), files=len(files))
+    if access == TRUST:
+        hits = _joined([each.hits for each in looked])
+        told = _judged_if_few(hits, judge)
+    else:
+        looked, told, sizes = _proven(looked, judge, log, _stale_after(store, live))
+        hits = _joined([each.hits for each in looked])
         found = replace(
             found,
-            hits=tuple(np.unique(offsets[true]).tolist()),
             uncovered=tuple(_uncovered(looked, sizes, log)),
             unknown_topics=unknown,
-            batches=tuple(name for name in names if _has(store.batch_queue, name)),
-            without_queues=tuple(name for name in names if not any(_has(each, name) for each in store.queues)),
+            batches=tuple(topics_with_batches(store, names, configured, log[1], by_records=not unknown)),
+            without_queues=tuple(name for name in names if not any(has_queues(each, name) for each in store.queues)),
+            prepared=tuple(_first_prepared(hits.where(told.prepared), hashes)),
             why=tuple(f"{each.uri}: {each.why}" for each in looked if each.why is not None),
         )
-    return replace(found, predicate=rewritten(by_id, _Places(looked, hashes, names, found).of))
+    found = replace(found, hits=tuple(np.unique(hits.offsets[told.keys > 0]).tolist()))
+    return replace(found, predicate=rewritten(by_id, _Places(hits.where(told.sizes != 0), hashes, names, found).of))
 
 
 class _Places:
     """Where the rows of one condition may lie."""
 
-    def __init__(self, looked: Sequence[Looked], hashes: dict[tuple[str, str], int], names: Sequence[str], found: Located) -> None:
-        self._hashes, self._names = hashes, names
-        self._found_hashes = np.concatenate([each.hits.hashes for each in looked])
-        self._found_offsets = np.concatenate([each.hits.offsets for each in looked])
+    def __init__(self, hits: Hits, hashes: dict[tuple[str, str], int], names: Sequence[str], found: Located) -> None:
+        self._hits, self._hashes, self._names = hits, hashes, names
         self._elsewhere: list[Predicate] = [
             And((Compare(_OFFSET, ">=", start), Compare(_OFFSET, "<", stop))) for start, stop in found.uncovered
         ]
@@ -126,13 +153,15 @@ class _Places:
             self._elsewhere.append(Not(In(Column("topic"), tuple(names))))
         if found.batches or found.without_queues:
             self._elsewhere.append(In(Column("topic"), (*found.batches, *found.without_queues)))
+        for topic, offset in found.prepared:
+            self._elsewhere.append(And((Compare(Column("topic"), "=", topic), Compare(_OFFSET, ">", offset))))
 
     def of(self, leaf: Predicate) -> Predicate | None:
         keys = _keys_of(leaf)
         if not keys:
             return None
         wanted = np.array([self._hashes[topic, key] for topic in self._names for key in keys], np.int64)
-        offsets = np.unique(self._found_offsets[np.isin(self._found_hashes, wanted)])
+        offsets = np.unique(self._hits.offsets[np.isin(self._hits.hashes, wanted)])
         return Or((_at((*offsets.tolist(), *_offsets_of(leaf))), *self._elsewhere))
 
 
@@ -188,20 +217,6 @@ def _named(predicate: Predicate) -> Iterator[str]:
                 yield from (name for name in names if isinstance(name, str))
 
 
-def _configured(store: StoreFiles) -> Iterator[str]:
-    """The topics of the broker's configuration, if it is there and can be read."""
-    if store.config is None:
-        return
-    uri = f"{store.config}/topics.json"
-    try:
-        with storage_of(uri).open(uri) as file:
-            (text,) = file.read_ranges([(0, min(file.size(), _LARGEST_CONFIG))])
-        table = json.loads(text)["topicConfigTable"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing, being written, or kept elsewhere
-        return
-    yield from (name for name in (table if isinstance(table, dict) else ()) if name.isprintable())
-
-
 def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], costs: int) -> list[Looked]:
     def one(file: IndexFile) -> Looked:
         return look(file, hashes, log, costs)
@@ -212,30 +227,52 @@ def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], c
         return list(threads.map(one, files))
 
 
-def _proven(looked: Sequence[Looked], judge: Judge, log: tuple[int, int], stale_after: int | None) -> tuple[list[Looked], Mask, list[int]]:
-    """The same, with why some are not believed; which hits are true; and how many bytes the last record takes that each knows of."""
+def _judged_if_few(hits: Hits, judge: Judge) -> Judged:
+    """What stands at hits that are believed; where they are too many for a plan to look at, none counts as judged."""
+    count = len(hits.offsets)
+    if count > _MOST_HITS:
+        return Judged(np.full(count, UNJUDGED), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+    return judge(hits)
+
+
+def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[tuple[str, int]]:
+    """Of each topic that has such hits, with the offset of the first."""
+    if len(hits.offsets):  # only in stores of brokers 4.0 to 4.2
+        for topic in sorted({topic for topic, _ in hashes}):
+            mine = np.isin(hits.hashes, [hashed for (name, _), hashed in hashes.items() if name == topic])
+            if mine.any():
+                yield topic, int(hits.offsets[mine].min())
+
+
+def _proven(
+    looked: Sequence[Looked], judge: Judge, log: tuple[int, int], stale_after: int | None
+) -> tuple[list[Looked], Judged, list[int]]:
+    """The same, with why some are not believed; what stands at their hits; and how many bytes the last record takes that each knows of."""
     looked = [_bounded(each) for each in looked]
-    asked = [Hits(*(np.concatenate(pair) for pair in zip(each.proofs, each.hits, strict=True))) for each in looked]
-    sizes, keys = judge(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))))
+    asked = [_joined([each.proofs, each.hits]) for each in looked]
+    told = judge(_joined(asked))
     is_hit = np.concatenate([np.arange(len(mine.offsets)) >= len(each.proofs.offsets) for each, mine in zip(looked, asked, strict=True)])
-    often = _too_often(Hits(*(np.concatenate(parts) for parts in zip(*asked, strict=True))), keys, is_hit)
-    found, last, true, begin = [], [], [], 0
+    often = _too_often(_joined(asked), told.keys, is_hit)
+    found, last, begin = [], [], 0
     for each, mine in zip(looked, asked, strict=True):
-        right, twice = sizes[begin : begin + len(mine.offsets)], often[begin : begin + len(mine.offsets)]
+        right, twice = told.sizes[begin : begin + len(mine.offsets)], often[begin : begin + len(mine.offsets)]
         begin += len(mine.offsets)
         proofs, why = len(each.proofs.offsets), each.why
         if why is None and not proofs and each.end >= log[0]:
             why = "the log has none of its records"
-        if why is None and not right.all():
-            why = f"at offset {int(mine.offsets[np.argmin(right)]):,} stands no record with the key that it names"
+        if why is None and (right <= 0).any():
+            why = f"at offset {int(mine.offsets[np.argmax(right <= 0)]):,} stands no record with the key that it names"
         if why is None and twice.any():
             why = f"the record at offset {int(mine.offsets[np.argmax(twice)]):,} is named more often than it has such a key"
         if why is None and stale_after is not None and each.end_time > stale_after:
             why = "it is newer than the checkpoint of a broker that was not stopped cleanly, or still ran when it was copied"
         found.append(replace(each, why=why))
-        true.append(right[proofs:] > 0)
         last.append(int(right[proofs - 1]) if proofs and int(each.proofs.offsets[-1]) == each.end else 0)
-    return found, np.concatenate(true), last
+    return found, told.where(is_hit), last
+
+
+def _joined(hits: Sequence[Hits]) -> Hits:
+    return Hits(*(np.concatenate(parts) for parts in zip(*hits, strict=True)))
 
 
 def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
@@ -251,7 +288,9 @@ def _bounded(looked: Looked) -> Looked:
     """A file that names too many records for a plan to look at names none."""
     if len(looked.hits.offsets) <= _MOST_HITS:
         return looked
-    return replace(looked, hits=Hits(*(each[:0] for each in looked.hits)), why=f"it names {len(looked.hits.offsets):,} records")
+    return replace(
+        looked, hits=looked.hits.where(np.zeros(len(looked.hits.offsets), np.bool_)), why=f"it names {len(looked.hits.offsets):,} records"
+    )
 
 
 def _stale_after(store: StoreFiles, live: bool) -> int | None:
@@ -280,12 +319,6 @@ def _uncovered(looked: Sequence[Looked], sizes: Sequence[int], log: tuple[int, i
         reached = max(reached, stop)
     if reached < log[1]:
         yield reached, log[1]
-
-
-def _has(directory: str | None, topic: str) -> bool:
-    """Whether a topic has queues of that kind."""
-    storage = None if directory is None else storage_of(directory)
-    return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
 
 
 def _why_none(store: StoreFiles) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -61,6 +61,7 @@ class Entries:
     """Entries of one queue, ascending: queue offset, how many messages, physical offset, size and tags code of each.
 
     `newest`: the physical offset of the queue's last entry, if it is among them. A broker may be writing it.
+    `firsts`: where the entries of the queue's second file begin, of its third, and so on.
     """
 
     numbers: Numbers
@@ -69,6 +70,7 @@ class Entries:
     sizes: Numbers
     codes: Numbers
     newest: int = -1
+    firsts: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -77,6 +79,19 @@ class Entries:
         """Some of them."""
         if which.all():
             return self
+        firsts = np.concatenate(([0], np.cumsum(which)))[self.firsts] if len(self.firsts) else self.firsts
+        return replace(self._taken(which), firsts=firsts)
+
+    def by_file(self) -> Iterator[Entries]:
+        """The entries of each file that has some, file by file."""
+        if not len(self.firsts):
+            yield self
+            return
+        for first, end in pairwise([0, *self.firsts.tolist(), len(self)]):
+            if first < end:
+                yield self._taken(slice(first, end))
+
+    def _taken(self, which: Mask | slice) -> Entries:
         return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which], self.newest)
 
 
@@ -140,6 +155,11 @@ class QueueReader:
         is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
         return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
 
+    def last_below(self, offset: int) -> Entries:
+        """The last entry of a record below that offset, if there is one."""
+        behind = self.first_at(offset, 0, self._bound())
+        return self.read(max(0, behind - 1), behind)
+
     def _bound(self) -> int:
         """A place behind which nothing is written: brokers size files ahead."""
         if not self._queue.files:
@@ -185,15 +205,17 @@ class QueueReader:
                 numbers.append(np.arange(file.base + place, file.base + place + len(found), dtype=np.int64))
         entries = np.concatenate(pieces) if pieces else np.empty(0, self._dtype)
         places = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
+        firsts = np.cumsum([len(piece) for piece in pieces[:-1]], dtype=np.int64)
         written = is_written(entries)
         if not written.all():
             which_ones = np.flatnonzero(written)
             entries, places = entries.take(which_ones), places.take(which_ones)
+            firsts = np.searchsorted(which_ones, firsts)
         counts = np.ones(len(places), np.int64)
         if self._queue.batch:
             places, counts = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
         offsets, sizes, codes = (entries[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
-        return Entries(places, counts, offsets, sizes, codes)
+        return Entries(places, counts, offsets, sizes, codes, firsts=firsts)
 
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1

@@ -1,7 +1,8 @@
 """Whether claims of consume queues are true: what a pruned read must know before it passes the bytes they name.
 
-Not each claim is looked at, for that would be a scan. In a stretch of the log the first and the last claim of each queue are;
-whatever a queue claims wrongly between them lies between records that it left unclaimed, and those are walked (`contradicted`).
+Not each claim is looked at, for that would be a scan. In a stretch of the log the first and the last claim of each queue file are:
+a file that was swapped, renamed or copied has no true claim. Where single claims between them are wrong, the records that they
+should name are claimed by none, so they are walked (`contradicted`).
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ import numpy as np
 from native_reader.access.claims import Claims
 from native_reader.access.queues import Entries, Numbers
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
-from native_reader.layout.record import COMMITTED, HEAD_SIZE, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, TRANSACTION, heads_of
+from native_reader.layout.record import COMMITTED, HEAD_SIZE, INNER_BATCH, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, TRANSACTION, heads_of
 from native_reader.scan.columns import Columns
 from native_reader.scan.rows import Rows
 from native_reader.storage.window import Window
 
 
 def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
-    """The claims of queues whose first and last claim name records of theirs; and whether records carry checksums in their properties.
+    """The claims of queue files whose first and last claim name records of the queue; and whether properties end in checksums.
 
     Such a checksum can stand glued to a tag (5.x with property checksums, batches of clients up to 4.9), whose hash the
     queue then has.
     """
     kept: list[Claims] = []
     checksums = False
-    for each in claims:
+    for each in (Claims(queue, entries) for queue, all_entries in claims for entries in all_entries.by_file()):
         ends = {0, len(each.entries) - 1}
         if all(is_true(window, each, which) for which in ends):
             kept.append(each)
@@ -38,7 +39,10 @@ def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], b
 
 
 def is_true(window: Window, claims: Claims, which: int) -> bool:
-    """Whether a record of that queue, number and size stands there: its head and its topic are read, not its body."""
+    """Whether a record of that queue, number and size stands there: its head and its topic are read, not its body.
+
+    An inner batch in an ordinary queue, as slaves have them, is none: such an entry tells nothing of the messages in it.
+    """
     queue, entries = claims
     size, number = int(entries.sizes[which]), int(entries.numbers[which])
     position = int(entries.offsets[which]) - window.segment.base
@@ -48,6 +52,8 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
     head = heads_of(u8, np.zeros(1, np.intp))[0]
     said = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
     if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or said != (size, position + window.segment.base, queue.queue_id, number):
+        return False
+    if int(head["sys_flag"]) & INNER_BATCH and not queue.batch:
         return False
     body_size, wide = int(head["body_size"]), int(head["magic"]) == MAGIC_V2
     hosts = int(head["sys_flag"]) >> 4 & 3

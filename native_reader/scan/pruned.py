@@ -13,7 +13,7 @@ import numpy as np
 
 from native_reader.access.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.access.estimate import TRUST
-from native_reader.access.outcomes import Known, Within, exactly
+from native_reader.access.outcomes import Known, Within, exactly, mentions
 from native_reader.access.plan import Split
 from native_reader.access.predicate import Predicate
 from native_reader.access.queues import Numbers, Topic, topics_in
@@ -28,6 +28,7 @@ from native_reader.scan.sync import frame_of
 from native_reader.scan.trouble import too_large
 from native_reader.scan.walk import CHUNK, Walk
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
 
 _FIRST_GROUP = 64 << 10
@@ -137,12 +138,16 @@ class Pruned:
         """What queues claim that may be wanted, and that cannot be; of the latter none that are caught lying."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
-        wanted, found = claims_within(topics, self._predicate, self._facts, span)
+        wanted, found = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
         unwanted, checksums = true_ones(self._window, found)
         if checksums:
             wanted, found = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
             unwanted, _ = true_ones(self._window, found)
         return wanted, unwanted
+
+    def _with_batches(self) -> frozenset[str]:
+        """The topics of which tags codes tell nothing: on slaves they may have ordinary queues."""
+        return Topics(f"{self._split.store}/config").of_batches() if mentions(self._predicate, "tags") else frozenset()
 
     def _together(self, extents: Extents) -> Records:
         """The records of many small extents."""
@@ -203,7 +208,7 @@ class Pruned:
         base = split.segment.base + self._frame
         topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
         span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
-        wanted, _ = claims_within(topics, self._predicate, self._facts, span)
+        wanted, _ = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
         offsets, sizes, _ = tiles_of(wanted, [], base)
         large = sizes > self._max_record_bytes
         if large.any() and not self._skip_damage:

@@ -1,0 +1,86 @@
+"""The file `config/topics.json`: the topics that a broker knows, and which of them hold inner batches (5.0 and later).
+
+fastjson writes it: keys that are numbers have no quotes. `topics.json.bak` is the version before, for when a crash cut the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from native_reader.storage.protocol import storage_of
+
+_LARGEST = 64 << 20
+_TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
+_TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(-?\d+)(?=\s*:)', re.DOTALL)
+
+
+class Topics:
+    """What the configuration in a directory says; nothing where it is missing or cannot be read."""
+
+    def __init__(self, directory: str | None) -> None:
+        self._directory = directory
+
+    def names(self) -> list[str]:
+        """All topics that it names."""
+        return [name for name in self._table if name.isprintable()]
+
+    def has(self, name: str) -> bool:
+        """Whether it describes that topic. Looks for the name alone: a broker may have thousands of topics."""
+        return (
+            re.search(rb'"topicName"\s*:\s*' + re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")), self._text)
+            is not None
+        )
+
+    def of_batches(self) -> frozenset[str]:
+        """The topics whose messages may lie in inner batches."""
+        if self._is_whole and _OF_BATCHES.encode() not in self._text:
+            return frozenset()
+        return frozenset(name for name, each in self._table.items() if _attributes_of(each).get(_TYPE) == _OF_BATCHES)
+
+    @cached_property
+    def _text(self) -> bytes:
+        return _read(self._directory, "topics.json")
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._text.rstrip().endswith(b"}")
+
+    @cached_property
+    def _table(self) -> Mapping[str, Any]:
+        found = _table_in(self._text)
+        if found is None:
+            found = _table_in(_read(self._directory, "topics.json.bak"))
+        return {} if found is None else found
+
+
+def _read(directory: str | None, name: str) -> bytes:
+    if directory is None:
+        return b""
+    try:
+        with storage_of(directory).open(f"{directory}/{name}") as file:
+            (text,) = file.read_ranges([(0, min(file.size(), _LARGEST))])
+    except OSError:  # missing, or not to be read
+        return b""
+    return bytes(text)
+
+
+def _table_in(text: bytes) -> Mapping[str, Any] | None:
+    """The topics of a configuration; None where the text is cut, or is no such configuration."""
+    try:
+        table = json.loads(_with_quoted_keys(text.decode()))["topicConfigTable"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return table if isinstance(table, dict) else None
+
+
+def _with_quoted_keys(text: str) -> str:
+    return _TEXT_OR_BARE_KEY.sub(lambda found: found[1] or f'"{found[2]}"', text)
+
+
+def _attributes_of(topic: Any) -> Mapping[str, Any]:
+    found = topic.get("attributes") if isinstance(topic, dict) else None
+    return found if isinstance(found, dict) else {}
