@@ -305,6 +305,7 @@ def test_explain_for_people_and_machines(memory, store):
         "skipped": [{"why": "physical offset", "segments": 2, "bytes": 4096}],
         "ends": {f"{memory.url}/store": end},
         "gaps": [],
+        "stale": {},
     }
     assert size - 2048 < end <= size
     assert str(scan.explain()) == (

@@ -103,6 +103,7 @@ def a_record_with_the_right_offset_behind_a_gap(log: Cut) -> Expected:
     one, other = log.of[0][5]
     record = bytearray(log.files[0].read_bytes()[one:other])
     record[28:36] = end.to_bytes(8, "big")
+    record[56:64] = (1 << 41).to_bytes(8, "big")  # newer than all others: no broker took it back
     log.write(end, bytes(record))
     return {"damage": [(begin, end, "zeros")], "end": end + len(record), "broker": begin}
 

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
 from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, window_of
@@ -148,24 +150,42 @@ class Follower:
 
         None where there is none, or the log grew meanwhile so that another look is needed.
         """
-        walk, frame = walk_on(window, begin, until, self._limits.max_record_bytes), frame_of(window.segment)
-        last: list[tuple[int, int]] = []
-        for found in walk:
-            if isinstance(found, Damage):
-                continue
-            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
-            last = [*last, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
-        if walk.last_record is not None and walk.last_record not in last:  # one over the limit
-            last = [*last, walk.last_record][-2:]
+        last = self._chain(window, begin, until)
         if not last:
             return None
         position, size = last[-1]
         if position + size <= most and self._counts(window, position, size):
             return behind(self.store, window, position, size)
-        before = sum(last[0]) if len(last) > 1 else begin
-        if before < position and record_size_at(window, before) is not None:
-            return None  # it was torn when the walk came to it, and passed for damage when it found the next
         return Boundary(window.segment.base + position, fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last)
+
+    def _chain(self, window: Window, begin: int, until: int) -> list[tuple[int, int]]:
+        """Position and size of the last two records that follow each other from there; what comes after a break is not looked at.
+
+        Old records can follow a break, which a broker took back: whether the log goes on there, only a look afresh tells.
+        """
+        last: list[tuple[int, int]] = []
+        reached, frame = begin, frame_of(window.segment)
+
+        def over_the_limit(before: int) -> bool:
+            nonlocal reached, last
+            while reached < before and (size := record_size_at(window, reached)) is not None:
+                last, reached = [*last, (reached, size)][-2:], reached + size
+            return reached == before
+
+        for found in walk_on(window, begin, until, self._limits.max_record_bytes):
+            if isinstance(found, Damage):
+                continue
+            starts, sizes = found.starts - frame + window.position, found.sizes + frame
+            if int(starts[0]) != reached and not over_the_limit(int(starts[0])):
+                return last
+            breaks = np.flatnonzero(starts[1:] != starts[:-1] + sizes[:-1])
+            count = int(breaks[0]) + 1 if len(breaks) else len(starts)
+            last = [*last, *zip(starts[:count][-2:].tolist(), sizes[:count][-2:].tolist(), strict=True)][-2:]
+            reached = sum(last[-1])
+            if len(breaks):
+                return last
+        over_the_limit(until)
+        return last
 
     def _counts(self, window: Window, position: int, size: int) -> bool:
         """Whether something proves that this record was written to its end."""
