@@ -106,7 +106,7 @@ class Watch:
             return accepted
 
         decide = Follower._counts
-        monkeypatch.setattr("native_reader.scan.boundary.Walk", Watched)
+        monkeypatch.setattr("native_reader.scan.certain.Walk", Watched)
         monkeypatch.setattr(Follower, "_counts", counts)
 
 
