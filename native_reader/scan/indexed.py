@@ -13,9 +13,11 @@ from native_reader.scan.sync import frame_of, parts_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
+_AT_ONCE = 4 << 10
+
 
 def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
-    """What stands at each hit. One by one: a key has few records, and a few small reads are quicker than columns for each of them."""
+    """What stands at each hit. One by one: a key has few records, and a small read of each is quicker than columns for them."""
     count = len(hits.offsets)
     sizes, keys, prepared = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
     bases = np.array([segment.base for segment in store.segments], np.int64)
@@ -28,7 +30,7 @@ def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
         if not len(mine):
             continue
         try:
-            with Window(store.segments[number], 0) as window:
+            with _Nearby(store.segments[number], 0) as window:
                 for hit in mine.tolist():
                     told = _judged(window, int(hits.offsets[hit]), int(hits.hashes[hit]), max_record_bytes)
                     sizes[hit], keys[hit], prepared[hit] = told
@@ -37,10 +39,28 @@ def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
     return Judged(sizes, keys, prepared)
 
 
-def _judged(window: Window, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int, bool]:
+class _Nearby(Window):
+    """A window that reads the bytes of most records at once, as a call costs more than they do."""
+
+    _position, _found = 0, b""
+
+    def look_at(self, position: int) -> None:
+        """The next peeks will be from that position on."""
+        self._position, self._found = position, super().peek(position, _AT_ONCE) if position >= 0 else b""
+
+    def peek(self, position: int, length: int) -> bytes:
+        """As of any window."""
+        start = position - self._position
+        if 0 <= start <= len(self._found) - length:
+            return self._found[start : start + length]
+        return super().peek(position, length)
+
+
+def _judged(window: _Nearby, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int, bool]:
     """Of one hit, as of all."""
     frame = frame_of(window.segment)
     position = offset - window.segment.base - frame
+    window.look_at(position)
     parts = parts_at(window, position) if position >= 0 else None
     if parts is None:
         return 0, 0, False

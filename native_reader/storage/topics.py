@@ -71,14 +71,17 @@ def _read(directory: str | None, name: str) -> bytes:
 def _table_in(text: bytes) -> Mapping[str, Any] | None:
     """The topics of a configuration; None where the text is cut, or is no such configuration."""
     try:
-        table = json.loads(_with_quoted_keys(text.decode()))["topicConfigTable"]
+        table = _parsed(text.decode())["topicConfigTable"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return table if isinstance(table, dict) else None
 
 
-def _with_quoted_keys(text: str) -> str:
-    return _TEXT_OR_BARE_KEY.sub(lambda found: found[1] or f'"{found[2]}"', text)
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_TEXT_OR_BARE_KEY.sub(lambda found: found[1] or f'"{found[2]}"', text))
 
 
 def _attributes_of(topic: Any) -> Mapping[str, Any]:
