@@ -15,7 +15,7 @@ from native_reader.scan.walk import Walk
 from native_reader.scan.witness import is_named
 from native_reader.storage.window import Window
 
-_LOOK = 256 << 10
+_LOOK = 64 << 10
 _WIDER, _WIDEST = 16, 64 << 20
 """Where no queue names a record in so many bytes, the walk begins further back."""
 _ASKED = 4

@@ -128,7 +128,7 @@ class _Tail:
         bound = min(size, written + _ZEROS_IN_A_RECORD)
         begin = 0
         if size > self._walked_whole:
-            begin = certain_before(window, self._store.consume_queue, 0, bound, self._max_record_bytes)
+            begin = certain_before(window, self._store.consume_queue, 0, written, self._max_record_bytes)
         walk = walk_on(window, begin, bound, self._max_record_bytes)
         runs = Runs.of(walk, window)
         if begin and runs and self._may_be_cut(window, runs.last):
