@@ -167,8 +167,9 @@ class Follower:
         reached, frame = begin, frame_of(window.segment)
 
         def over_the_limit(before: int) -> bool:
+            """Whether nothing but records over the limit, which the walk passes, lead to that position."""
             nonlocal reached, last
-            while reached < before and (size := record_size_at(window, reached)) is not None:
+            while reached < before and (size := record_size_at(window, reached) or 0) > self._limits.max_record_bytes:
                 last, reached = [*last, (reached, size)][-2:], reached + size
             return reached == before
 

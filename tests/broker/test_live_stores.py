@@ -124,7 +124,8 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
     whole = nr.open(home / "store").messages(columns=COLUMNS).to_table()
     sizes = []
     for copy in copies:
-        run, batches = nr.open(copy).messages(columns=COLUMNS).run(), []
+        # Its queues can know a segment that the log did not have yet when it was copied, which is told.
+        run, batches = nr.open(copy).messages(columns=COLUMNS, fail_on_data_loss=False).run(), []
         with contextlib.suppress(nr.StoreDamaged):  # the writer overtook the copy inside a record: that is said, not hidden
             batches += run
         table = pa.Table.from_batches(batches, whole.schema)
@@ -140,7 +141,7 @@ def queues_of_another_moment(copy: Path, random: Random) -> None:
     table = nr.open(copy).messages(columns="topic,tags,queue_offset", mode="DROPMALFORMED").to_table()
     for row in random.choices(table.to_pylist(), k=4):
         where = f"topic = '{row['topic']}' AND (queue_offset > {row['queue_offset']} OR tags IS NOT NULL)"
-        asked = {"where": where, "columns": "physical_offset", "mode": "DROPMALFORMED"}
+        asked = {"where": where, "columns": "physical_offset", "mode": "DROPMALFORMED", "fail_on_data_loss": False}
         pruned, scanned = (nr.open(copy).messages(access=access, **asked).run() for access in ("auto", "scan"))
         found, expected = ([place for batch in run for place in batch["physical_offset"].to_pylist()] for run in (pruned, scanned))
         assert sorted(found) == sorted(expected)

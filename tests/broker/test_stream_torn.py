@@ -163,7 +163,7 @@ def test_micro_batch_after_micro_batch(
         assert ended_by_its_input(writer) == 0
     assert query.rows() is None
     content.is_that_of(home / "store")
-    assert query.batches > SECONDS * 2
+    assert query.batches > 1  # how many, is the machine's speed
     assert sum(watch.seen.values()) > query.batches / 2
     log.info(
         "%s looks, %s micro-batches with %s rows while %s were written in %.1f s; newest records: %s",

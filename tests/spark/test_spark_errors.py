@@ -62,7 +62,7 @@ REFUSED = {
     "Example: {\"orders\": {\"0\": 100, \"1\": 250}}",
     "maxBytesPerTrigger=much": "OptionError: maxBytesPerTrigger='much' is not a size. Examples: 134217728, '128m', '1g'",
     "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger=0 is no whole number from 1 to 9223372036854775807",
-    "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed. Did you mean 'flushed'?",
+    "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed, all. Did you mean 'flushed'?",
     "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "
     "stores are read from file systems of the machines that run Spark, nothing else",
 }  # fmt: skip
