@@ -30,10 +30,10 @@ class Split:
 
     Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
     directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
-    `alone`: what lies behind it, up to the next record, is not asked for. `follows`: another split of the plan ends where
+    `alone`: the bytes after it, up to the next record, are not wanted. `follows`: another split of the plan ends where
     this one begins, and checks that its records lead there. `border`: a position at or before `start` at which a record starts
-    for certain; if it lies before and no split leads to `start`, `queue` may tell where a record starts nearer.
-    `stale`: the bytes of old records that stand behind `end`.
+    for certain. If it is before `start` and no split leads there, the consume queues in `queue` may confirm a nearer one.
+    `stale`: the bytes of old records after `end`.
     """
 
     store: str
@@ -188,7 +188,7 @@ def plan(
     """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
 
     A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for. `stale`: the
-    bytes of old records behind the end of each log.
+    bytes of old records after the end of each log.
     """
     whole: list[Split] = []
     skipped: list[tuple[Segment, str]] = []

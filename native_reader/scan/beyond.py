@@ -20,7 +20,6 @@ import numpy as np
 from native_reader.access.index import index_files, look
 from native_reader.access.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.errors import DataLoss
-from native_reader.layout.record import BLANK_HEAD
 from native_reader.scan.tail import LogEnd
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
@@ -31,8 +30,8 @@ _TOPICS = 32
 """The queues of so many topics are asked first, so that a plan costs no more where there are thousands."""
 _SIDE_BY_SIDE, _SLOW = 16, 1 << 20
 _FEW_BYTES = 64 << 10
-"""Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen); more of them are told."""
-_BEYOND_ALL, _DIGITS = 2**63 - 1, 20
+"""Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
+_BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
 _FORMATS = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ": "xz",
@@ -208,7 +207,7 @@ def _looks_like(segment: Segment) -> str:
         return "begins like a tar archive: unpack it first"
     if not any(begin):
         return "begins with zeros: nothing was written, or what was is lost"
-    text = begin[: 8 * BLANK_HEAD]
+    text = begin[:_TEXT]
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in text):
         return "begins with text"
     return "begins with bytes of no known kind"

@@ -1,4 +1,4 @@
-"""Certain starts: positions at which a record starts for sure, near a place that somebody asks for.
+"""Certain starts: positions at which a record starts for sure, near a given place.
 
 A body can hold the bytes of a whole record of that very place, so what a search finds is a guess. A start is certain if
 the consume queue of its record names it, or if a walk from another certain start comes to it. The start of a segment is certain.
@@ -61,7 +61,7 @@ def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_
 
 
 def walk_on(window: Window, begin: int, stop: int, max_record_bytes: int) -> Walk:
-    """From a certain start over the records that start before `stop`; whoever reads them tells of damage.
+    """From a certain start over the records that start before `stop`; damage is skipped, and reported when these bytes are read.
 
     What stands after `stop` is not looked at, for it may be a gibibyte of nothing.
     """
