@@ -1,4 +1,4 @@
-"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for the one lie there is."""
+"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for one change that nothing can tell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PREDICATES: tuple[Predicate, ...] = (
     And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "often"))),
     And((Compare(TOPIC, "=", "topic-b"), ArrayContains(KEYS, "often"))),
     And((Compare(TOPIC, "=", "deleted"), Or((Compare(UNIQUE, "=", "U05"), ArrayContains(KEYS, "k11"))))),
-    Compare(Column("msg_id"), "=", "U19"),
+    Compare(Column("msg_id"), "=", "U14"),
     And((Compare(TOPIC, "=", "topic-b"), Not(ArrayContains(KEYS, "often")))),
 )
 
@@ -38,7 +38,7 @@ def small_store() -> Files:
     """Four segments of records of one size, and index files that end within a record."""
     random = Random(5)
     messages = []
-    for number in range(24):
+    for number in range(18):
         topic = random.choice(["topic-a", "topic-b", "deleted"])
         keys = f"k{number:02} {'often' if number % 3 == 0 else 'other'}"
         properties = pack_properties([("TAGS", "paid"), ("KEYS", keys), ("UNIQ_KEY", f"U{number:02}")])

@@ -69,7 +69,8 @@ def test_a_store_that_is_being_written(
 def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     """Four clients send as fast as they can. In the end there is what was acknowledged, once each, alive and at rest."""
     segment = 1 << 20
-    running = broker(version, mappedFileSizeCommitLog=segment, maxIndexNum=SMALL_FILES["maxIndexNum"] * 100, enableLmq="false")
+    settings = {"maxIndexNum": SMALL_FILES["maxIndexNum"] * 100, "enableLmq": "false", "waitTimeMillsInSendQueue": 10_000}
+    running = broker(version, mappedFileSizeCommitLog=segment, **settings)
     said = tmp_path / "said"
     arguments = ("load", running.name_server, running.address, 1, SECONDS)
     clients = running.java.start("Traffic", *arguments, home=said, log="said")
@@ -83,17 +84,24 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
             follower.look()
     finally:
         ended(clients)
-    told = told_by(said / "said", "acknowledged")
-    assert '"busy"' not in (said / "said").read_text()
-    time.sleep(1.5)  # what is asynchronous in a broker is done
+    acknowledged = set(told_by(said / "said", "acknowledged")["acknowledged"])
+    refused = (said / "said").read_text().count('"busy"')  # by a broker that has no time; what it refused may be there
+
+    def ids() -> list[str]:
+        return list(nr.open(running.store).messages(columns="uniq_key", topic="Load").to_table()["uniq_key"].to_pylist())
+
+    patience = time.monotonic() + 30  # for what is asynchronous in a broker
+    while not acknowledged <= set(ids()) and time.monotonic() < patience:
+        time.sleep(0.5)
     for at_rest in (False, True):
         if at_rest:
             assert running.stop() == 143
-        ids = nr.open(running.store).messages(columns="uniq_key", topic="Load").to_table()["uniq_key"].to_pylist()
-        assert len(ids) == len(set(ids)), at_rest
-        assert set(ids) == set(told["acknowledged"]), at_rest
-    assert follower.looks > SECONDS
-    log.info("%s: %s looks at %s rows while %s were written", version, follower.looks, follower.rows, len(ids))
+        found = ids()
+        assert len(found) == len(set(found)), at_rest
+        assert acknowledged <= set(found), at_rest
+        assert len(found) <= len(acknowledged) + refused, at_rest
+    assert follower.looks > 1
+    log.info("%s: %s looks at %s rows while %s were written", version, follower.looks, follower.rows, len(found))
 
 
 def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
