@@ -1,4 +1,4 @@
-"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for one change that nothing can tell."""
+"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for one that nothing can tell."""
 
 from __future__ import annotations
 
