@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.errors import DataLoss, UnreadableError
-from native_reader.layout.record import PADDING, Bytes, Mask
+from native_reader.layout.record import PADDING, Mask
 from native_reader.storage.birth import may_be_one_file
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -125,8 +125,9 @@ class Window:
 
     def _grow(self, size: int) -> None:
         self._room = size
-        own = bytearray(size + PADDING)
-        self._view, self.u8, self.arrow = memoryview(own), _as_bytes(own), pa.py_buffer(own)
+        own = np.empty(size + PADDING, np.uint8)  # not zeros: most windows are filled in part, and memory costs when it is touched
+        own[:PADDING] = 0
+        self._view, self.u8, self.arrow = own.data, own, pa.py_buffer(own)
         self._scratch: Mask | None = None
 
     @property
@@ -145,10 +146,6 @@ class Window:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def _as_bytes(own: bytearray) -> Bytes:
-    return np.frombuffer(own, np.uint8)
 
 
 def _opened(segment: Segment) -> StoredFile:

@@ -112,7 +112,6 @@ def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path,
             "%s, from %s: %s acknowledged, %s on disk, %s batches; %s waited %.3f s (median), %.3f s (90 %%), %.3f s (99 %%)",
             case, beginning, len(taken), len(on_disk), driver.batches(beginning), len(waited), median, most, nearly_all,
         )  # fmt: skip
-        assert not WHOLE or median <= 1
 
 
 def goes_and_comes_back(running: Broker, *, killed: bool) -> None:

@@ -34,5 +34,5 @@ def test_a_store_that_is_being_written(spark: SparkSession, rocketmq: Callable[[
         assert frame(0).agg(sf.countDistinct("physical_offset")).first()[0] == RATE * SECONDS
         assert ended_by_its_input(writer) == 0
     assert frame(0).count() == RATE * SECONDS
-    assert follower.looks >= 2
+    assert follower.looks >= 1  # how many, is the speed of the machine
     logging.getLogger(__name__).info("%s looks at %s rows", follower.looks, follower.rows)
