@@ -175,6 +175,22 @@ def test_a_hit_whose_record_is_too_large_is_told(access: str) -> None:
         nr.open(memory.url).messages(topic="T1", keys="k31", access=access, max_record_bytes=100).to_table()
 
 
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_a_hit_whose_record_is_damaged_is_told(access: str) -> None:
+    log, files = store()
+    placed = log.placed[31]
+    name = f"store/commitlog/{placed.segment:020}"
+    content = bytearray(files[name])
+    content[placed.offset - placed.segment + 3] ^= 1  # its size
+    memory = in_memory({**files, name: bytes(content)})
+    asked = {"topic": "T1", "keys": "k31", "access": access}
+    with pytest.raises(nr.StoreDamaged, match=f"at offset {placed.offset:,}"):
+        nr.open(memory.url).messages(**asked).to_table()
+    run = nr.open(memory.url).messages(**asked, mode="DROPMALFORMED").run()
+    assert sum(len(batch) for batch in run) == 0
+    assert [damage.start for damage in run.report.damage] == [placed.offset]
+
+
 def test_the_offsets_of_hits_are_ascending_and_each_there_once() -> None:
     twice = [message(number, topic="T1", properties=pack_properties({"KEYS": "a b a  c", "UNIQ_KEY": "a"})) for number in range(30)]
     log = log_of(numbered(twice))

@@ -51,7 +51,7 @@ class Judged(NamedTuple):
     """Of each hit: how many bytes the record there takes, frame included; how many keys of that hash it has; whether it is prepared.
 
     All 0 where no record with such a key stands. Sizes of another kind: ABSENT where the log has no file, UNJUDGED where the
-    record is too large, or could not be read. Reading tells of both.
+    record is too large, damaged, or could not be read. Reading tells of each.
     """
 
     sizes: Numbers

@@ -9,7 +9,7 @@ from native_reader.access.keys import ABSENT, UNJUDGED, Judged
 from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
 from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION
-from native_reader.scan.sync import frame_of, parts_at
+from native_reader.scan.sync import frame_of, head_at, parts_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
@@ -63,7 +63,9 @@ def _judged(window: _Nearby, offset: int, hashed: int, max_record_bytes: int) ->
     window.look_at(position)
     parts = parts_at(window, position) if position >= 0 else None
     if parts is None:
-        return 0, 0, False
+        # A record that says that it stands there is damaged; reading tells. Anything else is an index that is wrong.
+        stood_here = position >= 0 and int(head_at(window, position)["physical_offset"]) == offset
+        return UNJUDGED if stood_here else 0, 0, False
     if parts.size - frame > max_record_bytes:
         return UNJUDGED, 0, False
     topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
