@@ -97,11 +97,19 @@ class Chunk:
 
     def topic(self) -> pa.Array:
         if self._topic is None:
-            self._topic = text(short(self.rows.source.arrow, self.records.topic_at, self.records.topic_size, pa.binary()))
+            if self.rows.inner is None:
+                self._topic = _topics(self.rows)
+            else:  # the messages of an inner batch share one
+                first, record = self.rows.by_record()
+                self._topic = _topics(self.rows.where(first)).take(pa.array(record))
         return self._topic
 
 
 Maker = Callable[[Chunk], pa.Array]
+
+
+def _topics(rows: Rows) -> pa.Array:
+    return text(short(rows.source.arrow, rows.records.topic_at, rows.records.topic_size, pa.binary()))
 
 
 def _number(field: str, kind: pa.DataType) -> Maker:
@@ -211,11 +219,13 @@ def _kind(chunk: Chunk) -> pa.Array:
     close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
     if not len(close):
         return chunk.columns.repeated(NORMAL, len(chunk.rows))
-    topics = chunk.topic().take(pa.array(close)).dictionary_encode()
+    rows = chunk.rows.where(close)
+    first, record = rows.by_record()
+    topics = _topics(rows.where(first)).dictionary_encode()
     names = topics.dictionary.to_pylist()
-    which = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close].tolist(), strict=True)]
+    kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close][first].tolist(), strict=True)]
     codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
-    codes[close] = [KINDS.index(kind) for kind in which]
+    codes[close] = np.array([KINDS.index(kind) for kind in kinds])[record]
     return pa.array(KINDS, pa.string()).take(pa.array(codes))
 
 
