@@ -70,13 +70,14 @@ class PropertyReader:
         self._learned = 0
         self._latest = 0
         self._known: dict[tuple[bytes, bytes], int] = {}
-        self._summarize()
+        self._repeats = np.zeros(0, np.bool_)
+        self._places = np.zeros((len(self._names), 0), np.intp)
 
-    def _summarize(self) -> None:
-        """What all shapes know as arrays, to be taken by shape; made anew once for all shapes that a chunk adds."""
-        self._repeats = np.array([shape.repeats for shape in self._shapes], np.bool_)
-        self._places = np.array([shape.places for shape in self._shapes], np.intp).reshape(len(self._shapes), len(self._names)).T
-        self._kept: pa.Array | None = None
+    def _add(self, new: list[_Shape]) -> None:
+        """What new shapes know, beside what the others do, to be taken by shape."""
+        places = np.array([shape.places for shape in new], np.intp).reshape(len(new), len(self._names)).T
+        self._repeats = np.concatenate([self._repeats, [shape.repeats for shape in new]])
+        self._places = np.concatenate([self._places, places], axis=1)
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
         """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
@@ -131,9 +132,9 @@ class PropertyReader:
         gone = self._empty_pairs(tokens)
         if not self._repeats[shapes].any():
             return gone
-        if self._kept is None:
-            self._kept = pa.array([shape.kept for shape in self._shapes], pa.binary())
-        kept = content_of(self._kept.take(pa.array(shapes)))
+        used = np.flatnonzero(np.bincount(shapes))
+        kept_of_used = pa.array([self._shapes[shape].kept for shape in used.tolist()], pa.binary())
+        kept = content_of(kept_of_used.take(pa.array(np.searchsorted(used, shapes))))
         return np.union1d(gone, np.flatnonzero(kept == 0))
 
     def _singles(self, tokens: Tokens, shapes: Index, filled: Index, rows: int) -> dict[str, pa.Array]:
@@ -165,7 +166,7 @@ class PropertyReader:
         known = len(self._shapes)
         ids = [self._shape(names[pair // len(gaps)], gaps[pair % len(gaps)]) for pair in both.dictionary.to_pylist()]
         if len(self._shapes) > known:
-            self._summarize()
+            self._add(self._shapes[known:])
         self._latest = ids[-1] if ids else 0
         shapes: Index = np.array(ids, np.intp)[both.indices.to_numpy()]
         return shapes
