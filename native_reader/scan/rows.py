@@ -61,11 +61,6 @@ class Rows:
         """Some of them."""
         return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which])
 
-    def by_record(self) -> tuple[Index, Index]:
-        """The first row of each record, and for each row the number of its record: the messages of an inner batch share one."""
-        is_first = np.diff(self.records.starts, prepend=-1) != 0
-        return np.flatnonzero(is_first), np.cumsum(is_first) - 1
-
     def compressed(self) -> Index:
         """The rows whose stored body is compressed. Messages of a compressed batch were unpacked with it."""
         flags = self.records.heads["sys_flag"] & COMPRESSED
@@ -115,6 +110,12 @@ class _Batch:
     row: int
     units: Index
     body: bytes | None
+
+
+def by_record(starts: Index) -> tuple[Index, Index]:
+    """The first row of each record, and for each row the number of its record: the messages of an inner batch share one."""
+    is_first = np.diff(starts, prepend=-1) != 0
+    return np.flatnonzero(is_first), np.cumsum(is_first) - 1
 
 
 def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
