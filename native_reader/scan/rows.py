@@ -163,6 +163,10 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
 
 def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
     """Pieces of so many rows that what repeats in each row, and what its properties take while they are read, stays bounded."""
+    at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
+    if at_most <= _HELD_AT_ONCE:  # nearly always
+        yield slice(None)
+        return
     costs = _ROW + rows.records.topic_size[which]
     messages = np.flatnonzero(units >= 0)
     costs[messages] += _PROPERTIES_COST * Units.at(source.u8, units[messages]).properties_size
