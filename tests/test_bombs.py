@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_decoder import units_of as plain_units
 from plain_decoder import walk
 from test_scan import ZLIB, log_of, table_of
 from test_truth import rows_of, same, storage_of, told
@@ -156,8 +157,6 @@ def test_units_add_up_or_are_none(messages: list[tuple[bytes, bytes]], data: st.
     body = bytearray(pack_inner([InnerMessage(body=body, properties=properties) for body, properties in messages]))
     if data.draw(st.booleans()):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.sampled_from([0, 1, 22, 0x7F, 0x80, 0xFF]))
-    from plain_decoder import units_of as plain_units
-
     found = units_of(np.frombuffer(bytes(body), np.uint8))
     expected = plain_units(bytes(body))
     assert (None if found is None else len(found)) == (None if not expected else len(expected))
