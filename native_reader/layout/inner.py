@@ -7,34 +7,51 @@ Nothing in a unit can be checked but its lengths; they must add up exactly, unit
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import NamedTuple
 
-_UNIT = struct.Struct(">iiiii")
-_PROPERTIES_SIZE = struct.Struct(">h")
-SMALLEST_UNIT = _UNIT.size + _PROPERTIES_SIZE.size
+import numpy as np
+
+from native_reader.layout.record import Bytes, Index, at
+
+_total_size = struct.Struct(">i").unpack_from
+_FLAG, _BODY_SIZE, _BODY = 12, 16, 20
+SMALLEST_UNIT = _BODY + 2
 
 
-class Unit(NamedTuple):
-    """One message of an inner batch: its flag, and where its parts lie in the body."""
+class Units(NamedTuple):
+    """Messages of inner batches: the flag of each, and where its parts lie."""
 
-    flag: int
-    body_at: int
-    body_size: int
-    properties_at: int
-    properties_size: int
+    flag: Index
+    body_at: Index
+    body_size: Index
+    properties_at: Index
+    properties_size: Index
+
+    @staticmethod
+    def at(u8: Bytes, starts: Index) -> Units:
+        """Of the units that start there, whose lengths were proven."""
+        flag, body_size = (at(u8, ">i4")[starts + field].astype(np.intp) for field in (_FLAG, _BODY_SIZE))
+        body_at = starts + _BODY
+        properties_size = at(u8, ">i2")[body_at + body_size].astype(np.intp)
+        return Units(flag, body_at, body_size, body_at + body_size + 2, properties_size)
 
 
-def units_of(body: bytes | memoryview) -> list[Unit] | None:
-    """The units of an inner batch's body; None where their lengths do not add up, or there are none."""
-    units, at = [], 0
-    while at + SMALLEST_UNIT <= len(body):
-        total, _, _, flag, body_size = _UNIT.unpack_from(body, at)
-        body_at = at + _UNIT.size
-        if body_size < 0 or total < SMALLEST_UNIT or total > len(body) - at or body_size > total - SMALLEST_UNIT:
+def units_of(body: Bytes) -> Index | None:
+    """Where the units of an inner batch's body start; None where their lengths do not add up, or there are none."""
+    content, starts, place, last = body.data, array("q"), 0, len(body) - SMALLEST_UNIT
+    while place <= last:  # each unit says where the next one starts
+        starts.append(place)
+        (total,) = _total_size(content, place)
+        if total < SMALLEST_UNIT:
             return None
-        (properties_size,) = _PROPERTIES_SIZE.unpack_from(body, body_at + body_size)
-        if properties_size < 0 or SMALLEST_UNIT + body_size + properties_size != total:
-            return None
-        units.append(Unit(flag, body_at, body_size, body_at + body_size + 2, properties_size))
-        at += total
-    return units if units and at == len(body) else None
+        place += total
+    if not starts or place != len(body):
+        return None
+    begins = np.frombuffer(starts, np.int64).astype(np.intp, copy=False)
+    totals = np.diff(begins, append=place)
+    body_size = at(body, ">i4")[begins + _BODY_SIZE].astype(np.intp)
+    if ((body_size < 0) | (body_size > totals - SMALLEST_UNIT)).any():
+        return None
+    properties_size = at(body, ">i2")[begins + _BODY + body_size]
+    return begins if (properties_size + body_size + SMALLEST_UNIT == totals).all() else None

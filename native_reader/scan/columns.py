@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
-from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
+from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Index, at, born_host_at, store_host_at
 from native_reader.scan.properties import PropertyColumns, PropertyReader
 from native_reader.scan.report import CHECKSUM
-from native_reader.scan.rows import Rows
+from native_reader.scan.rows import Rows, by_record
 from native_reader.scan.strings import content_of, offsets_of, replaced, short, text
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP
 
@@ -97,8 +97,16 @@ class Chunk:
 
     def topic(self) -> pa.Array:
         if self._topic is None:
-            self._topic = text(short(self.rows.source.arrow, self.records.topic_at, self.records.topic_size, pa.binary()))
+            if self.rows.inner is None:
+                self._topic = self.topics(slice(None))
+            else:
+                first, record = by_record(self.records.starts)
+                self._topic = self.topics(first).take(pa.array(record))
         return self._topic
+
+    def topics(self, which: slice | Index) -> pa.Array:
+        """The topics of some rows, each of another record."""
+        return text(short(self.rows.source.arrow, self.records.topic_at[which], self.records.topic_size[which], pa.binary()))
 
 
 Maker = Callable[[Chunk], pa.Array]
@@ -211,11 +219,12 @@ def _kind(chunk: Chunk) -> pa.Array:
     close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
     if not len(close):
         return chunk.columns.repeated(NORMAL, len(chunk.rows))
-    topics = chunk.topic().take(pa.array(close)).dictionary_encode()
+    first, record = by_record(records.starts[close])
+    topics = chunk.topics(close[first]).dictionary_encode()
     names = topics.dictionary.to_pylist()
-    which = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close].tolist(), strict=True)]
+    kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close[first]].tolist(), strict=True)]
     codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
-    codes[close] = [KINDS.index(kind) for kind in which]
+    codes[close] = np.array([KINDS.index(kind) for kind in kinds])[record]
     return pa.array(KINDS, pa.string()).take(pa.array(codes))
 
 

@@ -23,7 +23,8 @@ from native_reader.scan.tokens import Fields, Tokens, tokens_of
 from native_reader.schema import PROPERTIES_TYPE
 
 _MOST_SHAPES = 4096
-"""A store of nothing but odd shapes must not fill the memory: then everything learned is forgotten."""
+_MOST_LEARNED = 4 << 20
+"""So many shapes, and bytes of them, are remembered at most: with more, everything learned is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +37,24 @@ class PropertyColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    names: tuple[str, ...]
     text: bytes
     gaps: bytes
     """The size of each name, and 1, as int32."""
     kept: bytes
     """A 1 for each name that no later one repeats: the last of equal names wins."""
+    repeats: bool
+    """Whether a name stands twice."""
+    places: tuple[int, ...]
+    """Where the value of each wanted name stands, -1 where it has none."""
 
     @staticmethod
-    def of(text: bytes, gaps: bytes) -> _Shape:
+    def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> _Shape:
         ends = np.cumsum(np.frombuffer(gaps, np.int32) - 1).tolist()
-        names = tuple(text[begin:end].decode() for begin, end in pairwise([0, *ends]))
-        return _Shape(names, text, gaps, bytes(name not in names[i + 1 :] for i, name in enumerate(names)))
-
-    def place(self, name: str) -> int:
-        """Where the value of that name stands, -1 where it has none."""
-        return len(self.names) - 1 - self.names[::-1].index(name) if name in self.names else -1
+        names = [text[begin:end] for begin, end in pairwise([0, *ends])]
+        last = {name: place for place, name in enumerate(names)}
+        kept = np.zeros(len(names), np.uint8)
+        kept[list(last.values())] = 1
+        return _Shape(text, gaps, kept.tobytes(), len(last) < len(names), tuple(last.get(name, -1) for name in wanted))
 
 
 class PropertyReader:
@@ -59,15 +62,22 @@ class PropertyReader:
 
     def __init__(self, names: Sequence[str], want_map: bool) -> None:
         self._names, self._want_map = tuple(names), want_map
+        self._wanted = [name.encode(errors="surrogatepass") for name in self._names]
         self._forget()
 
     def _forget(self) -> None:
         self._shapes: list[_Shape] = []
-        self._repeats = np.zeros(0, np.bool_)
+        self._learned = 0
         self._latest = 0
         self._known: dict[tuple[bytes, bytes], int] = {}
-        self._tables: dict[str, pa.Array] = {}
-        self._known_places: dict[str, Index] = {}
+        self._repeats = np.zeros(0, np.bool_)
+        self._places = np.zeros((len(self._names), 0), np.intp)
+
+    def _add(self, new: list[_Shape]) -> None:
+        """What new shapes know, beside what the others do, to be taken by shape."""
+        places = np.array([shape.places for shape in new], np.intp).reshape(len(new), len(self._names)).T
+        self._repeats = np.concatenate([self._repeats, [shape.repeats for shape in new]])
+        self._places = np.concatenate([self._places, places], axis=1)
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
         """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
@@ -111,7 +121,7 @@ class PropertyReader:
                 pairs = pairs - np.searchsorted(gone, pairs).astype(np.int32)
             counts[filled + 1] = np.diff(pairs)
             table = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)
-        return PropertyColumns(table, {name: self._single(name, tokens, shapes, filled, rows) for name in self._names})
+        return PropertyColumns(table, self._singles(tokens, shapes, filled, rows))
 
     @staticmethod
     def _empty_pairs(tokens: Tokens) -> Index:
@@ -122,11 +132,16 @@ class PropertyReader:
         gone = self._empty_pairs(tokens)
         if not self._repeats[shapes].any():
             return gone
-        kept = content_of(self._table("kept").take(pa.array(shapes)))
+        used = np.flatnonzero(np.bincount(shapes))
+        kept_of_used = pa.array([self._shapes[shape].kept for shape in used.tolist()], pa.binary())
+        kept = content_of(kept_of_used.take(pa.array(np.searchsorted(used, shapes))))
         return np.union1d(gone, np.flatnonzero(kept == 0))
 
-    def _single(self, name: str, tokens: Tokens, shapes: Index, filled: Index, rows: int) -> pa.Array:
-        places = self._places(name)[shapes]
+    def _singles(self, tokens: Tokens, shapes: Index, filled: Index, rows: int) -> dict[str, pa.Array]:
+        return {name: self._single(places[shapes], tokens, filled, rows) for name, places in zip(self._names, self._places, strict=True)}
+
+    @staticmethod
+    def _single(places: Index, tokens: Tokens, filled: Index, rows: int) -> pa.Array:
         pairs = tokens.row_pairs[:-1] + places
         absent = places < 0
         if tokens.empty is not None:
@@ -143,12 +158,15 @@ class PropertyReader:
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
         if self._shapes and self._all_alike(tokens, content, self._latest):
             return np.full(rows, self._latest, np.intp)
-        if len(self._shapes) > _MOST_SHAPES:
+        if len(self._shapes) > _MOST_SHAPES or self._learned > _MOST_LEARNED:
             self._forget()
         texts, names = _numbered(ends[tokens.row_pairs], keys.buffers()[2])
         sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
         both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
+        known = len(self._shapes)
         ids = [self._shape(names[pair // len(gaps)], gaps[pair % len(gaps)]) for pair in both.dictionary.to_pylist()]
+        if len(self._shapes) > known:
+            self._add(self._shapes[known:])
         self._latest = ids[-1] if ids else 0
         shapes: Index = np.array(ids, np.intp)[both.indices.to_numpy()]
         return shapes
@@ -167,23 +185,9 @@ class PropertyReader:
         known = self._known.get((text, gaps))
         if known is None:
             known = self._known[text, gaps] = len(self._shapes)
-            self._shapes.append(_Shape.of(text, gaps))
-            self._repeats = np.array([not all(shape.kept) for shape in self._shapes])
-            self._tables.clear()
-            self._known_places.clear()
+            self._shapes.append(_Shape.of(text, gaps, self._wanted))
+            self._learned += len(text) + len(gaps)
         return known
-
-    def _table(self, which: str) -> pa.Array:
-        """One trait of all shapes as a column, to be taken by shape."""
-        if which not in self._tables:
-            self._tables[which] = pa.array([getattr(shape, which) for shape in self._shapes], pa.binary())
-        return self._tables[which]
-
-    def _places(self, name: str) -> Index:
-        """Where each shape has a value of that name, -1 where it has none."""
-        if name not in self._known_places:
-            self._known_places[name] = np.array([shape.place(name) for shape in self._shapes] or [-1], np.intp)
-        return self._known_places[name]
 
     def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
         """Rows that went through the exact parser, put back among the others."""

@@ -181,7 +181,12 @@ class Reading:
         rows = self._of_records.survivors(rows)
         if self._projection.verify_crc and len(rows):
             rows = self._verified(rows)
-        rows = self._of_messages.survivors(unwrapped(rows, self._projection.max_decompressed_bytes))
+        for piece in unwrapped(rows, self._projection.max_decompressed_bytes):
+            if self._stopped:
+                return
+            yield from self._batches_of_messages(self._of_messages.survivors(piece))
+
+    def _batches_of_messages(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         self._rows += len(rows)
         if len(rows) and self._columns.names:
             for piece in rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else (rows,):

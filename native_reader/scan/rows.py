@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.bodies import decompress
-from native_reader.layout.inner import Unit, units_of
+from native_reader.layout.inner import Units, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
 from native_reader.scan.strings import Slices, Source
 
 DECOMPRESSED_AT_ONCE = 16 << 20
-"""The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small."""
+"""The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small. The last may exceed it."""
+_HELD_AT_ONCE = 64 << 20
+"""The bytes that one piece of unpacked inner batches may take, by these estimates of a row's and of a byte of properties':"""
+_ROW, _PROPERTIES_COST = 512, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,38 +103,88 @@ class Rows:
         yield replace(self.where(slice(first, None)), decoded=Decoded.of(bodies, rows, first))
 
 
-def unwrapped(rows: Rows, at_most: int) -> Rows:
-    """The same rows, each inner batch replaced by its messages. One whose units do not add up stays one ordinary row."""
-    batches = np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH)
-    found = [(int(batch), *unpacked) for batch in batches if (unpacked := _unpacked(rows, int(batch), at_most)) is not None]
-    return _with_messages(rows, found) if found else rows
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """An inner batch: its row, where its units start in its body, and that body if it had to be decompressed."""
+
+    row: int
+    units: Index
+    body: bytes | None
 
 
-def _unpacked(rows: Rows, batch: int, at_most: int) -> tuple[list[Unit], bytes | None] | None:
-    """The units of a batch, and its body if it had to be decompressed for that."""
-    stored, flags = rows.stored_body(batch), int(rows.records.heads["sys_flag"][batch])
+def by_record(starts: Index) -> tuple[Index, Index]:
+    """The first row of each record, and for each row the number of its record: the messages of an inner batch share one."""
+    is_first = np.diff(starts, prepend=-1) != 0
+    return np.flatnonzero(is_first), np.cumsum(is_first) - 1
+
+
+def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
+    """The same rows in pieces, each inner batch replaced by its messages. One whose units do not add up stays one ordinary row.
+
+    A piece is bounded, whatever the bytes: batches are decompressed as pieces are taken, and much that repeats is cut.
+    """
+    first, held, batches = 0, 0, list[_Batch]()
+    for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
+        if held >= DECOMPRESSED_AT_ONCE:
+            yield from _with_messages(rows, first, row, batches)
+            first, held, batches = row, 0, []
+        batch = _unpacked(rows, row, at_most)
+        if batch is not None:
+            held += len(batch.body or b"")
+            batches.append(batch)
+    yield from _with_messages(rows, first, len(rows), batches)
+
+
+def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
+    stored, flags = rows.stored_body(row), int(rows.records.heads["sys_flag"][row])
     body = decompress(stored, flags, at_most) if flags & COMPRESSED else None
-    units = units_of(stored if body is None and not flags & COMPRESSED else body or b"")
-    return None if units is None else (units, body)
+    units = units_of(np.frombuffer(stored if body is None and not flags & COMPRESSED else body or b"", np.uint8))
+    return None if units is None else _Batch(row, units, body)
 
 
-def _with_messages(rows: Rows, batches: list[tuple[int, list[Unit], bytes | None]]) -> Rows:
-    counts = np.ones(len(rows), np.intp)
-    counts[[batch for batch, *_ in batches]] = [len(units) for _, units, _ in batches]
-    records = rows.records[np.repeat(np.arange(len(rows)), counts)]
-    source, bodies_at = _with_bodies_behind(rows.source, [body for *_, body in batches])
-    inner = np.full(len(records), -1, np.int32)
-    first = np.cumsum(counts) - counts
-    for (batch, units, _), elsewhere in zip(batches, bodies_at, strict=True):
-        mine = slice(int(first[batch]), int(first[batch]) + len(units))
-        begin = int(rows.records.body_at[batch]) if elsewhere is None else elsewhere
-        flags, body_at, body_size, properties_at, properties_size = np.array(units, np.intp).T
-        inner[mine] = np.arange(len(units))
-        records.heads["flag"][mine] = flags
-        records.heads["queue_offset"][mine] += inner[mine]
-        records.heads["body_size"][mine] = records.body_size[mine] = body_size
-        records.body_at[mine], records.properties_at[mine] = begin + body_at, begin + properties_at
-        records.properties_size[mine] = properties_size
+def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> Iterator[Rows]:
+    """The rows from the first to the last, in pieces, with the messages of these batches."""
+    if not batches:
+        yield rows.where(slice(first, stop))
+        return
+    source, begins = _with_bodies_behind(rows.source, [batch.body for batch in batches])
+    counts = np.ones(stop - first, np.intp)
+    counts[[batch.row - first for batch in batches]] = [len(batch.units) for batch in batches]
+    ends = np.cumsum(counts)
+    which = np.repeat(np.arange(first, stop), counts)
+    units, inner = np.full(len(which), -1), np.full(len(which), -1, np.int32)
+    for batch, begin in zip(batches, begins, strict=True):
+        count, end = len(batch.units), int(ends[batch.row - first])
+        units[end - count : end] = batch.units + (int(rows.records.body_at[batch.row]) if begin is None else begin)
+        inner[end - count : end] = np.arange(count)
+    for cut in _cuts(rows, source, which, units):
+        yield _messages(rows, source, which[cut], units[cut], inner[cut])
+
+
+def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
+    """Pieces of so many rows that what repeats in each row, and what its properties take while they are read, stays bounded."""
+    at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
+    if at_most <= _HELD_AT_ONCE:  # nearly always
+        yield slice(None)
+        return
+    costs = _ROW + rows.records.topic_size[which]
+    messages = np.flatnonzero(units >= 0)
+    costs[messages] += _PROPERTIES_COST * Units.at(source.u8, units[messages]).properties_size
+    pieces = np.cumsum(costs) // _HELD_AT_ONCE
+    begins = np.flatnonzero(np.diff(pieces, prepend=-1)).tolist()
+    yield from map(slice, begins, [*begins[1:], len(which)])
+
+
+def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
+    """Records and messages of inner batches, these with their own fields instead of the record's."""
+    records = rows.records[which]
+    mine = np.flatnonzero(inner >= 0)
+    flags, *parts = Units.at(source.u8, units[mine])
+    records.heads["flag"][mine] = flags
+    records.heads["queue_offset"][mine] += inner[mine]
+    records.heads["body_size"][mine] = parts[1]
+    for own, part in zip((records.body_at, records.body_size, records.properties_at, records.properties_size), parts, strict=True):
+        own[mine] = part
     return Rows(source, records, inner, failed=rows.failed)
 
 

@@ -1,12 +1,11 @@
 """Names and values of the properties of many records at once: where each begins and ends, and which rows are odd.
 
-A *regular* field is `name 1 value 2 name 1 value`, closed by a 2 or not, with no name empty and all of it UTF-8.
+A *regular* field is `name 1 value 2 name 1 value`, closed by a 2 or not, with no name empty.
 Regular fields need no look at single rows; odd ones are left to the exact parser.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, NAME_END, VALUE_END
 from native_reader.layout.record import Bytes, Index, Mask, unsigned_at
-from native_reader.scan.strings import content_of, offsets_of, short
+from native_reader.scan.strings import content_of, decoded, offsets_of, short
 
 _CRC_WORD = int.from_bytes(CRC_NAME, "little")
 
@@ -45,7 +44,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The properties fields of all rows; of those that are not empty copies, each ending in a 0 of ours."""
+    """The properties fields of all rows; of those that are not empty copies in UTF-8, each ending in a 0 of ours."""
 
     u8: Bytes
     starts: Index
@@ -62,6 +61,8 @@ class Fields:
         copies = short(arrow, begins, lengths + open_ended, pa.binary())
         # These bytes Arrow has made a moment ago, and nobody else holds them.
         content_of(copies)[offsets_of(copies)[1:] - 1] = 0
+        if not _is_utf8(copies):
+            copies = decoded(copies)
         return Fields(u8, starts, sizes, filled, copies)
 
     def field(self, row: int) -> bytes:
@@ -120,14 +121,10 @@ def tokens_of(fields: Fields, known_odd: Mask | None) -> tuple[Tokens, Mask | No
     content, ends = content_of(fields.copies), offsets_of(fields.copies)
     marks, odd = _Marks.of(content), known_odd
     last = marks.last_pairs(len(fields.copies))
-    utf8 = _is_utf8(fields.copies, content)
     places, gaps = marks.places, marks.gaps
-    if odd is not None or last is None or not utf8:
+    if odd is not None or last is None:
         first, counts = marks.of_rows(ends)
         odd = marks.odd(first, counts) if odd is None else odd | marks.odd(first, counts)
-        if not utf8:
-            for position in _not_utf8(content, ends):
-                odd[np.searchsorted(ends, position, "right") - 1] = True
         regular = np.repeat(~odd, counts)
         places, gaps = places[regular], gaps[regular]
         last = np.cumsum(counts[~odd] >> 1) - 1
@@ -145,20 +142,6 @@ def tokens_of(fields: Fields, known_odd: Mask | None) -> tuple[Tokens, Mask | No
     return Tokens(column, content, names, gaps[0::2], empty if empty.any() else None, row_pairs), odd
 
 
-def _not_utf8(content: Bytes, ends: NDArray[np.int32]) -> Iterator[int]:
-    """A position in each row that is no UTF-8: one decode for all of them, and one more for each that is found."""
-    begin, text = 0, content.tobytes()
-    while True:
-        try:
-            text[begin:].decode("utf-8")
-        except UnicodeDecodeError as error:
-            position = begin + error.start
-            yield position
-            begin = int(ends[np.searchsorted(ends, position, "right")])
-        else:
-            return
-
-
 def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
     """1 for each field that ends in the broker's checksum, else 0."""
     at = starts + sizes - CRC_SIZE
@@ -174,8 +157,9 @@ def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
     return found
 
 
-def _is_utf8(fields: pa.Array, content: Bytes) -> bool:
+def _is_utf8(fields: pa.Array) -> bool:
     """Whether all of it is: rows and names end in ASCII, so the whole is valid where they are."""
+    content = content_of(fields)
     if not len(content) or int(content.max()) < 0x80:
         return True
     whole = pa.py_buffer(np.array([0, len(content)], np.int32))
