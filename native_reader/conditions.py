@@ -32,7 +32,7 @@ class Conditions:
     def parts(self) -> Iterator[Predicate]:
         """Each of them."""
         options = self._options
-        zone = moment_zone(_text("time_zone", options.time_zone))
+        zone = None if options.time_zone is None else moment_zone(_text("time_zone", options.time_zone))
         topics = None if options.topic is None else list_of("topic", options.topic, str)
         if topics is not None:
             yield _one_of("topic", topics)

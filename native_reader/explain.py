@@ -25,7 +25,7 @@ class Explanation:
 
     stores: tuple[StoreFiles, ...]
     plan: Plan
-    zone: str = "UTC"
+    zone: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same in numbers."""
@@ -85,7 +85,7 @@ class Explanation:
         """Line by line."""
         told = self.to_dict()
         yield f"messages where {told['predicate']}"
-        if mentions(self.plan.predicate, *_MOMENTS):
+        if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
             yield f" moments without a zone are in {self.zone}"
         for store, way in zip(self.stores, told["ways"], strict=True):
             yield f" {store.uri}: {_counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"

@@ -282,7 +282,7 @@ def test_explain_for_people_and_machines(memory, store):
     assert scan.explain().to_dict() == {
         "stores": [f"{memory.url}/store"],
         "predicate": "topic IN ('a', 'b') AND physical_offset >= 4096",
-        "time_zone": "UTC",
+        "time_zone": None,
         "segments": len(memory.files),
         "splits": splits,
         "bytes_to_scan": end - 4096,

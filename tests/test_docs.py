@@ -34,7 +34,6 @@ DEFAULTS = {
     "FAILFAST": "FAILFAST",
     "available": "available",
     "auto": "auto",
-    "UTC": "UTC",
     "1m": "1m",
     "13 columns": None,
     "true": True,

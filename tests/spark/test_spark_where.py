@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from stores import files_of, log_of, on_disk
 
 import native_reader as nr
+from native_reader.layout.kinds import KINDS
 from native_reader.testing.records import COMMIT, PREPARED, Message, pack_properties
 
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
@@ -23,6 +24,8 @@ ODD = (
 )
 OF_PROPERTIES = ("properties['x']", "properties['no']", "properties['TAGS']")
 TEXTS = ("topic", "tags", "kind", "msg_id", "born_host", "segment", "uniq_key", *OF_PROPERTIES)
+VALUES = {"kind": KINDS}
+"""Columns of which no other values can be asked for."""
 NUMBERS = (
     "queue_id",
     "queue_offset",
@@ -81,13 +84,15 @@ def leaf(random: Random) -> str:
     negated = random.choice(["", "", "NOT "])
     match random.randrange(13):
         case 0 | 1:
-            return f"{random.choice(TEXTS)} {random.choice(COMPARISONS)} {quoted(random, random.choice(ODD))}"
+            column = random.choice(TEXTS)
+            return f"{column} {random.choice(COMPARISONS)} {quoted(random, random.choice(VALUES.get(column, ODD)))}"
         case 2 | 3:
             number = random.choice([0, 1, -1, 5, 30, 300, 2**31, -(2**31), 2**62])
             return f"{random.choice(NUMBERS)} {random.choice(['=', '!=', '<', '<=', '>', '>='])} {number}{random.choice(['', '', 'L'])}"
         case 4:
-            values = ", ".join(quoted(random, random.choice(ODD)) for _ in range(random.randint(1, 4)))
-            return f"{random.choice(TEXTS)} {negated}IN ({values})"
+            column = random.choice(TEXTS)
+            values = ", ".join(quoted(random, random.choice(VALUES.get(column, ODD))) for _ in range(random.randint(1, 4)))
+            return f"{column} {negated}IN ({values})"
         case 5:
             return f"{random.choice(NUMBERS)} {negated}IN ({', '.join(str(random.randint(-1, 40)) for _ in range(random.randint(1, 30)))})"
         case 6:
@@ -148,9 +153,10 @@ def _frame(spark: SparkSession, path: Path, **options: str) -> DataFrame:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_and_filter_give_the_same_frame(spark: SparkSession, odd: Path, varied: Path, seed: int) -> None:
-    random = Random(seed)
+    random, zone = Random(seed), ("UTC", "Asia/Shanghai")[seed % 2]
+    spark.conf.set("spark.sql.session.timeZone", zone)
     for path, text in ((odd, condition(random)), (varied, f"{condition(random)} OR topic IN ('orders', 'payments') AND queue_id = 1")):
-        asked = _frame(spark, path, where=text, columns=SMALL)
+        asked = _frame(spark, path, where=text, columns=SMALL, timeZone=zone)
         named = "topic,tags,kind,msg_id,born_host,segment,uniq_key,properties,keys,body,queue_id,queue_offset,physical_offset,flag"
         rest = ",sys_flag,record_size,delay_level,inner_index,reconsume_times,store_timestamp,born_timestamp"
         filtered = _frame(spark, path, columns=named + rest).filter(text).select(*SMALL.split(","))
