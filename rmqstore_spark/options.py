@@ -156,7 +156,7 @@ OPTIONS = (
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}
-_SPARKS_OWN = {"paths", "location", "provider", "owner"}
+_SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
 """What Spark itself puts among the options: `paths` for `load([...])`, the others for tables of its catalog."""
 
 
