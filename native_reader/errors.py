@@ -21,6 +21,10 @@ class OptionError(StoreError, ValueError):
     """An option is unknown, or its value cannot be meant."""
 
 
+class UseError(StoreError, TypeError):
+    """An object cannot be used in this way."""
+
+
 class PredicateError(OptionError):
     """A condition cannot be read."""
 

@@ -26,8 +26,8 @@ _ENDS = {"ending_offsets": "endingOffsets", "ending_timestamp": "endingTimestamp
 _BEGINNINGS = {"starting_timestamp": "startingTimestamp", "starting_physical_offset": "startingPhysicalOffset"}
 _PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 _NO_PATH = (
-    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog: Spark forgot its OPTIONS, the conditions too. "
-    "Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
+    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog, Spark forgot its OPTIONS, the conditions "
+    "too. Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
 )
 
 _FORGOTTEN = (

@@ -209,7 +209,10 @@ def test_a_record_may_be_too_large():
             {"starting_physical_offset": 9, "ending_physical_offset": 8},
             "starting_physical_offset lies behind ending_physical_offset: no row can be in between",
         ),
-        ({"starting_timestamp": START + 1, "ending_timestamp": START}, "starting_timestamp lies behind ending_timestamp: no row can be in between"),
+        (
+            {"starting_timestamp": START + 1, "ending_timestamp": START},
+            "starting_timestamp lies behind ending_timestamp: no row can be in between",
+        ),
         (
             {"starting_timestamp": "yesterday"},
             "starting_timestamp='yesterday' is no moment. Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",

@@ -53,7 +53,8 @@ REFUSED = {
     "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
     "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
     "filterPushdown=yes": "OptionError: filterPushdown='yes' is neither true nor false",
-    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00",
+    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. "
+    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00",
     "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
     "near \"tipic = 'a'\" (character 1)",
     "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
