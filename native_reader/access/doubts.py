@@ -72,6 +72,10 @@ class _Known:
             self._names = sorted({*queues, *(name for each in self._configured for name in each.names())})
         return self._names
 
+    def with_queues(self) -> list[str]:
+        """Those that have queues; a configuration also names some with a thousand of them that nobody uses."""
+        return sorted({topic.name for topic in topics_in(self._queues)})
+
     def numbers(self, names: Iterable[str]) -> set[int]:
         """The numbers that queues of those topics have, or may have."""
         wanted = set(names)
@@ -126,7 +130,7 @@ def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
 
 def _of_queues(known: _Known, topics: Sequence[str], asked: Iterable[int]) -> Iterator[str]:
     asked = list(asked)
-    names = [name for name in topics if known.has(name)] if topics else known.names if asked else []
+    names = [name for name in topics if known.has(name)] if topics else known.with_queues() if asked else []
     if not asked or not names or len(names) > _MOST_TOPICS:
         return
     numbers = known.numbers(names)
@@ -151,7 +155,7 @@ def _of_ids(conditions: Iterable[Predicate]) -> Iterator[str]:
         if not _HEX_ID.fullmatch(text):
             yield f"{name}={text!r} has not the form of an id ({_FORMS}); only a producer that makes its own ids could have sent it"
         elif name != _OPTION and len(text) != 34 and text != text.upper():
-            yield f"{name} = {text!r}: these ids are in upper case. Write {text.upper()!r}, or ask with {_OPTION}={text!r}, which takes either"
+            yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or ask with {_OPTION}={text!r}, which takes either"
 
 
 _OPTION = "msg_id"

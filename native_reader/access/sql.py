@@ -69,7 +69,9 @@ def moment_zone(name: str) -> tzinfo:
             return datetime.strptime(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}", "%z").tzinfo or ZoneInfo("UTC")
         return ZoneInfo("UTC" if name in ("Z", "UTC", "GMT") else name)
     except (ValueError, LookupError, OSError) as error:
-        near = nearest(name, available_timezones()) if "/" in name else ""
+        known = available_timezones()
+        city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
+        near = f" Did you mean '{city}'?" if city else nearest(name, known) if "/" in name else ""
         raise PredicateError(f"time_zone={name!r} is no time zone.{near} Examples: UTC, Europe/Berlin, +08:00") from error
 
 
