@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.access.doubts import Doubt, doubts_of, may_doubt_rows
-from native_reader.access.estimate import SCAN, Estimate, estimate
+from native_reader.access.estimate import SCAN, TRUST, Estimate, estimate
 from native_reader.access.index import Hits
 from native_reader.access.keys import BY_KEY, Judged, Located, located
 from native_reader.access.outcomes import mentions
@@ -309,7 +309,8 @@ class Scan(Lazy):
             return
         for doubt in self._doubts():
             if not report.rows:
-                _log.warning("%s", doubt.after(self._predicate))
+                missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and self._access == TRUST else ""
+                _log.warning("%s%s", doubt.after(self._predicate), missed)
             elif doubt.always and doubt.text:
                 _log.warning("%s", doubt.text)
 

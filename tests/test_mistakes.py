@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
+from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.reader import StoreReader
 from rmqstore_spark.request import Request
+from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.speech import in_sparks_words
+from rmqstore_spark.stream import StoreStreamReader
 
 ID = "0A014917770D3AA694FA16514EA25FC5"
 SECONDS, MILLISECONDS = 1_767_225_600, 1_767_225_600_000
@@ -135,7 +139,7 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
 }
 
 DOUBTED_BY_SPARK = {
-    "a misspelt topic": ({"topic": "oders"}, "so the log is searched for it: it may be deleted. Did you mean 'orders'?"),
+    "a misspelt topic": ({"topic": "oders"}, "it is misspelt, or was deleted. Did you mean 'orders'?"),
     "a star for topics": ({"topic": "ord*"}, "It is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
     "offsets of a misspelt topic": (
         {"startingOffsets": '{"oders": {"0": 5}}'},
@@ -205,6 +209,16 @@ def test_options_of_spark_that_match_nothing(path: Path, capfd: pytest.CaptureFi
     assert f"{text}" in capfd.readouterr().err
 
 
+def test_a_stream_says_it_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    reader = RocketmqStore({"path": str(path), "topic": "oders", "startingOffsets": "earliest"}).streamReader(spark_schema(["topic"]))
+    assert isinstance(reader, StoreStreamReader)
+    start = reader.initialOffset()
+    reader.latestOffset(start, ReadAllAvailable())
+    reader.latestOffset(start, ReadAllAvailable())
+    reader.stop()
+    assert capfd.readouterr().err.count("topic 'oders' is not known to the queues or the configuration") == 1
+
+
 # What is no mistake
 
 
@@ -252,6 +266,13 @@ def test_a_store_without_queues_says_so_after_the_read(path: Path, caplog: pytes
     nr.open(path.parent / "store")
     assert scan.to_table().num_rows == 0
     assert any(each.startswith("no record of topic 'oders'") for each in caplog.messages)
+
+
+def test_trust_says_that_it_did_not_search(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert nr.open(path).messages(topic="oders", access="trust").count_rows() == 0
+    assert caplog.messages == [
+        "no record of topic 'oders'; did you mean 'orders'? (access=trust does not search the log for deleted topics)"
+    ]
 
 
 @pytest.mark.parametrize("access", ["auto", "scan", "trust"])

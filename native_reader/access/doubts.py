@@ -124,7 +124,7 @@ def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
     elif "," in name:
         text += f". It is one name. Did you mean topic={[each.strip() for each in name.split(',')]}?"
     else:
-        text += f", so the log is searched for it: it may be deleted.{nearest(name, known.names)}"
+        text += f": it is misspelt, or was deleted.{nearest(name, known.names)}"
     return Doubt(text, name, always=not settled)
 
 
