@@ -215,3 +215,16 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
     if access == "auto":
         wrong = _frame(spark, varied, columns=SMALL, keys=last["keys"][0], topic=last.topic, maxHashSlotNum="1001")
         assert last.physical_offset in {row.physical_offset for row in wrong.collect()}
+
+
+def test_a_moment_in_the_sessions_zone_is_never_another_one(spark: SparkSession, odd: Path) -> None:
+    """Spark's filter takes it in the session's zone, which a source cannot see: so it is refused, or said with timeZone."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Shanghai")
+    text = "store_timestamp >= TIMESTAMP '2023-11-15 06:13:50'"
+    expected = _frame(spark, odd, columns=SMALL).filter(text)
+    assert 0 < expected.count() < ROWS
+    for told in ({"where": text}, {"startingTimestamp": "2023-11-15 06:13:50"}):
+        with pytest.raises(Exception, match=r"names no time zone\. Write .*\+08:00'?.*, or say timeZone=Asia/Shanghai"):
+            _frame(spark, odd, columns=SMALL, **told)
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        assert_df_equality(_frame(spark, odd, columns=SMALL, timeZone=zone, **told), expected, ignore_row_order=True)
