@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -34,11 +33,12 @@ def main() -> None:
     spark = SparkSession.builder.appName("follow").getOrCreate()
     rmqstore_spark.register(spark)
     spark.streams.addListener(LagListener())
-    query = followed(spark, asked.store, asked.folder, topic=asked.topic, everything=asked.all, until_now=asked.until_now)
     try:
+        query = followed(spark, asked.store, asked.folder, topic=asked.topic, everything=asked.all, until_now=asked.until_now)
         query.awaitTermination()
-    except StreamingQueryException as error:
-        sys.exit(str(error))
+    except PySparkException as error:  # the sentence that says what is wrong, of all that Spark puts around it
+        lines = [line.strip() for line in str(error).splitlines()]
+        parser.exit(2, next((line for line in lines if line.startswith("native_reader.errors.")), lines[0]) + "\n")
     print(f"{spark.read.parquet(f'{asked.folder}/messages').count():,} messages in {asked.folder}/messages")
 
 

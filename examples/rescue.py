@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
-import sys
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import native_reader as nr
 
 
-def main(path: str, target: str | None = None) -> None:
+def rescue(path: str, target: str | None = None) -> None:
     logging.getLogger("native_reader").setLevel(logging.ERROR)  # what is left out is told below
     store = nr.open(path)
     segments = store.table("segments").to_table(jobs=4)
@@ -44,5 +44,16 @@ def main(path: str, target: str | None = None) -> None:
         print(f"all that can be had is in {target}: {pq.read_metadata(target).num_rows:,} messages")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store")
+    parser.add_argument("messages", nargs="?", help="a Parquet file for all that can be had")
+    asked = parser.parse_args()
+    try:
+        rescue(asked.store, asked.messages)
+    except nr.StoreError as error:
+        parser.exit(2, f"{error}\n")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

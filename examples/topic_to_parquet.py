@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 import pyarrow.parquet as pq
 
@@ -29,7 +28,7 @@ def main() -> None:
     try:
         print(f"{to_parquet(asked.store, asked.topic, asked.file):,} messages of '{asked.topic}' in {asked.file}")
     except nr.StoreError as error:
-        sys.exit(str(error))
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +28,7 @@ def main() -> None:
     try:
         found = by_topic(asked.store)
     except nr.StoreError as error:
-        sys.exit(str(error))
+        parser.exit(2, f"{error}\n")
     total = pc.sum(found["bytes_sum"]).as_py() or 0
     print(f"{'bytes':>17} {'share':>6} {'messages':>12}  {'first':16} {'last':16} kind      topic")
     for row in found.slice(0, asked.rows).to_pylist():

@@ -11,6 +11,7 @@ from native_reader.errors import (
     StoreDamaged,
     StoreError,
     UnreadableError,
+    UseError,
 )
 from native_reader.explain import Explanation
 from native_reader.scan.run import Run
@@ -29,5 +30,6 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "UnreadableError",
+    "UseError",
     "open",
 ]

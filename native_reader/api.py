@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,18 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.access.estimate import SCAN, Estimate, estimate
+from native_reader.access.doubts import Doubt, doubts_of, may_doubt_rows
+from native_reader.access.estimate import SCAN, TRUST, Estimate, estimate
 from native_reader.access.index import Hits
 from native_reader.access.keys import BY_KEY, Judged, Located, located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
 from native_reader.access.predicate import Predicate
-from native_reader.errors import OptionError, nearest
+from native_reader.errors import OptionError, UseError, nearest
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
 from native_reader.scan.ends import Ends, ends_of
 from native_reader.scan.indexed import judged
 from native_reader.scan.read import FAILFAST
+from native_reader.scan.report import Report
 from native_reader.scan.run import Run
 from native_reader.scan.sync import frame_of
 from native_reader.scan.times import times_of
@@ -37,6 +40,8 @@ from native_reader.tables.table import Part, Request, Table
 TABLE_NAMES = ("messages", *TABLES)
 TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
 _SOON_READ = 8 << 20
+_SHOWN = 300
+_log = logging.getLogger("native_reader")
 
 
 class Store:
@@ -78,7 +83,8 @@ class Store:
     def __repr__(self) -> str:
         segments = [segment for store in self._stores for segment in store.segments]
         where = ", ".join(store.uri for store in self._stores) or "no store"
-        return f"<Store {where}: {len(segments)} segments, {sum(segment.size for segment in segments):,} bytes>"
+        size = sum(segment.size for segment in segments)
+        return f"<Store {where}: {len(segments)} segments, {size:,} bytes. Go on with .messages(topic='...'), .table('segments')>"
 
 
 def open(
@@ -120,12 +126,14 @@ class Lazy(ABC):
         """Its batches as Arrow's own reader."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
 
-    def to_table(self, jobs: int = 1) -> pa.Table:
+    def to_table(self, jobs: int = 1, **of_datasets: object) -> pa.Table:
         """All of it in memory."""
+        _refuse_as_dataset(of_datasets)
         return pa.Table.from_batches(self.to_batches(jobs), self.schema)
 
-    def head(self, count: int) -> pa.Table:
+    def head(self, count: int, **of_datasets: object) -> pa.Table:
         """Its first rows; reads no further than it must."""
+        _refuse_as_dataset(of_datasets)
         if not isinstance(count, int) or count < 0:
             raise OptionError(f"head({count!r}): a whole number of rows is meant, 0 or more")
         kept, left = [], count
@@ -136,8 +144,51 @@ class Lazy(ABC):
                 break
         return pa.Table.from_batches(kept, self.schema)
 
+    def __iter__(self) -> Iterator[Any]:
+        raise UseError(f"a {type(self).__name__} is not iterated: .to_batches() gives batches, .to_table().to_pylist() rows as dicts")
+
+    def __len__(self) -> int:
+        raise UseError(f"a {type(self).__name__} has no length: .count_rows() counts rows, len(scan.schema) columns")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: object) -> object:
+        raise UseError(
+            f"a {type(self).__name__} has no items: choose columns with .messages(columns='topic,body'), rows with where=, .head(10)"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _INSTEAD:
+            raise AttributeError(f"a {type(self).__name__} has no {name}: use {_INSTEAD[name]}", name=name, obj=self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+_INSTEAD = {
+    "to_pandas": ".to_table().to_pandas()",
+    "to_pylist": ".to_table().to_pylist()",
+    "to_polars": "polars.from_arrow(scan)",
+    "scanner": ".to_batches(), or polars.from_arrow(scan), pyarrow.table(scan)",
+    "filter": ".messages(where='...')",
+    "select": ".messages(columns='topic,body')",
+    "columns": ".schema.names",
+    "show": ".head(10)",
+    "count": ".count_rows()",
+    "collect": ".to_table()",
+}
+"""What other libraries call it."""
+
+
+def _refuse_as_dataset(asked: Mapping[str, object]) -> None:
+    """A dataset of pyarrow takes columns and a filter with each read; polars.scan_pyarrow_dataset asks so."""
+    if asked:
+        raise UseError(
+            f"{next(iter(asked))}= is not possible here, for this is no pyarrow dataset: "
+            "choose with .messages(columns=..., where=...), then polars.from_arrow(scan)"
+        )
 
 
 class Scan(Lazy):
@@ -156,6 +207,15 @@ class Scan(Lazy):
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
         return self._projection.schema
+
+    def __repr__(self) -> str:
+        stores = ", ".join(store.uri for store in self._stores) or "no store"
+        condition, names = str(self._predicate), ", ".join(self.schema.names)
+        where = "" if condition == "TRUE" else f" where {condition[:_SHOWN]}{'…' if len(condition) > _SHOWN else ''}"
+        return (
+            f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet; go on with .head(10), .to_table(), "
+            ".to_batches(), .count_rows(), .explain()>"
+        )
 
     def plan(self) -> Plan:
         """The splits, and where each log was found to end."""
@@ -234,11 +294,29 @@ class Scan(Lazy):
 
     def explain(self) -> Explanation:
         """What it will read, what not, and why."""
-        return Explanation(self._stores, self.plan(), self._zone)
+        return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
+
+    def doubts(self) -> list[str]:
+        """What it names that the stores do not know: topics, queues and ids that may match nothing."""
+        return [doubt.text for doubt in self._doubts() if doubt.text]
+
+    def _doubts(self) -> list[Doubt]:
+        return doubts_of(self._stores, self._predicate)
+
+    def _tell(self, report: Report) -> None:
+        """Say of a whole read why it may have found nothing, or more than was meant."""
+        if report.rows and not may_doubt_rows(self._predicate):
+            return
+        for doubt in self._doubts():
+            if not report.rows:
+                missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and self._access == TRUST else ""
+                _log.warning("%s%s", doubt.after(self._predicate), missed)
+            elif doubt.always and doubt.text:
+                _log.warning("%s", doubt.text)
 
     def run(self, jobs: int = 1) -> Run:
         """Start reading: iterate the result for its batches, then ask it for its `report`."""
-        return Run(self.plan(), self._projection, jobs)
+        return Run(self.plan(), self._projection, jobs, self._tell)
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
         """Its batches, in the order of the log, but for rows that an index names: they come first."""
@@ -246,7 +324,7 @@ class Scan(Lazy):
 
     def count_rows(self, jobs: int = 1) -> int:
         """How many rows there are, without making a column."""
-        run = Run(self.plan(), replace(self._projection, columns=()), jobs)
+        run = Run(self.plan(), replace(self._projection, columns=()), jobs, self._tell)
         for _ in run:
             pass
         return run.report.rows
@@ -270,6 +348,10 @@ class TableScan(Lazy):
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
         return self._table.schema
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.schema.names)
+        return f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}). Not read yet; go on with .to_table(), .head(10)>"
 
     def parts(self) -> list[Part]:
         """What it is read in: one part after the other, or each by somebody else."""

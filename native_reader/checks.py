@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from operator import index
 from typing import Any
 
-from native_reader.errors import OptionError, nearest
+from native_reader.errors import OptionError, nearest, no_zone
 
 Instant = datetime | str | int
-"""A moment: a datetime with a zone, ISO 8601 text (in time_zone where it names no zone), or milliseconds since 1970."""
+"""A moment: a datetime or ISO 8601 text, each with a zone unless time_zone is given, or milliseconds since 1970."""
 
 Size = int | str
 """Bytes: a number, or text like `128m` (k, m, g, t: powers of 1024)."""
@@ -21,6 +21,8 @@ Duration = timedelta | str | int
 
 LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAUSIBLE = 1_262_304_000_000, 4_102_444_800_000
+"""Milliseconds of the years 2010 to 2099: what stores can hold. 0 is the beginning of time in any unit."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -90,29 +92,47 @@ def duration(name: str, value: object) -> int:
     return found
 
 
-def instant(name: str, value: object, zone: tzinfo = UTC) -> int | None:
-    """Microseconds since 1970; text that names no zone is meant in that one."""
+def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
+    """Microseconds since 1970; a moment that names no zone is meant in that one."""
     if value is None:
         return None
-    moment = value
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment.strip())
-        except ValueError as error:
-            examples = "'2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000"
-            raise OptionError(f"{name}={value!r} is no moment. Examples: {examples}") from error
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    if isinstance(moment, datetime):
-        if moment.tzinfo is None:
-            raise OptionError(f"{name}={value!r} names no time zone: use datetime(..., tzinfo=UTC)")
-        since = moment - _EPOCH
+    if isinstance(value, datetime | str):
+        moment = value if isinstance(value, datetime) else _from_iso(name, value)
+        if moment.tzinfo is None and zone is None:
+            way = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
+            raise OptionError(no_zone(f"{name}={str(value)!r}", way))
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     try:
-        milliseconds = None if isinstance(moment, bool) else index(moment)  # type: ignore[arg-type]
+        milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         milliseconds = None
     if milliseconds is None:
         raise OptionError(f"{name}={value!r} is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970")
-    if abs(milliseconds) > LARGEST // 1000:
-        raise OptionError(f"{name}={value!r} lies outside of all time: milliseconds since 1970 are meant")
+    if milliseconds and not _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
+        raise OptionError(f"{name}={milliseconds}: {_not_milliseconds(milliseconds)}")
     return milliseconds * 1000
+
+
+def _from_iso(name: str, text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        examples = "'2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000"
+        raise OptionError(f"{name}={text!r} is no moment. Examples: {examples}") from error
+
+
+def _with_time(text: str) -> str:
+    """A day needs a time before a zone can follow."""
+    return text if ":" in text else f"{text} 00:00:00"
+
+
+def _not_milliseconds(number: int) -> str:
+    """What a number may be that is no plausible count of milliseconds."""
+    for unit, meant in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
+        if _PLAUSIBLE[0] <= meant < _PLAUSIBLE[1]:
+            return f"these look like {unit}. Did you mean milliseconds: {meant}?"
+    return (
+        "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
+        "other years can be written as text: '1999-01-31 12:00:00Z'"
+    )

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike
+from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, leaves
 from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
 from native_reader.checks import flag, instant, list_of, whole
-from native_reader.errors import OptionError
-from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.errors import OptionError, PredicateError, nearest
+from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.schema import COLUMNS
 
 if TYPE_CHECKING:
     from native_reader.options import MessageOptions
 
 _EARLIEST, _LATEST = -2, -1
+_HEX = re.compile("[0-9A-Fa-f]+")
+_MEANT = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
 _EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 
 
@@ -32,7 +34,7 @@ class Conditions:
     def parts(self) -> Iterator[Predicate]:
         """Each of them."""
         options = self._options
-        zone = moment_zone(_text("time_zone", options.time_zone))
+        zone = None if options.time_zone is None else moment_zone(_text("time_zone", options.time_zone))
         topics = None if options.topic is None else list_of("topic", options.topic, str)
         if topics is not None:
             yield _one_of("topic", topics)
@@ -50,7 +52,9 @@ class Conditions:
                 raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
             yield Not(In(Column("kind"), SYSTEM_KINDS))
         if options.where is not None:
-            yield parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
+            condition = parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
+            _check_kinds(condition)
+            yield condition
 
     def _of_clients(self) -> Iterator[Predicate]:
         """What RocketMQ's clients and tools ask for."""
@@ -65,8 +69,10 @@ class Conditions:
             found = tuple(ArrayContains(Column("keys"), key) for key in list_of("keys", options.keys, str))
             yield found[0] if len(found) == 1 else Or(found)
         if options.msg_id is not None:
-            name = _text("msg_id", options.msg_id)
-            yield Or((Compare(Column("uniq_key"), "=", name), Compare(Column("offset_msg_id"), "=", name.upper())))
+            name = _text("msg_id", options.msg_id).strip()
+            # Java clients write upper case, others lower: an index knows the exact text only, so each is asked for.
+            cases = list(dict.fromkeys((name, name.upper(), name.lower()))) if _HEX.fullmatch(name) else [name]
+            yield Or((_one_of("uniq_key", cases), Compare(Column("offset_msg_id"), "=", name.upper())))
         yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
         yield from _queue_bounds("ending_offsets", options.ending_offsets, ">=", "latest", _LATEST)
 
@@ -108,6 +114,22 @@ def _bounds(column: str, what: str, first: int | None, behind: int | None) -> It
 
 def _one_of(name: str, values: list[Any]) -> Predicate:
     return Compare(Column(name), "=", values[0]) if len(values) == 1 else In(Column(name), tuple(values))
+
+
+def _check_kinds(condition: Predicate) -> None:
+    """Only those kinds exist that `KINDS` names, so another one is a mistake."""
+    for leaf in leaves(condition):
+        match leaf:
+            case Compare(Column("kind"), "=" | "!=", value):
+                asked: tuple[object, ...] = (value,)
+            case In(Column("kind"), values):
+                asked = values
+            case _:
+                continue
+        for each in asked:
+            if each not in KINDS:
+                near = f" Did you mean '{_MEANT[str(each).lower()]}'?" if str(each).lower() in _MEANT else nearest(str(each), KINDS)
+                raise PredicateError(f"where: there is no kind {each!r}.{near} All kinds: {', '.join(KINDS)}")
 
 
 def _text(name: str, value: object) -> str:

@@ -21,6 +21,10 @@ class OptionError(StoreError, ValueError):
     """An option is unknown, or its value cannot be meant."""
 
 
+class UseError(StoreError, TypeError):
+    """An object cannot be used in this way."""
+
+
 class PredicateError(OptionError):
     """A condition cannot be read."""
 
@@ -52,3 +56,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     by_folded = {each.lower().replace("_", ""): each for each in known}
     found = difflib.get_close_matches(name.lower().replace("_", ""), by_folded, n=1, cutoff=0.5)
     return f" Did you mean '{by_folded[found[0]]}'?" if found else ""
+
+
+def no_zone(what: str, with_one: str) -> str:
+    """What to say about a moment that could be meant in any zone."""
+    return f"{what} names no time zone. Write {with_one}, or say time_zone=Asia/Shanghai (any zone) for all that name none"

@@ -25,7 +25,8 @@ class Explanation:
 
     stores: tuple[StoreFiles, ...]
     plan: Plan
-    zone: str = "UTC"
+    zone: str | None = None
+    doubts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same in numbers."""
@@ -34,6 +35,7 @@ class Explanation:
             "stores": [store.uri for store in self.stores],
             "predicate": str(plan.predicate),
             "time_zone": self.zone,
+            "doubts": list(self.doubts),
             "segments": sum(len(store.segments) for store in self.stores),
             "splits": len(plan.splits),
             "bytes_to_scan": plan.bytes_to_scan,
@@ -85,8 +87,9 @@ class Explanation:
         """Line by line."""
         told = self.to_dict()
         yield f"messages where {told['predicate']}"
-        if mentions(self.plan.predicate, *_MOMENTS):
+        if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
             yield f" moments without a zone are in {self.zone}"
+        yield from (f" note: {doubt}" for doubt in self.doubts)
         for store, way in zip(self.stores, told["ways"], strict=True):
             yield f" {store.uri}: {_counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
             yield from self._of_store(way)

@@ -35,7 +35,7 @@ class MessageOptions:
     ending_timestamp: Instant | None = None
     starting_physical_offset: int | None = None
     ending_physical_offset: int | None = None
-    time_zone: str = "UTC"
+    time_zone: str | None = None
     time_skew_tolerance: Duration = "1m"
     system_topics: bool = True
     access: str = AUTO

@@ -124,7 +124,9 @@ OPTIONS = (
         "Of a stream also `earliest` or `latest`, which comes unasked: [streaming.md](streaming.md)",
     ),
     Option("endingOffsets", TEXT, "", "queue offsets to end before, in the same form"),
-    Option("timeZone", TEXT, "UTC", "the zone of moments that name none"),
+    Option(
+        "timeZone", TEXT, "", "the zone of moments that name none: `Asia/Shanghai`, `UTC`, `+08:00`; without it such a moment is an error"
+    ),
     Option("access", one_of(*ACCESSES), "auto", "how rows are found: [filters.md](filters.md)"),
     Option("maxHashSlotNum", NUMBER, "", "how many slots an index file has, where the broker's configuration sets it or `maxIndexNum`"),
     Option("timeSkewTolerance", TEXT, "1m", "how far the broker's clock may have stepped back: `90s`, `10m`"),
@@ -154,7 +156,7 @@ OPTIONS = (
     Option("maxReadRate", SIZE, "", "bytes a second that a task reads at most; 1m is the least"),
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}
-_SPARKS_OWN = {"paths", "location", "provider", "owner"}
+_SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
 """What Spark itself puts among the options: `paths` for `load([...])`, the others for tables of its catalog."""
 
 

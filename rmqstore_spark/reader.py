@@ -35,6 +35,8 @@ class StoreReader(DataSourceReader):
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
             parts = partitions_of(plan)
+            for doubt in scan.doubts():
+                announce(doubt)
             for uri, size in plan.stale:
                 announce(f"left out {took_back(uri, size)}")
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.bytes_skipped:

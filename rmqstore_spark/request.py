@@ -26,8 +26,13 @@ _ENDS = {"ending_offsets": "endingOffsets", "ending_timestamp": "endingTimestamp
 _BEGINNINGS = {"starting_timestamp": "startingTimestamp", "starting_physical_offset": "startingPhysicalOffset"}
 _PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 _NO_PATH = (
-    "no path is given. Name a store: .load('/data/store'). For a table in its catalog Spark 4.3 forgets the OPTIONS when the table is "
-    "read: SELECT ... FROM t WITH (path = '/data/store') says it again; a TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS () remembers"
+    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog, Spark forgot its OPTIONS, the conditions "
+    "too. Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
+)
+
+_FORGOTTEN = (
+    "CREATE TABLE: Spark keeps a table's columns and forgets its OPTIONS, so {} would be dropped when the table is read. "
+    "Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (...), which keeps them"
 )
 
 
@@ -55,6 +60,8 @@ class Request:
     def of(options: Mapping[str, str]) -> Request:
         """Every option is checked, whether it will be needed or not."""
         values = checked(options)
+        if values and _is_new_table(options):
+            raise OptionError(_FORGOTTEN.format(next(iter(values))))
         places = {name: values.pop(name) for name in _PLACES if name in values}
         stream = _stream(values)
         asked = {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
@@ -154,6 +161,11 @@ class Request:
         found = self.open().table(self.table, **self.messages)
         assert isinstance(found, TableScan)
         return found.parts()
+
+
+def _is_new_table(options: Mapping[str, str]) -> bool:
+    """Whether Spark asks for the columns of a CREATE TABLE: it then puts the table's own properties among the options (Spark 4.3)."""
+    return "provider" in options and "owner" in options
 
 
 def _stream(values: dict[str, Any]) -> Stream:

@@ -76,7 +76,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: dict[str, Any] | None = None
         self._idle: tuple[dict[str, Any], Ends] | None = None
         self._reported: tuple[Ends, dict[str, Any]] | None = None
-        self._began = False
+        self._began = self._doubted = False
         self._told: set[str] = set()
 
     # What Spark asks
@@ -309,6 +309,10 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _tell_beginning(self, start: dict[str, Any]) -> None:
         """Once: an old query goes on from its checkpoint, whatever is asked for now."""
         asked = self._request.stream.start
+        if not self._doubted:
+            self._doubted = True
+            for doubt in Scan(tuple(self._follow().stores.values()), self._options).doubts():
+                self._tell(doubt)
         if not self._began and asked in (EARLIEST, LATEST):
             self._tell(f"startingOffsets={asked} is for a new query; this one goes on from its checkpoint")
         self._began = True

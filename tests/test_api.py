@@ -282,7 +282,8 @@ def test_explain_for_people_and_machines(memory, store):
     assert scan.explain().to_dict() == {
         "stores": [f"{memory.url}/store"],
         "predicate": "topic IN ('a', 'b') AND physical_offset >= 4096",
-        "time_zone": "UTC",
+        "time_zone": None,
+        "doubts": [],
         "segments": len(memory.files),
         "splits": splits,
         "bytes_to_scan": end - 4096,
@@ -333,7 +334,10 @@ def test_several_stores_are_one_table():
     assert table["store"].to_pylist() == [f"{memory.url}/a"] * 30 + [f"{memory.url}/b"] * 20
     assert scan.to_table(jobs=4).equals(table)
     assert nr.open([f"{memory.url}/b", f"{memory.url}/a"]).messages().to_table()["store"][0].as_py() == f"{memory.url}/b"
-    assert repr(store) == f"<Store {memory.url}/a, {memory.url}/b: 5 segments, 10,240 bytes>"
+    assert (
+        repr(store)
+        == f"<Store {memory.url}/a, {memory.url}/b: 5 segments, 10,240 bytes. Go on with .messages(topic='...'), .table('segments')>"
+    )
     assert set(scan.explain().to_dict()["ends"]) == {f"{memory.url}/a", f"{memory.url}/b"}
 
 

@@ -34,7 +34,6 @@ DEFAULTS = {
     "FAILFAST": "FAILFAST",
     "available": "available",
     "auto": "auto",
-    "UTC": "UTC",
     "1m": "1m",
     "13 columns": None,
     "true": True,
@@ -118,12 +117,16 @@ def test_a_topic_becomes_a_parquet_file(path: Path, tmp_path: Path) -> None:
     assert told.startswith(f"{len(expected):,} messages of 'orders' in ")
 
 
-@pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py"])
+@pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py", "rescue.py"])
 def test_an_example_says_what_is_wrong_in_one_sentence(script: str, tmp_path: Path) -> None:
     arguments = [tmp_path / "store", *(["orders", tmp_path / "file"] if script == "topic_to_parquet.py" else [])]
     ended = subprocess.run([sys.executable, HERE / "examples" / script, *arguments], check=False, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"{(tmp_path / 'store').as_uri()} does not exist.\n"
+    ended = subprocess.run([sys.executable, HERE / "examples" / script], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"{script}: error: the following arguments are required: store" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_the_disk_is_told_as_a_table(path: Path) -> None:

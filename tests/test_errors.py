@@ -17,6 +17,7 @@ FAMILY = {
     nr.DataLoss: OSError,
     nr.SplitError: RuntimeError,
     nr.UnreadableError: OSError,
+    nr.UseError: TypeError,
 }
 
 

@@ -76,7 +76,7 @@ def test_nothing_like_a_store(tmp_path):
     assert said(tmp_path) == f"{uri} {unlike} it holds a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
     os.mkfifo(tmp_path / "fifo")
     assert said(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
-    for name, command in {"store.tar.gz": "tar -xf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
+    for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
         assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is an archive or compressed: unpack it first: {command} {name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
@@ -105,4 +105,6 @@ def test_wrong_directories_for_the_log(store):
 
 
 def test_what_a_store_says_of_itself(store):
-    assert repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes>"
+    assert (
+        repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes. Go on with .messages(topic='...'), .table('segments')>"
+    )

@@ -15,7 +15,7 @@ from native_reader.storage.strays import unpacked_by, what_to_do
 SECOND = f"{2048:020}"
 COMMANDS = {
     "gz": "gunzip", "GZ": "gunzip", "xz": "unxz", "bz2": "bunzip2", "zst": "zstd -d", "lz4": "lz4 -d", "zip": "unzip", "7z": "7z x",
-    "tar": "tar -xf", "tgz": "tar -xf", "tar.gz": "tar -xf", "tar.zst": "tar -xf",
+    "tar": "tar -xf", "tgz": "tar -xzf", "tar.gz": "tar -xzf", "tar.zst": "tar -xf",
 }  # fmt: skip
 
 

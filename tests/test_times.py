@@ -153,7 +153,7 @@ def test_a_segment_of_which_no_part_is_wanted_is_accounted_for() -> None:
     storage = in_memory(stored(steady, 1 << 20, queues=True))
     scan = nr.open(storage.url).messages(
         starting_timestamp=steady(70),
-        where="store_timestamp < TIMESTAMP '2023-11-14 23:00:00'",
+        where="store_timestamp < TIMESTAMP '2023-11-14 23:00:00Z'",
         time_skew_tolerance=0,
         max_partition_bytes=500,
     )

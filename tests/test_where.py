@@ -130,6 +130,10 @@ def test_zones_and_durations() -> None:
         ({"starting_offsets": {"a": {0: -1}}}, "starting_offsets of a/0=-1 is no whole number from 0 to 9223372036854775807"),
         ({"tags": "a || "}, "tags='a || ': a tag is empty. Example: 'paid || refunded'"),
         ({"where": ""}, "where='' is no text"),
+        (
+            {"where": "store_timestamp > TIMESTAMP '2026-01-05'"},
+            "where: TIMESTAMP '2026-01-05' names no time zone. Write TIMESTAMP '2026-01-05 00:00:00+08:00', or ",
+        ),
         ({"msg_id": 7}, "msg_id=7 is no text"),
         ({"access": "index"}, "access='index' is none of auto, scan, trust."),
     ],

@@ -109,8 +109,13 @@ def topics_in(directories: Sequence[str]) -> list[Topic]:
 
 def queues_of(topic: Topic) -> list[Queue]:
     """The queues of a topic, by number."""
+    return [_queue(topic, str(number)) for number in numbers_of(topic)]
+
+
+def numbers_of(topic: Topic) -> list[int]:
+    """The numbers of its queues."""
     names = [entry.name for entry in _listed(topic.uri) if entry.is_directory and entry.name.isascii() and entry.name.isdecimal()]
-    return [_queue(topic, name) for name in sorted(names, key=int) if str(int(name)) == name]
+    return sorted(int(name) for name in names if str(int(name)) == name)
 
 
 def _queue(topic: Topic, name: str) -> Queue:

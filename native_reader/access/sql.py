@@ -12,13 +12,13 @@ Nothing is cast: a text is no number and no moment, and null is asked for with I
 from __future__ import annotations
 
 import re
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 from native_reader.access.regex import java_pattern
-from native_reader.errors import PredicateError, nearest
+from native_reader.errors import PredicateError, nearest, no_zone
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -38,8 +38,8 @@ _MOMENT = re.compile(
 )
 
 
-def parse(text: str, columns: dict[str, str], zone: str = "UTC") -> Predicate:
-    """The predicate that the text means; `columns` says of each column what it holds, `zone` where moments without one are."""
+def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predicate:
+    """The predicate that the text means; `columns` says of each column what it holds, `zone` where moments are that name none."""
     import sqlglot
     from sqlglot.errors import ParseError, TokenError
 
@@ -56,7 +56,7 @@ def parse(text: str, columns: dict[str, str], zone: str = "UTC") -> Predicate:
     if len(found) != 1 or found[0] is None:
         raise PredicateError(f"where={text!r} is no condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
     try:
-        return _Reading(text, columns, moment_zone(zone)).condition(found[0])
+        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(found[0])
     except RecursionError:
         raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
 
@@ -69,13 +69,16 @@ def moment_zone(name: str) -> tzinfo:
             return datetime.strptime(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}", "%z").tzinfo or ZoneInfo("UTC")
         return ZoneInfo("UTC" if name in ("Z", "UTC", "GMT") else name)
     except (ValueError, LookupError, OSError) as error:
-        raise PredicateError(f"time_zone={name!r} is no time zone. Examples: UTC, Europe/Berlin, +08:00") from error
+        known = available_timezones()
+        city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
+        near = f" Did you mean '{city}'?" if city else nearest(name, known) if "/" in name else ""
+        raise PredicateError(f"time_zone={name!r} is no time zone.{near} Examples: UTC, Europe/Berlin, +08:00") from error
 
 
 class _Reading:
     """One text."""
 
-    def __init__(self, text: str, columns: dict[str, str], zone: tzinfo) -> None:
+    def __init__(self, text: str, columns: dict[str, str], zone: tzinfo | None) -> None:
         self._text, self._columns, self._zone = text, columns, zone
 
     def condition(self, node: Any) -> Predicate:
@@ -244,7 +247,10 @@ class _Reading:
         return number
 
     def _moment(self, node: Any) -> int:
-        found = moment(node.this.this, self._zone)
+        text = node.this.this
+        found = moment(text, self._zone or UTC)
+        if found is not None and self._zone is None and not names_zone(text):
+            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
         if found is None:
             raise self._error(f"{node.this.this!r} is no moment. Example: {_EXAMPLES[MOMENT]}, with a zone behind if need be", node)
         return found
@@ -268,6 +274,12 @@ def moment(text: str, zone: tzinfo) -> int | None:
     except (ValueError, OverflowError):
         return None
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def names_zone(text: str) -> bool:
+    """Whether a moment names its own zone."""
+    found = _MOMENT.fullmatch(text.strip())
+    return found is not None and found[8] is not None
 
 
 def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:

@@ -23,7 +23,7 @@ from native_reader.errors import DataLoss
 from native_reader.scan.tail import LogEnd
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
-from native_reader.storage.strays import what_to_do
+from native_reader.storage.strays import unpacked_by, what_to_do
 from native_reader.storage.window import Window
 
 _TOPICS = 32
@@ -33,12 +33,12 @@ _FEW_BYTES = 64 << 10
 """Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
 _BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
 _FORMATS = {
-    b"\x1f\x8b": "gzip",
-    b"\xfd7zXZ": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"BZh": "bzip2",
-    b"PK\x03\x04": "zip",
+    b"\x1f\x8b": ("gzip", "gz"),
+    b"\xfd7zXZ": ("xz", "xz"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zst"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4"),
+    b"BZh": ("bzip2", "bz2"),
+    b"PK\x03\x04": ("zip", "zip"),
 }
 
 
@@ -200,9 +200,10 @@ def _looks_like(segment: Segment) -> str:
     """What the first bytes of a file tell, without showing any of them."""
     with Window(segment, 512, past_unreadable=True) as window:
         begin = window.peek(0, 512)
-    for magic, name in _FORMATS.items():
+    for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):
-            return f"begins like {name} data: unpack it first"
+            packed = f"{segment.name}.{ending}"
+            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpacked_by(packed)}"
     if begin[257:262] == b"ustar":
         return "begins like a tar archive: unpack it first"
     if not any(begin):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -20,10 +20,11 @@ _BATCHES_AHEAD = 4
 class Run:
     """Iterate it once for its batches, in the order of the log; `report` accounts for what was read until then."""
 
-    def __init__(self, plan: Plan, projection: Projection, jobs: int = 1) -> None:
+    def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[Report], None] | None = None) -> None:
         if not isinstance(jobs, int) or jobs < 1:
             raise OptionError(f"jobs={jobs!r} is no whole number of 1 or more")
         self._plan, self._projection, self._jobs = plan, projection, jobs
+        self._at_end = at_end
         self._known: Known = {}
         unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
         accounts = [SegmentReport(segment.uri, segment.base, segment.size) for segment in unread]
@@ -45,6 +46,8 @@ class Run:
                     self._reports.append(reading.report)
         else:
             yield from self._side_by_side()
+        if self._at_end is not None:
+            self._at_end(self.report)
 
     def _reading(self, split: Split) -> Reading:
         return read(split, self._projection, self._plan.predicate, self._plan.pruning, self._known)

@@ -13,7 +13,8 @@ KEPT = 8
 _DIGITS = 20
 _STRAY = re.compile("[0-9]{20}[^0-9].*", re.DOTALL)
 _UNPACKED_WITH = {
-    **dict.fromkeys((".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar.zst"), "tar -xf"),
+    **dict.fromkeys((".tar", ".tar.xz", ".tar.bz2", ".tar.zst"), "tar -xf"),
+    **dict.fromkeys((".tgz", ".tar.gz"), "tar -xzf"),
     ".gz": "gunzip",
     ".xz": "unxz",
     ".bz2": "bunzip2",

@@ -14,6 +14,7 @@ from typing import Any
 from native_reader.storage.protocol import storage_of
 
 _LARGEST = 64 << 20
+_MOST_QUEUES = 1 << 16
 _TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
 _TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(-?\d+)(?=\s*:)', re.DOTALL)
 
@@ -34,6 +35,12 @@ class Topics:
             re.search(rb'"topicName"\s*:\s*' + re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")), self._text)
             is not None
         )
+
+    def queues_of(self, name: str) -> int:
+        """How many queues it gives that topic; 0 where it does not say."""
+        topic = self._table.get(name)
+        told = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
+        return max((each for each in told if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
 
     def of_batches(self) -> frozenset[str]:
         """The topics whose messages may lie in inner batches."""

@@ -43,7 +43,7 @@ REFUSED = {
     "topic=a,,b": "OptionError: topic='a,,b': a name between commas is missing",
     "topicPattern=(": "OptionError: topicPattern='(' is no regular expression: missing ), unterminated subpattern at position 0",
     "startingTimestamp=yesterday": "OptionError: startingTimestamp='yesterday' is no moment. "
-    "Examples: '2026-01-31 12:00:00', '2026-01-31T12:00:00+08:00', 1769860800000",
+    "Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",
     "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset=-1 is no whole number from 0 to 9223372036854775807",
     "verifyCrc=yes": "OptionError: verifyCrc='yes' is neither true nor false",
     "mode=FAILSAFE": "OptionError: mode='FAILSAFE' is none of FAILFAST, DROPMALFORMED, PERMISSIVE. Did you mean 'FAILFAST'?",
@@ -53,7 +53,8 @@ REFUSED = {
     "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
     "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
     "filterPushdown=yes": "OptionError: filterPushdown='yes' is neither true nor false",
-    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. Examples: UTC, Europe/Berlin, +08:00",
+    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. "
+    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00",
     "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
     "near \"tipic = 'a'\" (character 1)",
     "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
@@ -78,7 +79,7 @@ def test_a_wrong_option_is_told_by_load(spark: SparkSession, kept: Path, asked: 
 
 
 def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> None:
-    said = refused(spark, kept, startingTimestamp=20, endingTimestamp=10)
+    said = refused(spark, kept, startingTimestamp=1_700_000_000_001, endingTimestamp=1_700_000_000_000)
     assert said == "OptionError: startingTimestamp lies behind endingTimestamp: no row can be in between"
     said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
     assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX': no row could match"

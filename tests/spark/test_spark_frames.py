@@ -157,10 +157,21 @@ def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, k
     spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}')")
     try:
         assert spark.sql(f"SELECT * FROM logged WITH (path = '{kept}')").count() == 40
-        with pytest.raises(Exception, match=r"no path is given\. Name a store"):
+        with pytest.raises(Exception, match=r"no path is given\. Name a store.* Spark forgot its OPTIONS.* Use CREATE TEMPORARY VIEW"):
             spark.sql("SELECT * FROM logged").count()
     finally:
         spark.sql("DROP TABLE logged")
+
+
+def test_a_table_of_the_catalog_is_refused_a_condition_that_it_would_forget(spark: SparkSession, kept: Path) -> None:
+    spark.sql("DROP TABLE IF EXISTS logged")
+    for options in ("topic 'T0'", "where 'queue_id = 0'", "mode 'DROPMALFORMED'"):
+        with pytest.raises(Exception, match=r"CREATE TABLE: Spark .* forgets its OPTIONS.* Use CREATE TEMPORARY VIEW"):
+            spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}', {options})")
+    with pytest.raises(Exception, match="CREATE TABLE: Spark"):
+        spark.catalog.createTable("logged", path=str(kept), source="rocketmq-store", topic="T0")
+    spark.sql(f"CREATE TEMPORARY VIEW remembered USING `rocketmq-store` OPTIONS (path '{kept}', topic 'T0')")
+    assert spark.sql("SELECT count(*) FROM remembered").first()[0] == 14
 
 
 def test_a_limit_stops_early(spark: SparkSession, varied: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from stores import files_of, log_of, on_disk
 
 import native_reader as nr
+from native_reader.layout.kinds import KINDS
 from native_reader.testing.records import COMMIT, PREPARED, Message, pack_properties
 
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
@@ -23,6 +24,8 @@ ODD = (
 )
 OF_PROPERTIES = ("properties['x']", "properties['no']", "properties['TAGS']")
 TEXTS = ("topic", "tags", "kind", "msg_id", "born_host", "segment", "uniq_key", *OF_PROPERTIES)
+VALUES = {"kind": KINDS}
+"""Columns of which no other values can be asked for."""
 NUMBERS = (
     "queue_id",
     "queue_offset",
@@ -81,13 +84,15 @@ def leaf(random: Random) -> str:
     negated = random.choice(["", "", "NOT "])
     match random.randrange(13):
         case 0 | 1:
-            return f"{random.choice(TEXTS)} {random.choice(COMPARISONS)} {quoted(random, random.choice(ODD))}"
+            column = random.choice(TEXTS)
+            return f"{column} {random.choice(COMPARISONS)} {quoted(random, random.choice(VALUES.get(column, ODD)))}"
         case 2 | 3:
             number = random.choice([0, 1, -1, 5, 30, 300, 2**31, -(2**31), 2**62])
             return f"{random.choice(NUMBERS)} {random.choice(['=', '!=', '<', '<=', '>', '>='])} {number}{random.choice(['', '', 'L'])}"
         case 4:
-            values = ", ".join(quoted(random, random.choice(ODD)) for _ in range(random.randint(1, 4)))
-            return f"{random.choice(TEXTS)} {negated}IN ({values})"
+            column = random.choice(TEXTS)
+            values = ", ".join(quoted(random, random.choice(VALUES.get(column, ODD))) for _ in range(random.randint(1, 4)))
+            return f"{column} {negated}IN ({values})"
         case 5:
             return f"{random.choice(NUMBERS)} {negated}IN ({', '.join(str(random.randint(-1, 40)) for _ in range(random.randint(1, 30)))})"
         case 6:
@@ -148,9 +153,10 @@ def _frame(spark: SparkSession, path: Path, **options: str) -> DataFrame:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_and_filter_give_the_same_frame(spark: SparkSession, odd: Path, varied: Path, seed: int) -> None:
-    random = Random(seed)
+    random, zone = Random(seed), ("UTC", "Asia/Shanghai")[seed % 2]
+    spark.conf.set("spark.sql.session.timeZone", zone)
     for path, text in ((odd, condition(random)), (varied, f"{condition(random)} OR topic IN ('orders', 'payments') AND queue_id = 1")):
-        asked = _frame(spark, path, where=text, columns=SMALL)
+        asked = _frame(spark, path, where=text, columns=SMALL, timeZone=zone)
         named = "topic,tags,kind,msg_id,born_host,segment,uniq_key,properties,keys,body,queue_id,queue_offset,physical_offset,flag"
         rest = ",sys_flag,record_size,delay_level,inner_index,reconsume_times,store_timestamp,born_timestamp"
         filtered = _frame(spark, path, columns=named + rest).filter(text).select(*SMALL.split(","))
@@ -209,3 +215,16 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
     if access == "auto":
         wrong = _frame(spark, varied, columns=SMALL, keys=last["keys"][0], topic=last.topic, maxHashSlotNum="1001")
         assert last.physical_offset in {row.physical_offset for row in wrong.collect()}
+
+
+def test_a_moment_in_the_sessions_zone_is_never_another_one(spark: SparkSession, odd: Path) -> None:
+    """Spark's filter takes it in the session's zone, which a source cannot see: so it is refused, or said with timeZone."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Shanghai")
+    text = "store_timestamp >= TIMESTAMP '2023-11-15 06:13:50'"
+    expected = _frame(spark, odd, columns=SMALL).filter(text)
+    assert 0 < expected.count() < ROWS
+    for told in ({"where": text}, {"startingTimestamp": "2023-11-15 06:13:50"}):
+        with pytest.raises(Exception, match=r"names no time zone\. Write .*\+08:00'?.*, or say timeZone=Asia/Shanghai"):
+            _frame(spark, odd, columns=SMALL, **told)
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        assert_df_equality(_frame(spark, odd, columns=SMALL, timeZone=zone, **told), expected, ignore_row_order=True)

@@ -1,0 +1,305 @@
+"""Mistakes of a user, and the text that answers each: what is wrong, where, and what to do. Nothing is answered with silence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+import native_reader as nr
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+from rmqstore_spark.columns import spark_schema
+from rmqstore_spark.reader import StoreReader
+from rmqstore_spark.request import Request
+from rmqstore_spark.source import RocketmqStore
+from rmqstore_spark.speech import in_sparks_words
+from rmqstore_spark.stream import StoreStreamReader
+
+ID = "0A014917770D3AA694FA16514EA25FC5"
+SECONDS, MILLISECONDS = 1_767_225_600, 1_767_225_600_000
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with queues, an index and a configuration; `orders` has six queues."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    write_store(folder / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, max_hash_slot_num=1000, max_index_num=4000))
+    (folder / "store.tar.gz").write_bytes(b"\x1f\x8b")
+    (folder / "backup").mkdir()
+    (folder / "backup" / ("0" * 20 + ".gz")).write_bytes(b"\x1f\x8b")
+    (folder / "empty").mkdir()
+    return folder / "store"
+
+
+# What is refused, in Python
+
+REFUSED: dict[str, tuple[dict[str, object], str]] = {
+    "text without a zone": (
+        {"starting_timestamp": "2026-01-05 16:00:00"},
+        "starting_timestamp='2026-01-05 16:00:00' names no time zone. Write '2026-01-05 16:00:00+08:00', or say time_zone=Asia/Shanghai",
+    ),
+    "a day without a zone": ({"ending_timestamp": "2026-01-05"}, "names no time zone. Write '2026-01-05 00:00:00+08:00', or say"),
+    "a datetime without a zone": ({"starting_timestamp": datetime(2026, 1, 5)}, "names no time zone. Write datetime(..., tzinfo=UTC), or"),
+    "a moment of where without a zone": (
+        {"where": "store_timestamp >= TIMESTAMP '2026-01-05 16:00:00'"},
+        "where: TIMESTAMP '2026-01-05 16:00:00' names no time zone. Write TIMESTAMP '2026-01-05 16:00:00+08:00', or say time_zone=",
+    ),
+    "a misspelt zone": ({"time_zone": "Asia/Shanghi"}, "is no time zone. Did you mean 'Asia/Shanghai'? Examples: UTC,"),
+    "a city alone": ({"time_zone": "Shanghai"}, "time_zone='Shanghai' is no time zone. Did you mean 'Asia/Shanghai'?"),
+    "seconds": ({"starting_timestamp": SECONDS}, f"={SECONDS}: these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
+    "microseconds": ({"starting_timestamp": MILLISECONDS * 1000}, f"look like microseconds. Did you mean milliseconds: {MILLISECONDS}?"),
+    "nanoseconds": ({"ending_timestamp": MILLISECONDS * 10**6}, f"look like nanoseconds. Did you mean milliseconds: {MILLISECONDS}?"),
+    "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound; other years"),
+    "a word for a moment": ({"starting_timestamp": "yesterday"}, "is no moment. Examples: '2026-01-31 12:00:00Z'"),
+    "the end before the beginning": (
+        {"starting_timestamp": MILLISECONDS, "ending_timestamp": MILLISECONDS - 1},
+        "starting_timestamp lies behind ending_timestamp: no row can be in between",
+    ),
+    "a kind that is another's name": ({"where": "kind = 'dead'"}, "there is no kind 'dead'. Did you mean 'dlq'? All kinds: prepared,"),
+    "a misspelt kind": ({"where": "kind IN ('normal', 'dellay')"}, "there is no kind 'dellay'. Did you mean 'delay'?"),
+    "a kind in capitals": ({"where": "NOT kind != 'DLQ'"}, "there is no kind 'DLQ'. Did you mean 'dlq'?"),
+    "a misspelt option": ({"topics": "orders"}, "unknown option 'topics'. Did you mean 'topic'?"),
+    "Spark's spelling": ({"startingTimestamp": 0}, "unknown option 'startingTimestamp'. Did you mean 'starting_timestamp'?"),
+    "a misspelt column": ({"columns": "topic,boddy"}, "column 'boddy' does not exist. Did you mean 'body'?"),
+    "a misspelt column of where": ({"where": "tipic = 'a'"}, "column 'tipic' does not exist. Did you mean 'topic'?"),
+    "a number as text": ({"queue_id": "3"}, "queue_id='3' is no whole number"),
+    "text for a number of where": ({"where": "queue_id = '3'"}, "queue_id is a whole number and is compared with text"),
+    "keys with =": ({"where": "keys = 'k1'"}, "array_contains(keys, 'x') is possible"),
+    "= NULL": ({"where": "tags = NULL"}, "nothing equals NULL: write IS NULL"),
+    "a function": ({"where": "lower(topic) = 'a'"}, "a column is expected here"),
+    "a quote left open": ({"where": "topic = 'a"}, "where: this is no SQL condition, near"),
+    "no topic at all": ({"topic": []}, "topic is an empty list"),
+    "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(' is no regular expression"),
+    "an empty tag": ({"tags": "a ||"}, "a tag is empty. Example: 'paid || refunded'"),
+    "offsets without queues": ({"starting_offsets": {"orders": 5}}, 'Example: {"orders": {"0": 100, "1": 250}}'),
+    "a size in words": ({"max_partition_bytes": "lots"}, "is not a size. Examples: 134217728, '128m', '1g'"),
+    "a misspelt mode": ({"mode": "DROPMALFORMD"}, "Did you mean 'DROPMALFORMED'?"),
+    "a text for a flag": ({"verify_crc": "true"}, "verify_crc='true' is neither True nor False"),
+}  # fmt: skip
+
+# What may be right, and is told where nothing was found, or more than was meant
+
+DOUBTED: dict[str, tuple[dict[str, object], str]] = {
+    "a misspelt topic": ({"topic": "oders"}, "no record of topic 'oders'; did you mean 'orders'?"),
+    "a topic in other case": ({"topic": "Orders"}, "no record of topic 'Orders'; did you mean 'orders'?"),
+    "a star for topics": ({"topic": "ord*"}, "no record of topic 'ord*'; did you mean topic_pattern='ord.*'?"),
+    "topics with a comma": ({"topic": "orders,payments"}, "did you mean topic=['orders', 'payments']?"),
+    "one topic of two is misspelt": ({"topic": ["orders", "oders"]}, "topic 'oders' is not known to the queues or the configuration"),
+    "a misspelt topic of where": ({"where": "topic = 'oders' AND queue_id = 0"}, "no row matches: topic 'oders' is not known"),
+    "tags with a comma": ({"tags": "TagA,TagB"}, "tags='TagA,TagB' is one tag with a comma. Did you mean tags='TagA || TagB'?"),
+    "a queue that a topic has not": ({"topic": "orders", "queue_id": 99}, "queue_id=99: no queue of topic 'orders' has this number"),
+    "a queue that no topic has": ({"queue_id": 99}, "queue_id=99: no queue of any topic has this number; the largest is 17"),
+    "no id": ({"msg_id": "xyz"}, "msg_id='xyz' has not the form of an id (32 or 56 hex digits"),
+    "half an id": ({"msg_id": ID[:20]}, f"msg_id='{ID[:20]}' has not the form of an id"),
+    "an id of where in small letters": ({"where": f"msg_id = '{ID.lower()}'"}, f"ids are in upper case. Write '{ID}', or ask with msg_id="),
+    "offsets of a misspelt topic": ({"starting_offsets": {"oders": {0: 5}}}, "topic 'oders' is not known, so these bound nothing. Did"),
+    "offsets of a queue that is not there": ({"ending_offsets": {"orders": {77: 5}}}, "topic 'orders' has no queue 77, so its offset"),
+}  # fmt: skip
+
+USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
+    "iterated": (iter, ".to_batches() gives batches, .to_table().to_pylist() rows"),
+    "its length": (len, ".count_rows() counts rows, len(scan.schema) columns"),
+    "a column in brackets": (lambda scan: scan["topic"], "choose columns with .messages(columns='topic,body')"),
+    "as pandas does": (lambda scan: scan.to_pandas(), "use .to_table().to_pandas()"),
+    "as Spark does": (lambda scan: scan.show(), "use .head(10)"),
+    "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "then polars.from_arrow(scan)"),
+    "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "choose with .messages(columns=..., where=...)"),
+    "head of less than nothing": (lambda scan: scan.head(-1), "head(-1)"),
+}
+
+OPENED = {
+    "no path": ("", "does not exist"),
+    "a misspelt path": ("stor", "does not exist. Did you mean 'store'?"),
+    "an archive": ("store.tar.gz", "unpack it first: tar -xzf store.tar.gz"),
+    "packed segments": ("backup", f"unpack it first: gunzip {'0' * 20}.gz"),
+    "an empty directory": ("empty", "does not look like a store: no commitlog directory, no file named by 20 digits; it is empty"),
+    "a directory of queues": ("store/consumequeue/orders/0", "Did you mean that?"),
+}
+
+OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
+    "a misspelt option": ({"startingOffset": "earliest"}, "unknown option 'startingOffset'. Did you mean 'startingOffsets'?"),
+    "a moment without a zone": (
+        {"startingTimestamp": "2026-01-05 16:00:00"},
+        "startingTimestamp='2026-01-05 16:00:00' names no time zone. Write '2026-01-05 16:00:00+08:00', or say timeZone=Asia/Shanghai",
+    ),
+    "seconds": ({"startingTimestamp": str(SECONDS)}, f"these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
+    "a name between commas": ({"topic": "a,,b"}, "a name between commas is missing"),
+    "yes for true": ({"verifyCrc": "yes"}, "verifyCrc='yes' is neither true nor false"),
+    "a table with conditions": (
+        {"topic": "orders", "provider": "rocketmq-store", "owner": "root"},
+        "CREATE TABLE: Spark keeps a table's columns and forgets its OPTIONS, so topic would be dropped when the table is read. "
+        "Use CREATE TEMPORARY VIEW",
+    ),
+}
+
+DOUBTED_BY_SPARK = {
+    "a misspelt topic": ({"topic": "oders"}, "it is misspelt, or was deleted. Did you mean 'orders'?"),
+    "a star for topics": ({"topic": "ord*"}, "It is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
+    "offsets of a misspelt topic": (
+        {"startingOffsets": '{"oders": {"0": 5}}'},
+        "startingOffsets, endingOffsets: topic 'oders' is not known",
+    ),
+    "no id": ({"msgId": "xyz"}, "msgId='xyz' has not the form of an id"),
+}
+
+
+def test_sixty_at_least() -> None:
+    assert sum(map(len, (REFUSED, DOUBTED, USED, OPENED, OF_SPARK, DOUBTED_BY_SPARK))) >= 60
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_a_request_that_cannot_be_meant(path: Path, mistake: str) -> None:
+    options, text = REFUSED[mistake]
+    with pytest.raises((nr.OptionError, nr.SchemaError)) as raised:
+        nr.open(path).messages(**options)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("mistake", DOUBTED)
+def test_a_request_that_matches_nothing(path: Path, caplog: pytest.LogCaptureFixture, mistake: str) -> None:
+    options, text = DOUBTED[mistake]
+    scan = nr.open(path).messages(columns="topic", **options)
+    caplog.set_level(logging.WARNING, "native_reader")
+    before = str(scan.explain())
+    assert " note: " in before
+    assert not caplog.messages  # nothing was read yet
+    scan.to_table()
+    assert any(text in each for each in caplog.messages)
+    caplog.clear()
+    scan.count_rows()
+    assert any(text in each for each in caplog.messages)
+
+
+@pytest.mark.parametrize("mistake", USED)
+def test_a_scan_that_is_used_as_something_else(path: Path, mistake: str) -> None:
+    use, text = USED[mistake]
+    scan = nr.open(path).messages(columns="topic")
+    with pytest.raises((nr.StoreError, AttributeError)) as raised:
+        use(scan)
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("mistake", OPENED)
+def test_a_path_that_is_no_store(path: Path, mistake: str) -> None:
+    name, text = OPENED[mistake]
+    with pytest.raises(nr.PathError) as raised:
+        nr.open(path.parent / name if name else path.parent / "none" / "there")
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("mistake", OF_SPARK)
+def test_options_of_spark_that_cannot_be_meant(path: Path, mistake: str) -> None:
+    options, text = OF_SPARK[mistake]
+    with pytest.raises(nr.OptionError) as raised, in_sparks_words():
+        Request.of({"path": str(path), **options})
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("mistake", DOUBTED_BY_SPARK)
+def test_options_of_spark_that_match_nothing(path: Path, capfd: pytest.CaptureFixture[str], mistake: str) -> None:
+    options, text = DOUBTED_BY_SPARK[mistake]
+    StoreReader(Request.of({"path": str(path), **options})).partitions()
+    assert f"{text}" in capfd.readouterr().err
+
+
+def test_a_stream_says_it_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    reader = RocketmqStore({"path": str(path), "topic": "oders", "startingOffsets": "earliest"}).streamReader(spark_schema(["topic"]))
+    assert isinstance(reader, StoreStreamReader)
+    start = reader.initialOffset()
+    reader.latestOffset(start, ReadAllAvailable())
+    reader.latestOffset(start, ReadAllAvailable())
+    reader.stop()
+    assert capfd.readouterr().err.count("topic 'oders' is not known to the queues or the configuration") == 1
+
+
+# What is no mistake
+
+
+@pytest.fixture
+def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Nothing is said."""
+    yield
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "orders", "tags": "no-such-tag"},
+        {"topic": "orders", "queue_id": [0, 5]},
+        {"topic": "orders", "where": "queue_offset > 1000000"},
+        {"topic": ["orders", "payments"]},
+        {"starting_offsets": {"orders": {0: 5}}},
+        {"msg_id": ID},
+        {"msg_id": "01" + ID},
+        {"queue_id": 7},
+        {"starting_timestamp": 0},
+        {"starting_timestamp": datetime(2026, 1, 5), "time_zone": "Asia/Shanghai"},
+        {"where": "kind = 'dlq' AND store_timestamp < TIMESTAMP '2026-01-05 00:00:00+08:00'"},
+    ],
+    ids=str,
+)
+def test_a_request_that_is_right_is_answered_without_a_word(path: Path, options: dict[str, object]) -> None:
+    scan = nr.open(path).messages(columns="topic", **options)
+    scan.to_table()
+    assert scan.doubts() == []
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_deleted_topic_is_found_and_a_limit_says_nothing(path: Path, tmp_path: Path) -> None:
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20, deleted="invoices", index=False))
+    scan = nr.open(tmp_path / "store").messages(columns="topic", topic="invoices")
+    assert scan.count_rows() > 0
+    assert nr.open(path).messages(columns="topic", topic=["orders", "oders"]).head(1).num_rows == 1
+
+
+def test_a_store_without_queues_says_so_after_the_read(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scan = nr.open(path / "commitlog").messages(columns="topic", topic="oders")
+    nr.open(path.parent / "store")
+    assert scan.to_table().num_rows == 0
+    assert any(each.startswith("no record of topic 'oders'") for each in caplog.messages)
+
+
+def test_trust_says_that_it_did_not_search(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert nr.open(path).messages(topic="oders", access="trust").count_rows() == 0
+    assert caplog.messages == [
+        "no record of topic 'oders'; did you mean 'orders'? (access=trust does not search the log for deleted topics)"
+    ]
+
+
+@pytest.mark.parametrize("access", ["auto", "scan", "trust"])
+def test_an_id_is_found_in_any_case(path: Path, access: str) -> None:
+    store = nr.open(path)
+    rows = (
+        store.messages(columns="uniq_key,offset_msg_id,physical_offset", where="uniq_key IS NOT NULL", topic="orders")
+        .to_table()
+        .to_pylist()
+    )
+    row = rows[len(rows) // 2]
+    for name in ("uniq_key", "offset_msg_id"):
+        for text in (row[name], row[name].lower(), row[name].capitalize(), f" {row[name].lower()}\n"):
+            found = store.messages(columns="physical_offset", msg_id=text, access=access).to_table()["physical_offset"].to_pylist()
+            assert row["physical_offset"] in found, text
+    small = store.messages(columns="physical_offset", msg_id=row["uniq_key"].lower(), topic="orders", access="trust")
+    assert small.plan().lookups[0][1].files == 1  # by the index, not by reading
+
+
+def test_what_a_scan_says_of_itself(path: Path) -> None:
+    scan = nr.open(path).messages(columns="topic,body", topic="orders")
+    assert repr(scan) == (
+        f"<Scan {path.as_uri()}: 2 columns (topic, body) where topic = 'orders'. Not read yet; go on with .head(10), .to_table(), "
+        ".to_batches(), .count_rows(), .explain()>"
+    )
+    assert repr(nr.open(path).table("damage")).startswith("<TableScan damage: ")
+    assert repr(nr.open(path)).endswith("Go on with .messages(topic='...'), .table('segments')>")
+    assert bool(scan)
+    assert pa.table(scan).num_rows == scan.count_rows()
+    assert not hasattr(scan, "scanner")
