@@ -50,7 +50,7 @@ def test_3_a_size_below_the_smallest_record(size: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, -1, 0x0DA320A7, 0x7FFFFFFF])
 def test_4_an_unknown_magic(magic: int) -> None:
-    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").found == f"magic 0x{magic & 0xFFFFFFFF:08X}"
+    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").found == "no magic of a record"
 
 
 def test_5_a_record_of_the_second_kind_with_a_long_topic() -> None:
@@ -114,7 +114,7 @@ def test_12_properties_that_are_no_pairs_are_read_as_java_reads_them() -> None:
 
 def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
-    assert "says it lies at offset 123,456" in case.loses(4, reason="offset").found
+    assert "a record of another offset" in case.loses(4, reason="offset").found
     tail = Case.of()
     stale = encode(ordinary(99), 123_456)
     tail.content[tail.end(9) : tail.end(9) + len(stale)] = stale
