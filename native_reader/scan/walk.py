@@ -80,8 +80,13 @@ class Walk:
         while position < min(self._stop, self._end):
             records = self._chunk(position, look)
             if records is None:
-                position = yield from self._pass(position)
-                look = _BEHIND_DAMAGE
+                begin = position
+                position = (yield from self._beyond(begin)) if self._skip_damage else begin
+                if position == begin:
+                    position = yield from self._pass(begin)
+                    look = _BEHIND_DAMAGE
+                else:
+                    look = self._next_look(position, look)
                 continue
             begin = position
             if isinstance(records, int):
@@ -94,11 +99,16 @@ class Walk:
                 yield records
                 if self._skip_damage:
                     position = yield from self._beyond(position)
-            stopped_early = self._skip_damage and self._window.position + self._window.filled - position > self._window.filled // 2
-            look = _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
+            look = self._next_look(position, look)
         self.reached = position
         if self._leaves:
             yield from self._leave(position)
+
+    def _next_look(self, position: int, look: int) -> int:
+        """How much to load from that position on: little where most of what was loaded led nowhere."""
+        window = self._window
+        stopped_early = self._skip_damage and window.position + window.filled - position > window.filled // 2
+        return _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
 
     def _chunk(self, position: int, look: int) -> Records | int | None:
         """The valid records from that position on, as many as are at hand; None where none stands there.

@@ -13,7 +13,8 @@ from native_reader.storage.protocol import Entry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
-_LAST_OFFSET = 2**63 - 1
+_LAST_OFFSET = 2**63 - 2**32
+"""Sums with sizes of records stay within 64 bits."""
 _COMPARED = 1 << 20
 _ASKED = 8
 _ENTRY = struct.Struct(">ii16xq12xiii")
