@@ -16,6 +16,7 @@ from queued_stores import dispatched
 from stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.access.queues import QueueReader, Topic, queues_of
 from native_reader.scan.damages import Damage, Damages
 from native_reader.scan.report import Report
 from native_reader.storage import FaultyStorage
@@ -143,6 +144,18 @@ def test_a_sparse_queue_file_takes_no_memory_for_its_holes(tmp_path: Path) -> No
     tracemalloc.stop()
     assert found == [50, 50]
     assert peak < 48 * MIB
+
+
+def test_places_of_a_queue_that_are_all_in_a_hole_hold_no_entries(tmp_path: Path) -> None:
+    path = tmp_path / "orders" / "0" / ZERO
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        file.write(struct.pack(">qiq", 5, 100, 0))
+        file.truncate(20 * 1_000_000)
+    (queue,) = queues_of(Topic("orders", f"{tmp_path.as_uri()}/orders", False))
+    with QueueReader(queue) as reader:
+        assert len(reader.read(0, 1_000_000)) == 1
+        assert len(reader.read(400_000, 900_000)) == 0
 
 
 def test_a_queue_with_more_entries_than_records_fit_is_not_believed() -> None:

@@ -216,10 +216,12 @@ class QueueReader:
             if begin < end:
                 firsts.append(count)
             for place, found in self._pieces(which, begin, end):
-                written = np.flatnonzero(is_written(found))
-                pieces.append(found if len(written) == len(found) else found.take(written))
-                numbers.append(file.base + place + written)
-                count += len(written)
+                written = is_written(found)
+                places = np.arange(file.base + place, file.base + place + len(found), dtype=np.int64)
+                is_full = bool(written.all())
+                pieces.append(found if is_full else found.take(np.flatnonzero(written)))
+                numbers.append(places if is_full else places[written])
+                count += len(pieces[-1])
                 if count > most:
                     return None
         entries, places = np.concatenate(pieces), np.concatenate(numbers)
@@ -232,15 +234,18 @@ class QueueReader:
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
         """The entries at those places of a file, written or not, piece by piece and without those in holes; the place of each piece."""
         width = self._dtype.itemsize
+        most = _PIECE // width
         while begin < end:
-            try:
-                begin = max(begin, self._file(which).next_data(begin * width) // width)
-            except OSError:  # gone since, or not to be read
+            if end - begin > most:  # less is read sooner than asked about
+                try:
+                    begin = max(begin, self._file(which).next_data(begin * width) // width)
+                except OSError:  # gone since, or not to be read
+                    return
+            found = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
+            if not len(found):
                 return
-            if begin < end:
-                found = self._units(which, begin, min(end - begin, _PIECE // width))
-                yield begin, found
-                begin = begin + len(found) if len(found) else end
+            yield begin, found
+            begin += len(found)
 
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1
