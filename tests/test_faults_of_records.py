@@ -50,7 +50,7 @@ def test_3_a_size_below_the_smallest_record(size: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, -1, 0x0DA320A7, 0x7FFFFFFF])
 def test_4_an_unknown_magic(magic: int) -> None:
-    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").found == f"magic 0x{magic & 0xFFFFFFFF:08X}"
+    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").found == "no magic of a record"
 
 
 def test_5_a_record_of_the_second_kind_with_a_long_topic() -> None:
@@ -64,7 +64,7 @@ def test_6_a_body_with_a_flipped_bit() -> None:
     offset = case.at(4)
     table, report = case.read("FAILFAST")
     assert (len(table), report.damage) == (10, ())
-    with pytest.raises(nr.StoreDamaged, match=f"at offset {offset}: the checksum of the stored body is 0x"):
+    with pytest.raises(nr.StoreDamaged, match=f"at offset {offset}: the checksum of the stored body is wrong"):
         case.read("FAILFAST", verify_crc=True)
     table, report = case.read("DROPMALFORMED", verify_crc=True)
     assert offset not in table["physical_offset"].to_pylist()
@@ -114,7 +114,7 @@ def test_12_properties_that_are_no_pairs_are_read_as_java_reads_them() -> None:
 
 def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
-    assert "says it lies at offset 123,456" in case.loses(4, reason="offset").found
+    assert "a record of another offset" in case.loses(4, reason="offset").found
     tail = Case.of()
     stale = encode(ordinary(99), 123_456)
     tail.content[tail.end(9) : tail.end(9) + len(stale)] = stale
@@ -236,7 +236,7 @@ def test_26_a_checksum_of_the_whole_record_that_is_wrong() -> None:
     assert len(case.is_whole()) == 5
     table, report = case.read(verify_crc=True)
     assert (len(table), [each.reason for each in report.damage]) == (4, ["checksum"])
-    assert report.damage[0].found.startswith("the checksum of the record is 0x")
+    assert report.damage[0].found == "the checksum of the record is wrong"
 
 
 def test_27_a_record_in_a_body_is_never_a_row() -> None:

@@ -51,8 +51,9 @@ def test_verify_crc_names_the_record_whose_body_changed() -> None:
     offset = table_of(flipped)["physical_offset"][2].as_py()
     with pytest.raises(nr.StoreDamaged) as found:
         table_of(flipped, verify_crc=True)
-    said, crc = zlib.crc32(b"secret body 2") & 0x7FFFFFFF, zlib.crc32(b"Secret body 2") & 0x7FFFFFFF
-    assert f"at offset {offset:,}: the checksum of the stored body is 0x{crc:08X}, its record says 0x{said:08X}" in str(found.value)
+    assert f"at offset {offset:,}: the checksum of the stored body is wrong" in str(found.value)
+    for body in (b"secret body 2", b"Secret body 2"):
+        assert f"{zlib.crc32(body) & 0x7FFFFFFF:X}" not in str(found.value)
     assert "ecret" not in str(found.value)
     assert len(table_of(segments, verify_crc=True)) == 4
 
@@ -64,7 +65,7 @@ def test_verify_crc_looks_at_the_property_checksum_too() -> None:
     base, content = segments[0]
     assert len(table_of(segments, verify_crc=True)) == 3
     at = content.index(b"x1")
-    with pytest.raises(nr.StoreDamaged, match="the checksum of the record is"):
+    with pytest.raises(nr.StoreDamaged, match="the checksum of the record is wrong"):
         table_of([(base, content[:at] + b"y1" + content[at + 2 :])], verify_crc=True)
 
 

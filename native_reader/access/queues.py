@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import BATCH_ENTRY, ENTRY, FILLER_SIZE, LIGHT_TOPIC, is_written
-from native_reader.layout.record import Mask
+from native_reader.layout.record import SMALLEST_RECORD, Mask
 from native_reader.storage.protocol import Entry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
 
 BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
+_PIECE = 1 << 20
 _AT_ONCE = 16 << 10
 """A stretch of a file that is read rather than searched."""
 
@@ -95,6 +96,10 @@ class Entries:
         return Entries(self.numbers[which], self.counts[which], self.offsets[which], self.sizes[which], self.codes[which], self.newest)
 
 
+_NONE = np.empty(0, np.int64)
+_NOTHING = Entries(_NONE, _NONE, _NONE, _NONE, _NONE)
+
+
 def topics_in(directories: Sequence[str]) -> list[Topic]:
     """The topics that have queues there. Light queues (LMQ) are none: they list records of other topics once more."""
     found = []
@@ -155,7 +160,11 @@ class QueueReader:
         if units * self._dtype.itemsize > _AT_ONCE:
             first = self.first_at(low, 0, units)
             behind = self.first_at(high, first, units)
-        found = self.read(first, behind)
+        # Entries of a queue lie one after the other in the log, so a file with more of them than records fit is wrong.
+        fit = (high - low) // SMALLEST_RECORD + 1
+        found = self._read(first, behind, max(fit, _AT_ONCE // self._dtype.itemsize))
+        if found is None:
+            return _NOTHING
         inside = (found.offsets >= low) & (found.offsets < high)
         is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
         return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
@@ -200,27 +209,48 @@ class QueueReader:
 
     def read(self, first: int, behind: int) -> Entries:
         """The written entries at those places."""
-        pieces, numbers = [], []
+        entries = self._read(first, behind, behind - first)
+        assert entries is not None
+        return entries
+
+    def _read(self, first: int, behind: int, most: int) -> Entries | None:
+        """The same; None where there are more than `most`. Memory follows what is written, not the sizes of files."""
+        pieces, numbers, firsts, count = [np.empty(0, self._dtype)], [np.empty(0, np.int64)], [], 0
         for which, file in enumerate(self._queue.files):
-            begin, end = max(first, self._firsts[which]), min(behind, self._firsts[which + 1])
+            begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, behind))
             if begin < end:
-                place = begin - self._firsts[which]
-                found = self._units(which, place, end - begin)
-                pieces.append(found)
-                numbers.append(np.arange(file.base + place, file.base + place + len(found), dtype=np.int64))
-        entries = np.concatenate(pieces) if pieces else np.empty(0, self._dtype)
-        places = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
-        firsts = np.cumsum([len(piece) for piece in pieces[:-1]], dtype=np.int64)
-        written = is_written(entries)
-        if not written.all():
-            which_ones = np.flatnonzero(written)
-            entries, places = entries.take(which_ones), places.take(which_ones)
-            firsts = np.searchsorted(which_ones, firsts)
+                firsts.append(count)
+            for place, found in self._pieces(which, begin, end):
+                written = is_written(found)
+                places = np.arange(file.base + place, file.base + place + len(found), dtype=np.int64)
+                is_full = bool(written.all())
+                pieces.append(found if is_full else found.take(np.flatnonzero(written)))
+                numbers.append(places if is_full else places[written])
+                count += len(pieces[-1])
+                if count > most:
+                    return None
+        entries, places = np.concatenate(pieces), np.concatenate(numbers)
         counts = np.ones(len(places), np.int64)
         if self._queue.batch:
             places, counts = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
         offsets, sizes, codes = (entries[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
-        return Entries(places, counts, offsets, sizes, codes, firsts=firsts)
+        return Entries(places, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
+
+    def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """The entries at those places of a file, written or not, piece by piece and without those in holes; the place of each piece."""
+        width = self._dtype.itemsize
+        most = _PIECE // width
+        while begin < end:
+            if end - begin > most:  # less is read sooner than asked about
+                try:
+                    begin = max(begin, self._file(which).next_data(begin * width) // width)
+                except OSError:  # gone since, or not to be read
+                    return
+            found = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
+            if not len(found):
+                return
+            yield begin, found
+            begin += len(found)
 
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1

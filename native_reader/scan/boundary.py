@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
 from native_reader.scan.certain import certain_before, walk_on
-from native_reader.scan.report import Damage
+from native_reader.scan.damages import Damages
 from native_reader.scan.sync import frame_of, head_at, record_size_at, sync
 from native_reader.scan.walk import is_blank
 from native_reader.scan.witness import is_live
@@ -146,7 +146,7 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
         with window_of(store, segment, limits) as window:
             until = min(segment.end, stop.offset) - segment.base
             for found in walk_on(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
-                if isinstance(found, Damage):
+                if isinstance(found, Damages):
                     continue
                 if count + len(found) >= most:
                     last, frame = most - count - 1, frame_of(segment)
@@ -162,7 +162,7 @@ def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int
     kept: list[tuple[int, int]] = []
     walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), frame_of(window.segment)
     for found in walk:
-        if not isinstance(found, Damage):
+        if not isinstance(found, Damages):
             starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
             kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
     if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
@@ -189,11 +189,11 @@ def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None
     """Position and size of the first record at or behind `begin`."""
     walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
     for found in walk:
-        if not isinstance(found, Damage):
+        if not isinstance(found, Damages):
             frame = frame_of(window.segment)
             return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
-        if found.behind is not None:
-            position = found.behind - window.segment.base
+        if (after := found[-1].behind) is not None:
+            position = after - window.segment.base
             size = record_size_at(window, position)
             if size is not None:
                 return position, size

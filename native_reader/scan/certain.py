@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from native_reader.layout.record import Index
-from native_reader.scan.report import Damage
+from native_reader.scan.damages import Damages
 from native_reader.scan.sync import frame_of, sync
 from native_reader.scan.walk import Walk
 from native_reader.scan.witness import is_named
@@ -53,7 +53,7 @@ def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_
         return None
     starts: list[Index] = []
     for found in walk_on(window, first, stop, max_record_bytes):
-        if not isinstance(found, Damage):
+        if not isinstance(found, Damages):
             starts.append(found.starts - frame_of(window.segment) + window.position)
     every = np.concatenate(starts) if starts else np.empty(0, np.intp)
     asked = every[:: -max(1, len(every) // _ASKED)].tolist()

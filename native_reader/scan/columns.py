@@ -12,8 +12,8 @@ from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
 from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Index, at, born_host_at, store_host_at
+from native_reader.scan.damages import CHECKSUM
 from native_reader.scan.properties import PropertyColumns, PropertyReader
-from native_reader.scan.report import CHECKSUM
 from native_reader.scan.rows import Rows, by_record
 from native_reader.scan.strings import content_of, offsets_of, replaced, short, text
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP

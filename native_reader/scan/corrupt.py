@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from native_reader.scan.report import Damage
+from native_reader.scan.damages import Damage
 from native_reader.schema import COLUMNS
 from native_reader.storage.window import Window
 
@@ -16,17 +16,20 @@ MOST_BYTES = 64 << 10
 _LARGEST = 2**31 - 1
 
 
-def corrupt_row(names: Sequence[str], schema: pa.Schema, window: Window, damage: Damage, store: str) -> pa.RecordBatch:
-    """One row for one range. What is no column of the place or of the damage is null."""
-    length = damage.end - damage.start
-    known: dict[str, object] = {
-        "physical_offset": damage.start,
-        "record_size": length if length <= _LARGEST else None,
-        "corrupt_reason": damage.reason,
-        "store": store,
-        "segment": window.segment.name,
+def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damages: Sequence[Damage], store: str) -> pa.RecordBatch:
+    """One row for each range. What is no column of the place or of the damage is null."""
+    lengths = [each.end - each.start for each in damages]
+    known: dict[str, Sequence[object]] = {
+        "physical_offset": [each.start for each in damages],
+        "record_size": [length if length <= _LARGEST else None for length in lengths],
+        "corrupt_reason": [each.reason for each in damages],
+        "store": [store] * len(damages),
+        "segment": [window.segment.name] * len(damages),
     }
     if "corrupt_record" in names:
-        known["corrupt_record"] = window.peek(damage.start - window.segment.base, min(length, MOST_BYTES))
-    arrays = [pa.array([known.get(name)], COLUMNS[name].type) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        base = window.segment.base
+        known["corrupt_record"] = [
+            window.peek(each.start - base, min(length, MOST_BYTES)) for each, length in zip(damages, lengths, strict=True)
+        ]
+    nothing = [None] * len(damages)
+    return pa.RecordBatch.from_arrays([pa.array(known.get(name, nothing), COLUMNS[name].type) for name in names], schema=schema)

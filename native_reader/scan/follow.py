@@ -18,7 +18,7 @@ from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
 from native_reader.scan.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, window_of
 from native_reader.scan.certain import walk_on
-from native_reader.scan.report import Damage
+from native_reader.scan.damages import Damages
 from native_reader.scan.sync import frame_of, record_size_at
 from native_reader.scan.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
 from native_reader.scan.walk import is_blank
@@ -174,7 +174,7 @@ class Follower:
             return reached == before
 
         for found in walk_on(window, begin, until, self._limits.max_record_bytes):
-            if isinstance(found, Damage):
+            if isinstance(found, Damages):
                 continue
             starts, sizes = found.starts - frame + window.position, found.sizes + frame
             if int(starts[0]) != reached and not over_the_limit(int(starts[0])):

@@ -20,8 +20,8 @@ from native_reader.access.queues import Numbers, Topic, topics_in
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.scan.claimed import contradicted, has_true_one, true_ones
+from native_reader.scan.damages import Damages
 from native_reader.scan.extents import Extents, records_of
-from native_reader.scan.report import Damage
 from native_reader.scan.rows import Rows
 from native_reader.scan.strings import Source
 from native_reader.scan.sync import frame_of
@@ -58,7 +58,7 @@ class Pruned:
         self._records = self._record_bytes = 0
         self._begin = begin
         self._seen: list[Numbers] = []
-        self._told: list[Damage] = []
+        self._told: list[Damages] = []
         self._named = np.empty(0, np.int64)
         """The physical offsets of records that wanted queues name."""
         self.why: str | None = None
@@ -69,7 +69,7 @@ class Pruned:
             "physical_offset": Within(split.segment.base, split.segment.end),
         }
 
-    def __iter__(self) -> Iterator[Records | Damage]:
+    def __iter__(self) -> Iterator[Records | Damages]:
         try:
             yield from self._trusted() if self._split.access == TRUST else self._unclaimed()
         except Contradiction as found:
@@ -100,7 +100,7 @@ class Pruned:
 
     # Everything that no other queue claims
 
-    def _unclaimed(self) -> Iterator[Records | Damage]:
+    def _unclaimed(self) -> Iterator[Records | Damages]:
         split = self._split
         begin, stop = self._begin, min(split.stop, split.end)
         topics = topics_in(split.queues)
@@ -168,7 +168,7 @@ class Pruned:
 
     def _walked(
         self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False
-    ) -> Iterator[Records | Damage]:
+    ) -> Iterator[Records | Damages]:
         """A long extent, or what lies behind the last claim. It begins where a claim ends, and that one must be true."""
         if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
             raise Contradiction("a queue claims what is no record of its own")
@@ -183,7 +183,7 @@ class Pruned:
         )
         self._walks.append(walk)
         for found in walk:
-            if isinstance(found, Damage):
+            if isinstance(found, Damages):
                 self._told.append(found)
                 yield found
             else:
@@ -224,7 +224,7 @@ class Pruned:
 
     # All of it after all
 
-    def _scanned(self, why: str) -> Iterator[Records | Damage]:
+    def _scanned(self, why: str) -> Iterator[Records | Damages]:
         split, self.why = self._split, why
         walk = Walk(
             self._window,
@@ -237,10 +237,13 @@ class Pruned:
         )
         self._walks, self._records, self._record_bytes = [walk], 0, 0
         seen = np.concatenate(self._seen) if self._seen else None
+        told = Damages.joined(self._told)
         for found in walk:
-            if isinstance(found, Damage):
-                if not any(told.start < found.end and found.start < told.end for told in self._told):
-                    yield found
+            if isinstance(found, Damages):
+                # Those that were told are in order, and so are those that start before the end of another.
+                before, until = np.searchsorted(told.ends, found.starts, side="right"), np.searchsorted(told.starts, found.ends)
+                if (new := before >= until).any():
+                    yield found.where(new)
             elif seen is None:
                 yield found
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +15,15 @@ from native_reader.access.estimate import SCAN, TRUST
 from native_reader.access.plan import Split
 from native_reader.access.predicate import EVERYTHING, Predicate
 from native_reader.errors import DataLoss, StoreDamaged
-from native_reader.layout.record import Mask, Records
+from native_reader.layout.record import Index, Mask, Records
 from native_reader.scan import checksums
 from native_reader.scan.certain import certain_at_or_after
 from native_reader.scan.columns import Columns
-from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_row
+from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_rows
+from native_reader.scan.damages import CHECKSUM, Damage, Damages
 from native_reader.scan.filter import Filter
 from native_reader.scan.pruned import Pruned
-from native_reader.scan.report import CHECKSUM, Damage, Report, SegmentReport
+from native_reader.scan.report import Report, SegmentReport
 from native_reader.scan.rows import Rows, unwrapped
 from native_reader.scan.strings import Source
 from native_reader.scan.sync import frame_of, sync
@@ -37,6 +38,9 @@ MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _BODY = "body"
 _TOLD = 10
 """So many ranges of one split are told one by one."""
+_MANY = 64
+"""So many ranges between the messages of one batch are put there at once, which copies the messages."""
+_PIECES = 1024
 _log = logging.getLogger("native_reader")
 
 Known = dict[str, int]
@@ -87,9 +91,9 @@ class Reading:
         self._pruning = predicate if pruning is None else pruning
         self._walk: Walk | Pruned | None = None
         self._window: Window | None = None
-        self._damage: list[Damage] = []
-        self._failed: list[Damage] = []
-        self._untold = deque[Damage]()
+        self._damage: list[Damages] = []
+        self._ranges = self._failed = self._failed_bytes = 0
+        self._untold = deque[Damages]()
         self._rows = 0
         self._stopped = False
 
@@ -100,7 +104,7 @@ class Reading:
             if self._projection.refuses_loss and not (self._projection.ignores_missing and error.file):
                 raise
             _log.warning("%s. Read on without it", error)
-        if (untold := len(self._damage) - _TOLD) > 0 and not self._projection.tells_damage:
+        if (untold := self._ranges - _TOLD) > 0 and not self._projection.tells_damage:
             _log.warning("%s: %s more ranges were left out", self._split.segment.uri, f"{untold:,}")
 
     def _read(self) -> Iterator[pa.RecordBatch]:
@@ -122,8 +126,10 @@ class Reading:
             for found in self._walk:
                 if self._stopped:
                     return
-                if isinstance(found, Damage):
+                if isinstance(found, Damages):
                     self._tell(found)
+                    if projection.tells_damage:
+                        self._untold.append(found)
                 else:
                     yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
             yield from self._corrupt_rows(window)
@@ -153,29 +159,48 @@ class Reading:
             begin = 0
             if self._untold:
                 places = rows.records.heads["physical_offset"].astype(np.int64)
-                while self._untold and self._untold[0].start < int(places[-1]):
-                    stop = int(np.searchsorted(places, self._untold[0].start))
-                    if stop > begin:
-                        yield batch.slice(begin, stop - begin)
-                    yield self._corrupt_row(window, self._untold.popleft())
-                    begin = stop
+                while self._untold and int(self._untold[0].starts[0]) < int(places[-1]):
+                    damages = self._untold.popleft()
+                    which = np.searchsorted(places, damages.starts)
+                    if which[-1] == len(places):
+                        self._untold.appendleft(damages[int(np.argmax(which == len(places))) :])
+                        damages, which = damages[: int(np.argmax(which == len(places)))], which[which < len(places)]
+                    if len(damages) >= _MANY:
+                        stop = int(which[-1])
+                        yield self._mixed(batch.slice(begin, stop - begin), self._corrupt(window, damages), which - begin)
+                        begin = stop
+                        continue
+                    for each, stop in zip(damages, which.tolist(), strict=True):
+                        if stop > begin:
+                            yield batch.slice(begin, stop - begin)
+                        yield self._corrupt(window, [each])
+                        begin = stop
             yield batch.slice(begin) if begin else batch
 
     def _corrupt_rows(self, window: Window) -> Iterator[pa.RecordBatch]:
         while self._untold:
-            yield self._corrupt_row(window, self._untold.popleft())
+            damages = self._untold.popleft()
+            for begin in range(0, len(damages), _MANY):
+                yield self._corrupt(window, damages[begin : begin + _MANY])
 
-    def _corrupt_row(self, window: Window, damage: Damage) -> pa.RecordBatch:
-        self._rows += 1
-        return corrupt_row(self._columns.names, self._schema, window, damage, self._split.store)
+    def _corrupt(self, window: Window, damages: Sequence[Damage]) -> pa.RecordBatch:
+        self._rows += len(damages)
+        return corrupt_rows(self._columns.names, self._schema, window, damages, self._split.store)
 
-    def _tell(self, damage: Damage) -> None:
-        self._damage.append(damage)
-        if self._projection.tells_damage and damage.reason != CHECKSUM:
-            self._untold.append(damage)
-        if len(self._damage) <= _TOLD and not self._projection.tells_damage:
-            size = damage.end - damage.start
-            _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, f"{size:,}", f"{damage.start:,}", damage.found)
+    def _tell(self, damages: Damages) -> None:
+        if not self._projection.tells_damage:
+            for damage in damages[: max(0, _TOLD - self._ranges)]:
+                size = damage.end - damage.start
+                _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, f"{size:,}", f"{damage.start:,}", damage.found)
+        self._ranges += len(damages)
+        self._damage.append(damages)
+        if len(self._damage) > _PIECES:
+            self._damage = [Damages.joined(self._damage)]
+
+    def _mixed(self, batch: pa.RecordBatch, corrupt: pa.RecordBatch, before: Index) -> pa.RecordBatch:
+        """Messages with rows of damage between them, each before one of the messages."""
+        order = np.insert(np.arange(len(batch)), before, np.arange(len(batch), len(batch) + len(corrupt)))
+        return pa.Table.from_batches([batch, corrupt], self._schema).take(order).combine_chunks().to_batches()[0]
 
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         rows = self._of_records.survivors(rows)
@@ -206,14 +231,14 @@ class Reading:
         return rows.where(~failed)
 
     def _count_failed(self, rows: Rows, failed: Mask) -> None:
-        frame = frame_of(self._split.segment)
+        frame, told = frame_of(self._split.segment), list[Damage]()
         for row in np.flatnonzero(failed).tolist():  # rare
             start = int(rows.records.heads["physical_offset"][row]) - frame
             size = int(rows.records.sizes[row]) + frame
-            found = checksums.sentence(rows.source, rows.records, row)
-            damage = Damage(self._split.segment.uri, start, start + size, CHECKSUM, found)
-            self._failed.append(damage)
-            self._tell(damage)
+            told.append(Damage(self._split.segment.uri, start, start + size, CHECKSUM, checksums.sentence(rows.source, rows.records, row)))
+            self._failed_bytes += size
+        self._failed += len(told)
+        self._tell(Damages.of(told))
 
     def _crc_error(self, records: Records, row: int, found: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
@@ -230,11 +255,11 @@ class Reading:
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
         stale = min(self._split.stale, account.unwritten_bytes)
         account = replace(account, unwritten_bytes=account.unwritten_bytes - stale, stale_bytes=stale)
-        failed = sum(damage.end - damage.start for damage in self._failed)
-        account += SegmentReport(segment.uri, segment.base, segment.size, -len(self._failed), -failed, damage_bytes=failed)
+        failed = self._failed_bytes
+        account += SegmentReport(segment.uri, segment.base, segment.size, -self._failed, -failed, damage_bytes=failed)
         read = 0 if self._window is None else self._window.bytes_read
         scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
-        return Report((account,), tuple(self._damage), self._rows, read, scanned)
+        return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
 
 
 def read(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Records
-from native_reader.scan.report import Damage
+from native_reader.scan.damages import Damages
 from native_reader.scan.sync import frame_of
 from native_reader.scan.walk import Walk
 from native_reader.storage.window import Window
@@ -49,7 +49,7 @@ class Runs:
         """All that the walk comes over, once it is through."""
         runs, frame = Runs(), frame_of(window.segment)
         for found in walk:
-            if not isinstance(found, Damage):
+            if not isinstance(found, Damages):
                 runs._add(found, window.position, frame)
         return runs
 

@@ -24,6 +24,7 @@ from native_reader.layout.record import (
     Index,
     Mask,
     Records,
+    at,
     entries_valid,
     heads_of,
     magics,
@@ -32,6 +33,8 @@ from native_reader.layout.record import (
 from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.window import Window
 
+_UP_TO_MAGIC, _OFFSET_AT = 8, 28
+_SMALLEST_REST = SMALLEST_RECORD - HEAD_SIZE
 _FIRST_LOOK = 8 << 10
 _LARGEST_LOOK = 4 << 20
 
@@ -48,22 +51,36 @@ def sync(window: Window, start: int, stop: int) -> int | None:
     """
     look, frame = _FIRST_LOOK, frame_of(window.segment)
     while start < stop:
+        # In a hole there is no magic.
+        start = max(start, window.next_data(start) - frame - _UP_TO_MAGIC)
+        if start >= stop:
+            return None
         until = min(stop, start + look)
-        filled = window.load(start, until - start + frame + LONGEST_HEAD)
-        found = magics(window.u8, filled)
-        found = found[(found >= frame) & (found < until - start + frame)]
-        _, valid = valid_records(window, found)
-        whole = found[valid]
-        first = int(whole[0]) if len(whole) else None
-        # Those that reach out of the window are measured one by one; their heads rule nearly all of them out.
-        before = found if first is None else found[found < first]
-        for candidate in before[reaching_out(window, before)]:
-            if record_size_at(window, start + int(candidate) - frame) is not None:
-                return start + int(candidate) - frame
-        if first is not None:
-            return start + first - frame
+        window.load(start, until - start + frame + LONGEST_HEAD)
+        found = candidates(window)
+        records, valid, _ = proven(window, found[found < until - start + frame])
+        if valid.any():
+            return start + int(records.starts[np.argmax(valid)]) - frame
         start, look = until, min(look * 4, _LARGEST_LOOK)
     return None
+
+
+def candidates(window: Window) -> Index:
+    """Where the window holds a magic and the offset of that very place: hardly anything but records, whatever the bytes."""
+    found = magics(window.u8, window.filled, window.scratch)
+    found = found[found >= frame_of(window.segment)]
+    here: Mask = at(window.u8, ">i8")[found + _OFFSET_AT] == found + window.offset
+    return found[here]
+
+
+def proven(window: Window, starts: Index) -> tuple[Records, Mask, Mask]:
+    """The records at those positions of the window; which of them are valid, and which of these are not wholly in the window."""
+    records, valid = valid_records(window, starts)
+    reaching = np.zeros(len(starts), np.bool_)
+    far = np.flatnonzero(_reaching_out(window, records))
+    if len(far):
+        reaching[far[_valid_beyond(window, records[far])]] = True
+    return records, valid | reaching, reaching
 
 
 def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
@@ -141,12 +158,36 @@ def head_in(begin: bytes) -> np.void:
     return head
 
 
-def reaching_out(window: Window, starts: Index) -> Mask:
-    """Which of these may be records that are not wholly in the window: their heads rule nearly all others out."""
-    heads = heads_of(window.u8, starts)
-    ends = starts + heads["size"].astype(np.int64)
-    found: Mask = (heads["physical_offset"] == starts + window.offset) & (ends > window.filled)
-    return found & (ends <= window.segment.size - window.position)
+def _reaching_out(window: Window, records: Records) -> Mask:
+    """Which of these may be records that are not wholly in the window, by their heads."""
+    heads, sizes = records.heads, records.sizes
+    ends = records.starts + sizes
+    found: Mask = (heads["physical_offset"] == records.starts + window.offset) & (ends > window.filled)
+    found &= (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
+    found &= (ends <= window.segment.size - window.position) & (records.body_size >= 0)
+    found &= records.body_at + records.body_size + _SMALLEST_REST <= ends
+    return found
+
+
+def _valid_beyond(window: Window, records: Records) -> Index:
+    """Which of those are valid: the sizes of topic and properties are read, many at a time, where they are."""
+    frame = frame_of(window.segment)
+    wide = records.heads["magic"] == MAGIC_V2
+    which: Index = np.arange(len(records))
+    if frame:
+        which = which[entries_valid(window.u8, records, window.offset)]
+    begins, ends = records.starts + window.position, records.starts + records.sizes + window.position
+    topic_at = records.body_at + records.body_size + window.position
+    sizes = window.peek_pairs(topic_at[which])
+    topic_size = np.where(wide[which], sizes, sizes >> 8).astype(np.intp)
+    properties_at = topic_at[which] + 1 + wide[which] + topic_size
+    fits = (topic_size > 0) & (properties_at + 2 <= ends[which])
+    which, properties_at = which[fits], properties_at[fits]
+    sizes = window.peek_pairs(properties_at).astype(np.intp)
+    which = which[(sizes >= 0) & (properties_at + 2 + sizes == ends[which])]
+    for first, stop in window.unreadable:  # hardly ever any, and then few
+        which = which[(ends[which] <= first) | (begins[which] - frame >= stop)]
+    return which
 
 
 def _entry_agrees(entry: bytes, size: int, offset: int) -> bool:

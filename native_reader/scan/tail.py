@@ -194,7 +194,7 @@ def _written_end(window: Window) -> int:
         content = window.u8[:filled]
         if content.any():
             return start + int(np.flatnonzero(content)[-1]) + 1
-        stop = start
+        stop = window.written_end(start)
     return 0
 
 

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-import struct
+import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.errors import SplitError, StoreDamaged
-from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, at
 from native_reader.scan.sync import frame_of, record_size_at
 from native_reader.storage.window import Window
 
-_UP_TO_OFFSET = struct.Struct(">ii20xq")
+KINDS = (
+    ("unreadable", "bytes that could not be read"),
+    ("zeros", "zeros"),
+    ("entry", "no entry header"),
+    ("cut off", "{:,} bytes, too few for a record"),
+    ("blank", "a blank of another size than the {:,} bytes that are left"),
+    ("magic", "no magic of a record"),
+    ("cut off", "a record that is larger than the {:,} bytes that are left"),
+    ("size", "a size that no record can have where {:,} bytes are left"),
+    ("offset", "a record of offset {:,} (stale bytes of a reused file)"),
+    ("offset", "a record of another offset (bytes that were put in or left out before it, or stale bytes of a reused file?)"),
+    ("lengths", "a record whose lengths do not add up to its size"),
+    ("entry", "an entry header that does not fit its record of {:,} bytes"),
+    ("unreadable", "a record of which some bytes could not be read"),
+)
+"""What can stand where a record must: one of REASONS, and words with room for one number."""
+UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS, OTHER_ENTRY, UNREADABLE_PART = range(13)
+
+_UP_TO_OFFSET = np.dtype({"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, 28], "itemsize": 36})
+_WHOLE_FILE = 1 << 20
+"""An offset that is off by whole files of this size agrees in 20 bits and more, so bytes of a body do not look like it."""
 
 
 def forged_record(window: Window, position: int) -> SplitError:
@@ -48,33 +69,60 @@ def damaged(window: Window, position: int) -> StoreDamaged:
 
 
 def what_stands_at(window: Window, position: int) -> tuple[str, str]:
-    """What is found instead of a record, told by the first of its fields that cannot be: one of REASONS, and in words."""
+    """What stands there instead of a record: one of REASONS, and in words."""
+    kinds, numbers = kinds_at(window, np.array([position], np.int64))
+    reason, words = KINDS[int(kinds[0])]
+    return reason, words.format(int(numbers[0]))
+
+
+def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """What stands at those positions of the file instead of records, as places in KINDS, and the number in the words of each.
+
+    The first field that cannot be right decides. No number is told that the bytes of a body could make.
+    """
     segment, frame = window.segment, frame_of(window.segment)
-    if window.unreadable_within(position, position + frame + _UP_TO_OFFSET.size):
-        return "unreadable", "bytes that could not be read"
-    head = window.peek(position, frame + _UP_TO_OFFSET.size)
-    left = segment.size - position - frame
-    if not any(head):
-        return "zeros", "zeros"
-    if frame and head[:4] != MAGIC_ENTRY.to_bytes(4, "big"):
-        return "entry", f"no entry header (magic 0x{head[:4].hex().upper()})"
-    if len(head) < frame + _UP_TO_OFFSET.size:
-        return "cut off", f"{len(head)} bytes, too few for a record"
-    size, magic, offset = _UP_TO_OFFSET.unpack_from(head, frame)
-    if magic == MAGIC_BLANK:
-        return "blank", f"a blank of {size:,} bytes where {left + frame:,} are left"
-    if magic not in (MAGIC_V1, MAGIC_V2):
-        return "magic", f"magic 0x{magic & 0xFFFFFFFF:08X}"
-    here = offset == segment.base + position + frame
-    if not SMALLEST_RECORD <= size <= left:
-        return "cut off" if here and size > left else "size", f"total size 0x{size & 0xFFFFFFFF:08X} where {left:,} bytes are left"
-    if not here:
-        return "offset", f"a record that says it lies at offset {offset:,} (stale bytes of a reused file?)"
-    if frame and record_size_at(window, position, entry=False) is not None:
-        return "entry", f"an entry header that does not fit its record of {size:,} bytes"
-    if window.unreadable_within(position, position + frame + size):
-        return "unreadable", f"a record of {size:,} bytes, some of which could not be read"
-    return "lengths", f"a record of {size:,} bytes whose lengths do not add up to its size"
+    length = frame + _UP_TO_OFFSET.itemsize
+    places = positions - window.position
+    if not len(positions) or places.min() < 0 or places.max() + length > window.filled:
+        begins = [window.peek(position, length) for position in positions.tolist()]  # of one that ends beyond the window
+        u8, places = np.frombuffer(b"".join(each.ljust(length, b"\0") for each in begins), np.uint8), length * np.arange(len(begins))
+    else:
+        u8 = window.u8
+    heads: NDArray[np.void] = at(u8, f"V{_UP_TO_OFFSET.itemsize}")[places + frame].view(_UP_TO_OFFSET)
+    here = positions + segment.base + frame
+    left, sizes, offsets = segment.size - positions - frame, heads["size"].astype(np.int64), heads["offset"].astype(np.int64)
+    is_record = (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
+    fits = (sizes >= SMALLEST_RECORD) & (sizes <= left)
+    # A file that was used again holds records of the offsets that it had before.
+    earlier = (offsets >= 0) & (offsets < here) & ((here - offsets) % segment.size == 0) & (segment.size >= _WHOLE_FILE)
+    conditions = [
+        (UNREADABLE, _unreadable(window, positions, length)),
+        (ZEROS, ~at(u8, f"V{length}")[places].view((np.uint8, length)).any(axis=1)),
+        (NO_ENTRY, at(u8, ">i4")[places] != MAGIC_ENTRY if frame else np.zeros(len(places), np.bool_)),
+        (TOO_FEW, left < _UP_TO_OFFSET.itemsize),
+        (BLANK, heads["magic"] == MAGIC_BLANK),
+        (MAGIC, ~is_record),
+        (CUT_OFF, (offsets == here) & (sizes > left)),
+        (SIZE, ~fits),
+        (EARLIER, earlier),
+        (OFFSET, offsets != here),
+    ]
+    kinds = np.select([mask for _, mask in conditions], [kind for kind, _ in conditions], LENGTHS).astype(np.int8)
+    numbers = np.select([kinds == TOO_FEW, kinds == EARLIER], [left + frame, offsets], left + frame)
+    for row in np.flatnonzero(kinds == LENGTHS).tolist() if frame or window.unreadable else ():
+        position, size = int(positions[row]), int(sizes[row])
+        if frame and record_size_at(window, position, entry=False) is not None:
+            kinds[row], numbers[row] = OTHER_ENTRY, size
+        elif window.unreadable_within(position, position + frame + size):
+            kinds[row] = UNREADABLE_PART
+    return kinds, numbers
+
+
+def _unreadable(window: Window, positions: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    found = np.zeros(len(positions), np.bool_)
+    for first, stop in window.unreadable:  # hardly ever any, and then few
+        found |= (first < positions + length) & (positions < stop)
+    return found
 
 
 def _where(window: Window, position: int) -> str:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Generator, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.layout.record import (
     BLANK_HEAD,
@@ -14,13 +15,14 @@ from native_reader.layout.record import (
     MAGIC_ENTRY_BLANK,
     SMALLEST_RECORD,
     Index,
+    Mask,
     Records,
     at,
     magics,
 )
-from native_reader.scan.report import Damage
-from native_reader.scan.sync import frame_of, reaching_out, record_size_at, sync, valid_records
-from native_reader.scan.trouble import crosses_end, damaged, forged_record, too_large, what_stands_at
+from native_reader.scan.damages import RANGE, Damages
+from native_reader.scan.sync import candidates, frame_of, proven, record_size_at, sync, valid_records
+from native_reader.scan.trouble import KINDS, crosses_end, damaged, forged_record, kinds_at, too_large
 from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
 
@@ -32,6 +34,8 @@ _BEHIND_DAMAGE = 8 << 10
 _BEYOND_CUT = 4 << 10
 _LARGE = 1 << 10
 """The mean size of records from which on a hop for each is cheaper than a look at all their bytes."""
+
+Many = NDArray[np.signedinteger] | int
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -66,16 +70,23 @@ class Walk:
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
         self.closed = False
         """Whether the walk came to the segment's blank."""
+        large = f"a record of {{:,}} bytes, over max_record_bytes={max_record_bytes:,}"
+        self._words = (window.segment.uri, *(reason for reason, _ in KINDS), "too large", *(found for _, found in KINDS), large)
         self.last_record: tuple[int, int] | None = None
         """Position and size of the last record, frame included."""
 
-    def __iter__(self) -> Iterator[Records | Damage]:
+    def __iter__(self) -> Iterator[Records | Damages]:
         position, look = self._start, _FIRST_CHUNK
         while position < min(self._stop, self._end):
             records = self._chunk(position, look)
             if records is None:
-                position = yield from self._pass(position)
-                look = _BEHIND_DAMAGE
+                begin = position
+                position = (yield from self._beyond(begin)) if self._skip_damage else begin
+                if position == begin:
+                    position = yield from self._pass(begin)
+                    look = _BEHIND_DAMAGE
+                else:
+                    look = self._next_look(position, look)
                 continue
             begin = position
             if isinstance(records, int):
@@ -88,11 +99,16 @@ class Walk:
                 yield records
                 if self._skip_damage:
                     position = yield from self._beyond(position)
-            stopped_early = self._skip_damage and self._window.position + self._window.filled - position > self._window.filled // 2
-            look = _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
+            look = self._next_look(position, look)
         self.reached = position
         if self._leaves:
             yield from self._leave(position)
+
+    def _next_look(self, position: int, look: int) -> int:
+        """How much to load from that position on: little where most of what was loaded led nowhere."""
+        window = self._window
+        stopped_early = self._skip_damage and window.position + window.filled - position > window.filled // 2
+        return _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
 
     def _chunk(self, position: int, look: int) -> Records | int | None:
         """The valid records from that position on, as many as are at hand; None where none stands there.
@@ -162,51 +178,55 @@ class Walk:
         self.last_record = last, size
         return last + size
 
-    def _beyond(self, position: int) -> Generator[Records | Damage, None, int]:
+    def _beyond(self, position: int) -> Generator[Records | Damages, None, int]:
         """On behind damage that begins at that position, as far as this window shows all there is; where to go on.
 
         Damage comes in hundreds where it comes at all, so the window is looked through once for all of it. Whatever it does not
         show to its end is left to who comes next: large records, blanks, and damage that ends elsewhere.
         """
         window, frame = self._window, self._frame
-        begin, limit = window.position, min(self._stop, self._end)
-        horizon = begin + window.filled - frame - LONGEST_HEAD
-        if position >= min(limit, horizon) or self._stands(position):
+        begin = window.position
+        limit = min(self._stop, self._end, begin + window.filled - frame - LONGEST_HEAD)
+        if position >= limit or record_size_at(window, position) is not None or is_blank(window, position):
             return position
-        found = magics(window.u8, window.filled, window.scratch)
-        records, valid = valid_records(window, found[(found >= frame) & (found < window.filled - SMALLEST_RECORD + 1)])
-        unsure = reaching_out(window, records.starts) | (valid & (records.sizes > self._max_record_bytes))
-        if unsure.any():
-            horizon = min(horizon, begin + int(records.starts[np.argmax(unsure)]) - frame)
-        records = records[valid & ~unsure]
+        found = candidates(window)
+        records, valid, left_out = proven(window, found[found < limit - begin + frame])
+        records, left_out = records[valid], (left_out | (records.sizes > self._max_record_bytes))[valid]
         starts = records.starts - frame + begin
         ends = starts + records.sizes + frame
-        breaks = np.flatnonzero(ends[:-1] != starts[1:])
-        kept: list[Index] = []
-        while position < min(limit, horizon):
-            first = int(np.searchsorted(starts, position))
-            if first < len(starts) and starts[first] == position:
-                cut = int(np.searchsorted(breaks, first))
-                last = min(int(breaks[cut]) if cut < len(breaks) else len(starts) - 1, int(np.searchsorted(starts, limit)) - 1)
-                kept.append(np.arange(first, last + 1))
-                position = self._count(records[first : last + 1], position)
-            elif first == len(starts) or starts[first] >= min(limit, horizon) or self._stands(position):
-                break
-            else:
-                behind = int(starts[first])
-                yield self._damage(position, behind, *what_stands_at(window, position), behind)
-                position = behind
+        chain, following = _chain(starts, ends, left_out, position)
+        before, after = np.concatenate(([position], ends[chain])), starts[chain]
+        after = np.append(after, starts[following] if following < len(starts) else before[-1])
+        gaps = np.flatnonzero(before < after)
+        position = int(after[-1])
+        if len(blanks := self._blanks(before[gaps])):
+            first = int(gaps[blanks[0]])
+            gaps, chain, position = gaps[: blanks[0]], chain[:first], int(before[first])
+        if len(gaps):
+            last = np.concatenate(([self._before(int(before[0]))], starts[chain]))
+            yield self._damages(kinds_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
+        if len(chain):
+            records = records[chain]
+            self.records += len(records)
+            self.record_bytes += int(records.sizes.sum()) + frame * len(records)
+            self.last_record = int(starts[chain[-1]]), int(records.sizes[-1]) + frame
         if position > self._end and self._decided:
             raise crosses_end(window, begin, position, self._end)
-        if kept:
-            yield records[np.concatenate(kept)]
+        if len(chain):
+            yield records
         return position
 
-    def _stands(self, position: int) -> bool:
-        """Whether a record or a blank stands there."""
-        return record_size_at(self._window, position) is not None or is_blank(self._window, position)
+    def _blanks(self, positions: Index) -> Index:
+        """Which of those positions of the window begin what may be the blank that closes the segment."""
+        window, content = self._window, self._window.u8
+        places = positions - window.position
+        first, second = at(content, ">i4")[places], at(content, ">i4")[places + 4]
+        left = window.segment.size - positions
+        if self._frame:
+            return np.flatnonzero((first == MAGIC_ENTRY_BLANK) & (second == left))
+        return np.flatnonzero((second == MAGIC_BLANK) & (first == left))
 
-    def _pass(self, position: int) -> Generator[Damage, None, int]:
+    def _pass(self, position: int) -> Generator[Damages, None, int]:
         """Past whatever is no record at that position, to the next record or the end of the file."""
         size = self._window.segment.size
         if position >= self._end:
@@ -218,29 +238,39 @@ class Walk:
             return size
         if not self._skip_damage:
             raise damaged(self._window, position)
-        reason, found = what_stands_at(self._window, position)
+        stands = kinds_at(self._window, np.array([position], np.intp))
         behind = sync(self._window, position + 1, self._end)
-        yield self._damage(position, self._end if behind is None else behind, reason, found, behind)
-        return self._end if behind is None else behind
+        stop = self._end if behind is None else behind
+        yield self._damages(stands, (position, stop), (self._before(position), -1 if behind is None else behind))
+        return stop
 
-    def _pass_large(self, position: int, size: int) -> Generator[Damage, None, int]:
+    def _pass_large(self, position: int, size: int) -> Generator[Damages, None, int]:
         """Past a record over the limit: for a reader it is damage, for who looks for the end a record like others."""
         if not self._decided:
             self.records, self.record_bytes, self.last_record = self.records + 1, self.record_bytes + size, (position, size)
             return position + size
         behind = position + size
         followed = record_size_at(self._window, behind) is not None
-        found = f"a record of {size - self._frame:,} bytes, over max_record_bytes={self._max_record_bytes:,}"
-        yield self._damage(position, behind, "too large", found, behind if followed else None)
+        records = self._before(position), behind if followed else -1
+        yield self._damages((len(KINDS), size - self._frame), (position, behind), records)
         return behind
 
-    def _damage(self, start: int, stop: int, reason: str, found: str, behind: int | None) -> Damage:
-        base, last = self._window.segment.base, self.last_record
-        before = base + last[0] if last is not None and sum(last) == start else None
-        self.damage_bytes += stop - start
-        return Damage(self._window.segment.uri, base + start, base + stop, reason, found, before, None if behind is None else base + behind)
+    def _before(self, position: int) -> int:
+        """Where the last record starts, if it ends at that position; -1 otherwise."""
+        return self.last_record[0] if self.last_record is not None and sum(self.last_record) == position else -1
 
-    def _leave(self, position: int) -> Iterator[Records | Damage]:
+    def _damages(self, stands: tuple[Many, Many], spans: tuple[Many, Many], records: tuple[Many, Many]) -> Damages:
+        """Ranges of positions, what stands there, and the positions of the records before and behind, -1 for none."""
+        (kinds, numbers), (starts, stops) = stands, spans
+        base, ranges = self._window.segment.base, np.zeros(np.size(starts), RANGE)
+        ranges["reason"], ranges["found"], ranges["number"] = np.add(kinds, 1), np.add(kinds, len(KINDS) + 2), numbers
+        ranges["start"], ranges["end"] = np.add(starts, base), np.add(stops, base)
+        for name, positions in zip(("before", "behind"), records, strict=True):
+            ranges[name] = np.where(np.less(positions, 0), -1, np.add(positions, base))
+        self.damage_bytes += int((ranges["end"] - ranges["start"]).sum())
+        return Damages(ranges, self._words)
+
+    def _leave(self, position: int) -> Iterator[Records | Damages]:
         """On to where the next split begins; it must be what `sync` says, or the cut fell on a forged record."""
         size = self._window.segment.size
         while position < size and (position >= self._end or record_size_at(self._window, position) is None):
@@ -248,6 +278,23 @@ class Walk:
         forged = sync(self._window, self._stop, min(position, self._end)) if self._stop < size else None
         if forged is not None:
             raise forged_record(self._window, forged)
+
+
+def _chain(starts: Index, ends: Index, left_out: Mask, position: int) -> tuple[Index, int]:
+    """Which of those records follow each other from a position on, with gaps or without, and the one at which that stops.
+
+    One that starts inside another is none; it stops at one that is left out, or after the last.
+    """
+    first = int(np.searchsorted(starts, position))
+    overlap = bool((ends[:-1] > starts[1:]).any())
+    if not overlap:
+        following = int(np.argmax(left_out[first:])) + first if left_out[first:].any() else len(starts)
+        return np.arange(first, following), following
+    chain, leads_to, is_left_out = [], np.searchsorted(starts, ends).tolist(), left_out.tolist()
+    while first < len(leads_to) and not is_left_out[first]:
+        chain.append(first)
+        first = leads_to[first]
+    return np.array(chain, np.intp), first
 
 
 def is_blank(window: Window, position: int) -> bool:

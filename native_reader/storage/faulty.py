@@ -33,8 +33,11 @@ class FaultyFile(StoredFile):
     def identity(self) -> int:
         return self._inner.identity()
 
-    def written_end(self) -> int:
-        return self._inner.written_end()
+    def written_end(self, below: int | None = None) -> int:
+        return self._inner.written_end(below)
+
+    def next_data(self, offset: int) -> int:
+        return self._inner.next_data(offset)
 
     def _read(self, offset: int, view: memoryview) -> int:
         self._storage.called("read", self.uri, offset)

@@ -107,19 +107,30 @@ class LocalFile(StoredFile):
             os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
             self._leaves_no_trace = True
 
-    def written_end(self) -> int:
-        """Where the last hole of a sparse file begins. Brokers size their files ahead, so the unwritten rest is a hole."""
-        low, high = 0, self.size()
+    def written_end(self, below: int | None = None) -> int:
+        """Where the last hole before `below` begins. Brokers size their files ahead, so the unwritten rest is a hole."""
+        low, high = 0, super().written_end(below)
+        end = high
         while low < high:
             middle = (low + high) // 2
-            try:
-                data = os.lseek(self._descriptor, middle, os.SEEK_DATA)
-                low = os.lseek(self._descriptor, data, os.SEEK_HOLE)
-            except OSError as error:
-                if error.errno != errno.ENXIO:  # a file system that does not know its holes
-                    return self.size()
+            data = self.next_data(middle)
+            if data >= end:
                 high = middle
-        return min(low, self.size())
+            else:
+                low = self._next_hole(data)
+        return min(low, end)
+
+    def next_data(self, offset: int) -> int:
+        try:
+            return os.lseek(self._descriptor, offset, os.SEEK_DATA)
+        except OSError as error:
+            return self.size() if error.errno == errno.ENXIO else offset  # else a file system that does not know its holes
+
+    def _next_hole(self, offset: int) -> int:
+        try:
+            return os.lseek(self._descriptor, offset, os.SEEK_HOLE)
+        except OSError:
+            return self.size()
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -46,10 +46,12 @@ def _holds_data(segment: Segment) -> bool:
         return False
     with file:
         buffer = bytearray(len(_ZEROS))
-        for offset in range(0, file.written_end(), len(_ZEROS)):
+        offset, end = 0, file.written_end()
+        while (offset := file.next_data(offset)) < end:
             got = file.read_into(offset, buffer)
             if buffer[:got] != _ZEROS[:got]:
                 return True
+            offset += len(_ZEROS)
     return False
 
 

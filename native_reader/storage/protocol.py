@@ -49,9 +49,13 @@ class StoredFile(ABC):
     def close(self) -> None:
         """Let go of it."""
 
-    def written_end(self) -> int:
-        """A bound behind which it holds nothing but zeros: a hint, its size where nobody knows."""
-        return self.size()
+    def written_end(self, below: int | None = None) -> int:
+        """A bound from which on it holds nothing but zeros, up to `below` or its end: a hint, that place where nobody knows."""
+        return self.size() if below is None else min(below, self.size())
+
+    def next_data(self, offset: int) -> int:
+        """The first offset, there or after it, that is not in a hole: a hint, the offset itself where nobody knows."""
+        return offset
 
     def leave_no_trace(self) -> None:
         """Take care from now on that reading it leaves in this machine's memory what was there before, where that can be done."""

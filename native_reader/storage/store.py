@@ -13,6 +13,8 @@ from native_reader.storage.protocol import Entry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
+_LAST_OFFSET = 2**63 - 2**32
+"""Sums with sizes of records stay within 64 bits."""
 _COMPARED = 1 << 20
 _ASKED = 8
 _ENTRY = struct.Struct(">ii16xq12xiii")
@@ -77,6 +79,12 @@ def is_segment_name(name: str) -> bool:
 def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = None) -> list[Segment]:
     """The segments among the entries of one directory; empty files, other names and sub-directories are no segments."""
     found = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
+    for entry in found:
+        if int(entry.name) + entry.size > _LAST_OFFSET:
+            raise StoreDamaged(
+                f"{directory}/{entry.name} cannot be a segment: the offsets of its {entry.size:,} bytes would reach beyond "
+                f"{_LAST_OFFSET:,}, the last offset of a log. Move it away, or give it its right name"
+            )
     uris = [f"{directory}/{entry.name}" for entry in found]
     framing = framing or _framing_of(uris)
     return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(found, uris, strict=True)]
@@ -126,8 +134,10 @@ def _same_bytes(one: Segment, other: Segment) -> bool:
     storage = storage_of(one.uri)
     buffers = bytearray(_COMPARED), bytearray(_COMPARED)
     with storage.open(one.uri) as left, storage_of(other.uri).open(other.uri) as right:
-        for offset in range(0, one.size, _COMPARED):
+        offset = 0
+        while (offset := min(left.next_data(offset), right.next_data(offset))) < one.size:
             got = left.read_into(offset, buffers[0])
-            if got != right.read_into(offset, buffers[1]) or buffers[0] != buffers[1]:
+            if got != right.read_into(offset, buffers[1]) or buffers[0][:got] != buffers[1][:got]:
                 return False
+            offset += _COMPARED
     return True

@@ -7,14 +7,16 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss, UnreadableError
-from native_reader.layout.record import PADDING, Mask
+from native_reader.layout.record import PADDING, Index, Mask, at
 from native_reader.storage.birth import may_be_one_file
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 
+_PAIRS = 64 << 10
 _BLOCK = 4 << 10
 """What a disk loses at once, at least."""
 
@@ -74,7 +76,38 @@ class Window:
         found = bytearray(max(0, min(length, self.segment.size - position)))
         filled = self._read(position, memoryview(found))
         self.bytes_read += filled
-        return bytes(found[:filled])
+        if filled < len(found):
+            raise self._cut_short(position + filled)
+        return bytes(found)
+
+    def peek_pairs(self, positions: Index) -> NDArray[np.int16]:
+        """The two bytes at each of many positions of the file, as numbers; the window stays as it is. Each is inside of the file."""
+        inside = (positions >= self.position) & (positions + 2 <= self.position + self.filled)
+        found = at(self.u8, ">i2")[np.where(inside, positions - self.position, 0)].astype(np.int16)
+        outside = np.flatnonzero(~inside)
+        for begin in range(0, len(outside), _PAIRS):
+            which = outside[begin : begin + _PAIRS]
+            asked, which_of = np.unique(positions[which], return_inverse=True)  # bytes that are there again and again are read once
+            found[which] = self._pairs(asked.tolist())[which_of]
+        return found
+
+    def _pairs(self, positions: list[int]) -> NDArray[np.int16]:
+        pairs = bytearray(2 * len(positions))
+        try:
+            filled = self._file.read_many(positions, [2] * len(positions), memoryview(pairs))
+        except UnreadableError:
+            if not self._past_unreadable:
+                raise
+            pairs = bytearray(b"".join(self.peek(position, 2) for position in positions))
+            filled = len(pairs)
+        self.bytes_read += filled
+        if filled < len(pairs):
+            raise self._cut_short(self._file.size())
+        return np.frombuffer(pairs, ">i2").astype(np.int16)
+
+    def next_data(self, position: int) -> int:
+        """The first position, there or after it, that is not in a hole, as far as anybody knows; the file's size where none follows."""
+        return min(self._file.next_data(position), self.segment.size) if position < self.segment.size else position
 
     def _cut_short(self, size: int) -> DataLoss:
         return DataLoss(
@@ -114,9 +147,9 @@ class Window:
         whole = min([start, *(first for first, _ in touching)]), max([stop, *(behind for _, behind in touching)])
         self.unreadable = sorted([*kept, whole])
 
-    def written_end(self) -> int:
-        """A position behind which the file holds nothing but zeros: a hint, its size where nobody knows."""
-        return min(self._file.written_end(), self.segment.size)
+    def written_end(self, below: int | None = None) -> int:
+        """A position from which on the file holds nothing but zeros up to `below`: a hint, `below` where nobody knows."""
+        return self._file.written_end(self.segment.size if below is None else below)
 
     @property
     def offset(self) -> int:
