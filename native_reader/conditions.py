@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike
+from native_reader.access.regex import java_regex
 from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
 from native_reader.checks import flag, instant, list_of, whole
 from native_reader.errors import OptionError
@@ -119,10 +119,10 @@ def _text(name: str, value: object) -> str:
 def _pattern(name: str, pattern: object) -> str:
     try:
         if not isinstance(pattern, str):
-            raise TypeError("it is no text")
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError, TypeError) as error:
-        raise OptionError(f"{name}={pattern!r} is no regular expression: {error}") from error
+            raise ValueError("it is no text")
+        java_regex(pattern)
+    except ValueError as error:
+        raise OptionError(f"{name}={pattern!r}: {error}") from None
     return pattern
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
-from native_reader.access.regex import java_pattern
+from native_reader.access.regex import java_regex, like_regex
 from native_reader.errors import PredicateError, nearest
 
 if TYPE_CHECKING:
@@ -150,15 +150,20 @@ class _Reading:
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
+        try:
+            like_regex(pattern)
+        except ValueError as error:
+            raise self._error(f"LIKE: {error}", node) from None
         # sqlglot 30 says NOT LIKE in the node itself, versions before it around it.
         return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
         column, pattern = self._matched(node)
         try:
-            return RLike(column, java_pattern(pattern), written=pattern)
+            java_regex(pattern)
         except ValueError as error:
             raise self._error(f"RLIKE: {error}", node, "df.filter takes all of Java's regular expressions") from None
+        return RLike(column, pattern)
 
     def _matched(self, node: Any) -> tuple[Column, str]:
         column, kind = self._column(node.this)

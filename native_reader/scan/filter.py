@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
-from native_reader.access.regex import like_to_regex
+from native_reader.access.regex import match_java, match_like
 from native_reader.layout.record import Mask
 from native_reader.scan.columns import Chunk, Columns
 from native_reader.scan.rows import Rows
@@ -99,10 +98,9 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
             found = pc.is_in(values, pa.array(allowed, values.type))
             return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
         case Like(column, pattern):
-            return _matched(_values(column, chunk), re.compile(like_to_regex(pattern), re.DOTALL).fullmatch)
+            return _matched(_values(column, chunk), lambda texts: match_like(texts, pattern))
         case RLike(column, pattern, whole):
-            compiled = re.compile(pattern)
-            return _matched(_values(column, chunk), compiled.fullmatch if whole else compiled.search)
+            return _matched(_values(column, chunk), lambda texts: match_java(texts, pattern, whole))
         case ArrayContains(column, value):
             return _contains(_values(column, chunk), value)
     raise TypeError(f"no such predicate: {type(predicate).__name__}")
@@ -123,10 +121,10 @@ def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array
     return whole
 
 
-def _matched(values: pa.Array, match: Callable[[str], object]) -> pa.Array:
+def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Each distinct text is matched once: topics, tags and hosts repeat."""
     found = values.dictionary_encode()
-    return pa.array([match(each) is not None for each in found.dictionary.to_pylist()], pa.bool_()).take(found.indices)
+    return match(found.dictionary).take(found.indices)
 
 
 def _contains(lists: pa.Array, value: str) -> pa.Array:
