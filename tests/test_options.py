@@ -188,7 +188,7 @@ def test_a_record_may_be_too_large():
         ({"topic_pattern": "a("}, "topic_pattern='a(': this is no regular expression: a ) is missing"),
         (
             {"topic_pattern": "a{9999}"},
-            "topic_pattern='a{9999}': this is no regular expression: invalid repetition size",
+            "topic_pattern='a{9999}': this is no regular expression: invalid repetition size: {9999}",
         ),
         ({"queue_id": "3"}, "queue_id='3' is no whole number from -2147483648 to 2147483647"),
         ({"queue_id": True}, "queue_id=True is no whole number from -2147483648 to 2147483647"),

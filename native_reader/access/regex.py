@@ -77,9 +77,10 @@ def like_regex(pattern: str) -> str:
 def can_like(pattern: str) -> bool:
     """Whether LIKE takes that pattern."""
     try:
-        return bool(like_regex(pattern))
+        like_regex(pattern)
     except ValueError:
         return False
+    return True
 
 
 def _like_piece(piece: str) -> str:

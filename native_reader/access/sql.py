@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, tzinfo
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -32,6 +33,8 @@ _HOW = (
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
 _DEEPEST = 200
+_FARTHEST = 18 * 60
+"""How many minutes a zone may be from UTC, in Java."""
 _MOMENT = re.compile(
     r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
@@ -53,6 +56,7 @@ def parse(text: str, columns: dict[str, str], zone: str = "UTC") -> Predicate:
         raise PredicateError(_not_sql(text, error)) from None
     except RecursionError:
         raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+    _refuse_what_spark_refuses(text)
     if len(found) != 1 or found[0] is None:
         raise PredicateError(f"where={text!r} is no condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
     try:
@@ -61,15 +65,29 @@ def parse(text: str, columns: dict[str, str], zone: str = "UTC") -> Predicate:
         raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
 
 
+def _refuse_what_spark_refuses(text: str) -> None:
+    """What sqlglot passes over: a semicolon, a comma with nothing after it."""
+    from sqlglot import TokenType, tokenize
+
+    tokens = tokenize(text, dialect="spark")
+    for token, after in zip_longest(tokens, tokens[1:]):
+        if token.token_type == TokenType.SEMICOLON:
+            raise PredicateError(f"where: a semicolon is not possible (character {token.start + 1}): one condition is expected. {_HOW}")
+        if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
+            raise PredicateError(f"where: a value is missing after the comma (character {token.start + 1})")
+
+
 def moment_zone(name: str) -> tzinfo:
     """The zone of that name, as Spark names zones: UTC, Europe/Berlin, +08:00."""
     offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::(\d{2}))?", name)
     try:
+        if offset and int(offset[2]) * 60 + int(offset[3] or 0) > _FARTHEST:
+            raise ValueError
         if offset:
             return datetime.strptime(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}", "%z").tzinfo or ZoneInfo("UTC")
         return ZoneInfo("UTC" if name in ("Z", "UTC", "GMT") else name)
     except (ValueError, LookupError, OSError) as error:
-        raise PredicateError(f"time_zone={name!r} is no time zone. Examples: UTC, Europe/Berlin, +08:00") from error
+        raise PredicateError(f"time_zone={name!r} is no time zone. Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)") from error
 
 
 class _Reading:
