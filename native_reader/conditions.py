@@ -11,7 +11,7 @@ import pyarrow as pa
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike
 from native_reader.access.regex import java_regex
 from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
-from native_reader.checks import flag, instant, list_of, whole
+from native_reader.checks import flag, instant, list_of, plain, whole
 from native_reader.errors import OptionError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.schema import COLUMNS
@@ -83,7 +83,7 @@ def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbound
     if value is None or value == all_of_it:
         return
     try:
-        told = json.loads(value) if isinstance(value, str) else value
+        told = plain(name, json.loads(value)) if isinstance(value, str) else value
         if not isinstance(told, Mapping):
             raise TypeError
         bounds = [(topic, int(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
