@@ -56,7 +56,7 @@ class Store:
         """The same paths, looked at again."""
         return Store(self._paths, self._parts)
 
-    def messages(self, **options: Any) -> Scan:
+    def messages(self, /, **options: Any) -> Scan:
         """All messages of the log, one row each. The options are the fields of `MessageOptions`."""
         known = [field.name for field in fields(MessageOptions)]
         for name in options:
@@ -64,7 +64,7 @@ class Store:
                 raise OptionError(f"unknown option '{name}'.{nearest(name, known)} All options: {', '.join(known)}")
         return Scan(self._stores, MessageOptions(**options))
 
-    def table(self, name: str, **options: Any) -> Lazy:
+    def table(self, /, name: str, **options: Any) -> Lazy:
         """A table by its name: `messages`, or `damage` and `segments`, which take the options of TABLE_OPTIONS."""
         if name == "messages":
             return self.messages(**options)

@@ -90,7 +90,7 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
     """A whole number, also one of numpy's."""
     try:
         number = None if isinstance(value, bool) else index(value)
-    except TypeError:
+    except Exception:  # a foreign object's own method may raise anything
         number = None
     if number is None or not least <= number <= most:
         raise OptionError(f"{name}={shown(value)} is no whole number from {least} to {most}")
