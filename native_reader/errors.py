@@ -60,7 +60,7 @@ class UnreadableError(StoreError, OSError):
 def shown(value: object) -> str:
     """A value as an error shows it: short, whatever it is and whatever its own methods do."""
     try:
-        return _SHORT.repr(value)
+        return _SHORT.repr(value).replace("\n", " ")
     except Exception:
         return f"<{type(value).__name__}>"
 

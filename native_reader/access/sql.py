@@ -66,13 +66,15 @@ def parse(text: str, columns: dict[str, str], zone: str = "UTC") -> Predicate:
 
 
 def _refuse_what_spark_refuses(text: str) -> None:
-    """What sqlglot passes over: a semicolon, a comma with nothing after it."""
+    """What sqlglot takes of other databases: a semicolon, ISNULL, a comma with nothing after it."""
     from sqlglot import TokenType, tokenize
 
     tokens = tokenize(text, dialect="spark")
     for token, after in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.SEMICOLON:
             raise PredicateError(f"where: a semicolon is not possible (character {token.start + 1}): one condition is expected. {_HOW}")
+        if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
+            raise PredicateError(f"where: {token.text} is not possible (character {token.start + 1}): write IS NULL, IS NOT NULL")
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
             raise PredicateError(f"where: a value is missing after the comma (character {token.start + 1})")
 
@@ -242,8 +244,11 @@ class _Reading:
                 return self._number(node, 1), NUMBER
             case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
                 return self._number(node.this, -1), NUMBER
-            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int"):
-                return self._literal(node.this)
+            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
+                number, _ = self._literal(node.this)
+                if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
+                    raise self._error(f"{number!r} does not fit 32 bits", node)
+                return number, NUMBER
             case exp.Neg() if isinstance(node.this, exp.TryCast) and node.this.is_type("bigint"):
                 return self._number(node.this.this, -1), NUMBER
             case exp.Cast() if node.is_type("timestamptz", "timestamp") and isinstance(node.this, exp.Literal):
@@ -307,6 +312,13 @@ def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
 
 def _escaped(character: str) -> str:
     return f"\\{character}" if character in "%_\\" else character
+
+
+def _is_number(node: Any) -> bool:
+    from sqlglot import exp
+
+    number = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(number, exp.Literal) and not number.is_string
 
 
 def _named(node: Any) -> str:
