@@ -19,7 +19,8 @@ from native_reader.access.keys import BY_KEY, Judged, Located, located
 from native_reader.access.outcomes import mentions
 from native_reader.access.plan import Plan, Times, plan
 from native_reader.access.predicate import Predicate
-from native_reader.errors import OptionError, UseError, nearest
+from native_reader.checks import LARGEST, MOST_JOBS, whole
+from native_reader.errors import OptionError, UseError, nearest, shown
 from native_reader.explain import Explanation
 from native_reader.options import MessageOptions
 from native_reader.scan.ends import Ends, ends_of
@@ -32,7 +33,7 @@ from native_reader.scan.times import times_of
 from native_reader.scan.witness import is_live
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
-from native_reader.storage.local import LocalPath, texts_of
+from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Request, Table
@@ -60,7 +61,7 @@ class Store:
         """The same paths, looked at again."""
         return Store(self._paths, self._parts)
 
-    def messages(self, **options: Any) -> Scan:
+    def messages(self, /, **options: Any) -> Scan:
         """All messages of the log, one row each. The options are the fields of `MessageOptions`."""
         known = [field.name for field in fields(MessageOptions)]
         for name in options:
@@ -68,12 +69,13 @@ class Store:
                 raise OptionError(f"unknown option '{name}'.{nearest(name, known)} All options: {', '.join(known)}")
         return Scan(self._stores, MessageOptions(**options))
 
-    def table(self, name: str, **options: Any) -> Lazy:
+    def table(self, /, name: str, **options: Any) -> Lazy:
         """A table by its name: `messages`, or `damage` and `segments`, which take the options of TABLE_OPTIONS."""
         if name == "messages":
             return self.messages(**options)
-        if name not in TABLES:
-            raise OptionError(f"table={name!r} does not exist.{nearest(str(name), TABLE_NAMES)} All tables: {', '.join(TABLE_NAMES)}")
+        if not isinstance(name, str) or name not in TABLES:
+            near = nearest(name, TABLE_NAMES) if isinstance(name, str) else ""
+            raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
         for option in options:
             if option not in TABLE_OPTIONS:
                 near = nearest(option, TABLE_OPTIONS)
@@ -100,14 +102,22 @@ def open(
     The other arguments say where parts lie that are not below the path; `store_path_commit_log` can name several, with commas.
     """
     paths = [] if path is None else texts_of(path)
-    said = parse_broker_conf(uri_of(broker_conf)) if broker_conf else Parts()
-    logs = paths_of(store_path_commit_log or "")
-    parts = Parts(
-        said.root, logs or said.commit_log, said.dledger, store_path_consume_queue or said.consume_queue, store_path_index or said.index
-    )
+    config = _place("broker_conf", broker_conf)
+    said = parse_broker_conf(uri_of(config)) if config else Parts()
+    logs = paths_of(_place("store_path_commit_log", store_path_commit_log) or "")
+    queues, index = _place("store_path_consume_queue", store_path_consume_queue), _place("store_path_index", store_path_index)
+    parts = Parts(said.root, logs or said.commit_log, said.dledger, queues or said.consume_queue, index or said.index)
     if not paths and parts == Parts():
         raise OptionError("nothing to open: give a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
+
+
+def _place(name: str, value: Any) -> str | None:
+    return None if value is None else text_of(value, name)
+
+
+def _jobs(jobs: int) -> int:
+    return whole("jobs", jobs, 1, MOST_JOBS)
 
 
 class Lazy(ABC):
@@ -134,9 +144,7 @@ class Lazy(ABC):
     def head(self, count: int, **of_datasets: object) -> pa.Table:
         """Its first rows; reads no further than it must."""
         _refuse_as_dataset(of_datasets)
-        if not isinstance(count, int) or count < 0:
-            raise OptionError(f"head({count!r}): a whole number of rows is meant, 0 or more")
-        kept, left = [], count
+        kept, left = [], whole("head", count, 0, LARGEST)
         for batch in self.to_batches():
             kept.append(batch.slice(0, left))
             left -= len(kept[-1])
@@ -316,7 +324,7 @@ class Scan(Lazy):
 
     def run(self, jobs: int = 1) -> Run:
         """Start reading: iterate the result for its batches, then ask it for its `report`."""
-        return Run(self.plan(), self._projection, jobs, self._tell)
+        return Run(self.plan(), self._projection, _jobs(jobs), self._tell)
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
         """Its batches, in the order of the log, but for rows that an index names: they come first."""
@@ -324,7 +332,7 @@ class Scan(Lazy):
 
     def count_rows(self, jobs: int = 1) -> int:
         """How many rows there are, without making a column."""
-        run = Run(self.plan(), replace(self._projection, columns=()), jobs, self._tell)
+        run = Run(self.plan(), replace(self._projection, columns=()), _jobs(jobs), self._tell)
         for _ in run:
             pass
         return run.report.rows
@@ -363,7 +371,7 @@ class TableScan(Lazy):
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
         """Its batches, in the order of the log; `jobs` parts are read side by side."""
-        if jobs == 1:
+        if _jobs(jobs) == 1:
             for part in self.parts():
                 yield from self._table.rows(part, self._projection)
             return

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import islice
 from operator import index
 from typing import Any
 
-from native_reader.errors import OptionError, nearest, no_zone
+from native_reader.errors import OptionError, nearest, no_zone, shown
 
 Instant = datetime | str | int
 """A moment: a datetime or ISO 8601 text, each with a zone unless time_zone is given, or milliseconds since 1970."""
@@ -20,11 +21,44 @@ Duration = timedelta | str | int
 """A timedelta, text like `90s` (ms, s, m, h, d), or milliseconds."""
 
 LARGEST = 2**63 - 1
+MOST_JOBS = 1000
+_MOST_VALUES = 1 << 20
+_DEEPEST = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAUSIBLE = 1_262_304_000_000, 4_102_444_800_000
 """Milliseconds of the years 2010 to 2099: what stores can hold. 0 is the beginning of time in any unit."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def plain(name: str, value: object) -> Any:
+    """The same value of Python's own types, which can be compared and printed: text, numbers, moments, lists and mappings of them."""
+    try:
+        found = _plain(name, value, 0)
+        repr(found)
+    except OptionError:
+        raise
+    except UnicodeEncodeError:
+        raise OptionError(f"{name}={shown(value)} holds half a character (a lone surrogate), which no text of a store can") from None
+    except Exception:  # the value's own methods may raise anything
+        raise OptionError(f"{name}: a value of the type {type(value).__name__} is not possible") from None
+    return found
+
+
+def _plain(name: str, value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        value.encode()
+        return str.__str__(value)
+    if value is None or isinstance(value, bool | float | bytes | date | timedelta):
+        return value
+    if isinstance(value, Iterable) and depth < _DEEPEST:
+        several = list(islice(value.items() if isinstance(value, Mapping) else value, _MOST_VALUES + 1))
+        if len(several) > _MOST_VALUES:
+            raise OptionError(f"{name} has more than {_MOST_VALUES:,} values")
+        if isinstance(value, Mapping):
+            return {_plain(name, key, depth + 1): _plain(name, each, depth + 1) for key, each in several}
+        return [_plain(name, each, depth + 1) for each in several]
+    return index(value)
 
 
 def list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
@@ -58,10 +92,10 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
     """A whole number, also one of numpy's."""
     try:
         number = None if isinstance(value, bool) else index(value)
-    except TypeError:
+    except Exception:  # a foreign object's own method may raise anything
         number = None
     if number is None or not least <= number <= most:
-        raise OptionError(f"{name}={value!r} is no whole number from {least} to {most}")
+        raise OptionError(f"{name}={shown(value)} is no whole number from {least} to {most}")
     return number
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, leaves
+from native_reader.access.regex import java_regex
 from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
-from native_reader.checks import flag, instant, list_of, whole
+from native_reader.checks import flag, instant, list_of, plain, whole
 from native_reader.errors import OptionError, PredicateError, nearest
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.schema import COLUMNS
@@ -89,7 +90,7 @@ def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbound
     if value is None or value == all_of_it:
         return
     try:
-        told = json.loads(value) if isinstance(value, str) else value
+        told = plain(name, json.loads(value)) if isinstance(value, str) else value
         if not isinstance(told, Mapping):
             raise TypeError
         bounds = [(topic, int(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
@@ -141,10 +142,10 @@ def _text(name: str, value: object) -> str:
 def _pattern(name: str, pattern: object) -> str:
     try:
         if not isinstance(pattern, str):
-            raise TypeError("it is no text")
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError, TypeError) as error:
-        raise OptionError(f"{name}={pattern!r} is no regular expression: {error}") from error
+            raise ValueError("it is no text")
+        java_regex(pattern)
+    except ValueError as error:
+        raise OptionError(f"{name}={pattern!r}: {error}") from None
     return pattern
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from native_reader.access.estimate import ACCESSES, AUTO
 from native_reader.access.predicate import Predicate, all_of
-from native_reader.checks import Duration, Instant, Size, duration, flag, list_of, one_of_words, size, whole
+from native_reader.checks import Duration, Instant, Size, duration, flag, list_of, one_of_words, plain, size, whole
 from native_reader.conditions import Conditions
 from native_reader.errors import OptionError
 from native_reader.scan.read import FAILFAST, MODES, Projection
@@ -51,6 +51,10 @@ class MessageOptions:
     max_record_bytes: Size = 64 << 20
     max_decompressed_bytes: Size = 64 << 20
     max_read_rate: Size | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
     def projection(self) -> Projection:
         """What is wanted of each row."""

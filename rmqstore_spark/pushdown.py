@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import datasource as spark
 
 from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
+from native_reader.access.regex import can_like
 from native_reader.schema import COLUMNS
 from rmqstore_spark.reader import StoreReader
 
@@ -93,4 +94,5 @@ def _like(column: Column, before: str, text: str, behind: str) -> Predicate | No
     if not pa.types.is_string(COLUMNS[column.name].type):
         return None
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return Like(column, f"{before}{escaped}{behind}")
+    pattern = f"{before}{escaped}{behind}"
+    return Like(column, pattern) if can_like(pattern) else None

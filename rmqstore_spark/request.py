@@ -185,4 +185,12 @@ def _stream(values: dict[str, Any]) -> Stream:
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     """`load(path)` comes as `path`, `load([...])` as `paths`, which is JSON; Spark itself refuses both together."""
     one, several = options.get("path"), options.get("paths")
-    return tuple(json.loads(several)) if several is not None else () if one is None else (one,)
+    if several is None:
+        return () if one is None else (one,)
+    try:
+        found = json.loads(several)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise OptionError(f"paths={several!r} is no list of paths in JSON. Spark makes it of load(['/a', '/b'])")
+    return tuple(found)

@@ -6,7 +6,6 @@ is not among them. Whatever is not known can be anything, so nothing that an ind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
-from native_reader.access.regex import like_to_regex
+from native_reader.access.regex import fits
 from native_reader.layout.queue_entry import java_hash
 
 TRUE, FALSE, NULL = 1, 2, 4
@@ -127,9 +126,9 @@ def _of_text(predicate: Predicate, text: str) -> int:
         case In(_, values):
             found = text in values
         case Like(_, pattern):
-            found = re.fullmatch(like_to_regex(pattern), text, re.DOTALL) is not None
+            found = fits(text, pattern, java=False)
         case RLike(_, pattern, whole):
-            found = (re.fullmatch if whole else re.search)(pattern, text) is not None
+            found = fits(text, pattern, java=True, whole=whole)
         case IsNull():
             found = False
         case _:

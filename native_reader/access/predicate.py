@@ -82,21 +82,17 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class RLike(Predicate):
-    """`column RLIKE pattern`: the regular expression is found somewhere in the text; `whole`: it is all of the text.
-
-    The pattern is Python's; `written`: what stood in its place, where it was another dialect's.
-    """
+    """`column RLIKE pattern`: Java's regular expression is found somewhere in the text; `whole`: it is all of the text."""
 
     column: Column
     pattern: str
     whole: bool = False
-    written: str = ""
 
     def columns(self) -> Iterator[Column]:
         yield self.column
 
     def __str__(self) -> str:
-        return f"{self.column} {'matches' if self.whole else 'RLIKE'} {(self.written or self.pattern)!r}"
+        return f"{self.column} {'matches' if self.whole else 'RLIKE'} {self.pattern!r}"
 
 
 @dataclass(frozen=True, slots=True)

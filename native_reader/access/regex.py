@@ -1,79 +1,289 @@
-"""Patterns of SQL as Python's regular expressions: LIKE, and RLIKE, which in Spark is Java's, as far as both can mean the same."""
+"""Patterns of SQL, matched in time that grows with the text alone: LIKE, and Java's regular expressions as far as RE2 can mean the same.
+
+Arrow's kernels match with RE2, which never backtracks. What differs between Java and RE2 is written out here, or refused.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
-_ENDS = "\\n\\r\\u0085\\u2028\\u2029"
-_ANY = f"[^{_ENDS}]"
-_END = r"(?:(?=\r\n\Z|[\r\u0085\u2028\u2029]?\Z)|(?<!\r)(?=\n\Z))"
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_LONGEST = 10_000
+_ANY = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+_LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])\z"
 _TOKEN = re.compile(
     r"""(?P<escape>\\(?P<escaped>.))
     | (?P<set>\[\^?\]?(?:\\.|[^\]\\\[])*\])
-    | (?P<group>\((?:\?(?::|=|!|<[A-Za-z][A-Za-z0-9]*>)?)?)
-    | (?P<repeat>\{[0-9]{1,4}(?:,[0-9]{0,4})?\}|[*+?])(?P<how>[?+]?)
+    | (?P<open>\((?:\?(?:<?[=!]|<[A-Za-z][A-Za-z0-9]*>|[a-zA-Z-]*[:)]|>|<)?)?)
+    | (?P<close>\))
+    | (?P<repeat>(?:\{(?P<least>[0-9]{1,9})(?P<most>,[0-9]{0,9})?\}|[*+?])(?P<how>[?+]?))
     | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
-_CLASSES, _CONTROLS = "dDwWsS", "tnrf"
-_LONGEST = 10_000
+_CLASSES = {"d": "0-9", "D": r"\D", "w": "0-9A-Za-z_", "W": r"\W", "s": r"\x{9}-\x{d}\x{20}"}
+_CLASSES["S"] = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10ffff}"
+"""As Java has them; to RE2 a vertical tab is no space."""
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_NONE = "this is no regular expression"
+_LINEAR = "needs backtracking, which can take hours on a single text"
 
 
-def like_to_regex(pattern: str) -> str:
-    """SQL's LIKE; `.` must match line ends too."""
-    pieces = re.findall(r"\\.|[%_]|[^\\%_]+|\\", pattern, re.DOTALL)
-    wild = {"%": ".*", "_": "."}
-    return "".join(wild.get(piece) or re.escape(piece[1:] if piece[0] == "\\" and len(piece) > 1 else piece) for piece in pieces)
+class Regex(NamedTuple):
+    """A pattern as RE2 takes it; `ends`: it holds a `$`, which in Java also matches before a last line end."""
+
+    text: str
+    ends: bool = False
 
 
-def java_pattern(pattern: str) -> str:
-    """The same pattern for Python's `re`; ValueError says what cannot be carried over."""
-    if len(pattern) > _LONGEST:
-        raise ValueError(f"the pattern has {len(pattern):,} characters; {_LONGEST:,} are the most")
-    flags = "a"
-    if pattern.startswith("(?i)"):
-        flags, pattern = "ai", pattern[4:]
-    # In `(?a)` \d, \w, \s and the case of letters are ASCII's, as they are in Java unless told otherwise.
-    made = f"(?{flags})" + "".join(_carried(found) for found in _TOKEN.finditer(pattern))
+def match_like(texts: pa.Array, pattern: str) -> pa.Array:
+    """Which of the texts SQL's LIKE matches."""
+    return pc.match_substring_regex(texts, like_regex(pattern))
+
+
+def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
+    """In which of the texts Java finds the regular expression; `whole`: which it matches from begin to end."""
+    regex = java_regex(pattern)
+    if whole:
+        return pc.match_substring_regex(texts, rf"\A(?:{regex.text})\z")
+    found = pc.match_substring_regex(texts, regex.text)
+    if regex.ends and pc.any(pc.match_substring_regex(texts, _LAST_LINE_END)).as_py():
+        found = pc.or_(found, pc.match_substring_regex(pc.replace_substring_regex(texts, _LAST_LINE_END, ""), regex.text))
+    return found
+
+
+@lru_cache(4096)
+def fits(text: str, pattern: str, java: bool, whole: bool = False) -> bool:
+    """Whether a single text matches: Java's expression, or LIKE."""
+    texts = pa.array([text], pa.string())
+    return bool((match_java(texts, pattern, whole) if java else match_like(texts, pattern))[0].as_py())
+
+
+@lru_cache(256)
+def like_regex(pattern: str) -> str:
+    """LIKE for RE2: `%` is any text, line ends too, `_` one character, a backslash before either means itself."""
+    _refuse_odd(pattern)
+    pieces = re.findall(r"\\.|%+|_|[^\\%_]+|\\", pattern, re.DOTALL)
+    if not pieces:
+        return r"\A\z"
+    begin, end = ("" if pieces[0][0] == "%" else r"\A"), ("" if pieces[-1][0] == "%" else r"\z")
+    inner = pieces[pieces[0][0] == "%" : len(pieces) - (pieces[-1][0] == "%")]
+    return _accepted(begin + "".join(map(_like_piece, inner)) + end)
+
+
+def can_like(pattern: str) -> bool:
+    """Whether LIKE takes that pattern."""
     try:
-        re.compile(made)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {getattr(error, 'msg', error)}") from None
-    return made
+        like_regex(pattern)
+    except ValueError:
+        return False
+    return True
 
 
-def _carried(found: re.Match[str]) -> str:
+def _like_piece(piece: str) -> str:
+    if piece[0] in "%_":
+        return "(?s:.*)" if piece[0] == "%" else "(?s:.)"
+    return "".join(map(_literal, piece[1:] if piece[0] == "\\" and len(piece) > 1 else piece))
+
+
+@lru_cache(256)
+def java_regex(pattern: str) -> Regex:
+    """The same expression for RE2; ValueError says what cannot be carried over."""
+    _refuse_odd(pattern)
+    flags = re.match(r"\(\?([is]{1,2})\)|", pattern)
+    assert flags is not None
+    translation = _Translation(flags[1] or "")
+    for found in _TOKEN.finditer(pattern, flags.end()):
+        translation.take(found)
+    return Regex(_accepted(translation.text()), translation.ends)
+
+
+class _Branches:
+    """An open group: how many characters it can be made of, and whether a `$` ended its present branch, or any."""
+
+    def __init__(self) -> None:
+        self.size, self.last, self.ended, self.ends, self.can_repeat = 0, 0, False, False, False
+
+
+class _Translation:
+    """Java's tokens, one after the other, as RE2's text."""
+
+    def __init__(self, flags: str) -> None:
+        self._folded, self._any = "i" in flags, "(?s:.)" if "s" in flags else _ANY
+        self._made, self._open = list[str](), [_Branches()]
+        self.ends = False
+
+    def text(self) -> str:
+        if len(self._open) > 1:
+            raise ValueError(f"{_NONE}: a ) is missing")
+        return "".join(self._made)
+
+    def take(self, found: re.Match[str]) -> None:
+        here, text = self._open[-1], found[0]
+        match found.lastgroup, text:
+            case "open", _:
+                if text not in ("(", "(?:"):
+                    raise ValueError(f"{text!r} {_why_no_group(text)}")
+                self._not_after_end(here)
+                self._open.append(_Branches())
+                self._made.append("(?:")
+            case "close", _:
+                self._close()
+            case "repeat", _:
+                self._repeat(found)
+            case "other", "|":
+                here.ended = here.can_repeat = False
+                self._made.append("|")
+            case "other", "$":
+                here.ended = here.ends = self.ends = True
+                here.can_repeat = False
+                self._made.append(r"\z")
+            case "other", "^":
+                self._not_after_end(here)
+                here.can_repeat = False
+                self._made.append(r"\A")
+            case _:
+                self._not_after_end(here)
+                self._atom(self._any if text == "." else _atom(found, self._folded), 1)
+
+    def _atom(self, text: str, size: int) -> None:
+        here = self._open[-1]
+        here.size, here.last, here.can_repeat = here.size + size, size, True
+        self._made.append(text)
+        if here.size > _LONGEST:
+            raise ValueError(f"the pattern comes to more than {_LONGEST:,} characters when its repetitions are written out")
+
+    def _close(self) -> None:
+        if len(self._open) == 1:
+            raise ValueError(f"{_NONE}: a ( is missing")
+        closed = self._open.pop()
+        self._atom(")", closed.size)
+        here = self._open[-1]
+        if closed.ends:
+            here.ended = here.ends = True
+            here.can_repeat = False
+
+    def _repeat(self, found: re.Match[str]) -> None:
+        here = self._open[-1]
+        if found["how"] == "+":
+            raise ValueError(f"{found[0]!r} {_LINEAR}")
+        if not here.can_repeat:
+            raise ValueError(f"{found[0]!r} must stand after what it repeats: a character, a set or a group without $")
+        here.can_repeat = False
+        if found["least"]:
+            times = int((found["most"] or "").strip(",") or found["least"])
+            self._made.append(found[0])
+            self._atom("", here.last * max(0, times - 1))
+            here.can_repeat = False
+        else:
+            self._made.append(found[0])
+
+    def _not_after_end(self, here: _Branches) -> None:
+        # What follows a `$` could take the line end that it stands before.
+        if here.ended:
+            raise ValueError("$ is possible at the end of the pattern or of an alternative only")
+
+
+def _why_no_group(text: str) -> str:
+    if re.fullmatch(r"\(\?(<?[=!]|>)", text):
+        return _LINEAR
+    return "is not possible; groups ( ) and (?: ) are, and (?i) and (?s) at the start"
+
+
+def _atom(found: re.Match[str], folded: bool) -> str:
+    """What stands for one character."""
     text = found[0]
     match found.lastgroup:
         case "escape" | "escaped":
-            return _escape(found["escaped"])
+            character = found["escaped"]
+            return f"[{_CLASSES[character]}]" if character in _CLASSES else _one(_escape(character), folded)
         case "set":
-            return _set(text)
-        case "group":
-            if text == "(?" or text.startswith("(?<"):
-                raise ValueError(f"{text!r} is not possible; groups, (?: ), (?= ), (?! ) and (?i) at the start are")
-            return text
-        case "other":
-            return {".": _ANY, "$": _END, "^": r"\A"}.get(text) or _plain(text)
-    return text
+            return _set(text, folded)
+    if text in "[]{}\\":
+        raise ValueError(f"{text!r} stands alone; \\{text} means the character")
+    return _one(text, folded)
+
+
+def _one(character: str, folded: bool) -> str:
+    # Only ASCII's letters have two cases in Java unless told otherwise; RE2's own (?i) folds all of Unicode.
+    if folded and character.isascii() and character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    return _literal(character)
+
+
+def _literal(character: str) -> str:
+    return character if character.isalnum() and character.isascii() else rf"\x{{{ord(character):x}}}"
 
 
 def _escape(character: str) -> str:
-    if character in _CLASSES or character in _CONTROLS or not (character.isalnum() or ord(character) > 127):
-        return f"\\{character}"
-    raise ValueError(f"\\{character} is not possible; \\d \\w \\s \\t \\n and escaped punctuation are")
+    """The character that an escape means."""
+    if character in _CONTROLS:
+        return _CONTROLS[character]
+    if character.isdigit() or character == "k":
+        raise ValueError(f"\\{character} {_LINEAR}")
+    if character.isalnum() or ord(character) > 127:
+        raise ValueError(f"\\{character} is not possible; \\d \\w \\s \\t \\n and escaped punctuation are")
+    return character
 
 
-def _set(text: str) -> str:
+def _set(text: str, folded: bool) -> str:
     inner = text[1:-1].removeprefix("^")
     if "&&" in inner or inner.startswith("]") or not inner:
         raise ValueError(f"{text!r}: brackets inside brackets and && are not possible")
-    pieces = re.findall(r"\\.|.", inner, re.DOTALL)
-    made = [_escape(each[1]) if each[0] == "\\" else re.escape(each) if each not in "-^" else each for each in pieces]
+    pieces, made = re.findall(r"\\.|.", inner, re.DOTALL), []
+    while pieces:
+        piece = pieces.pop(0)
+        is_range = len(pieces) > 1 and pieces[0] == "-"
+        if piece[0] == "\\" and piece[1] in _CLASSES:
+            if is_range:
+                raise ValueError(f"{text!r}: {piece} begins no range; \\- means the character")
+            made.append(_CLASSES[piece[1]])
+            continue
+        first = last = _member(piece, text)
+        if is_range:
+            last = _member(pieces[1], text)
+            del pieces[:2]
+        made.append(_range(first, last, text))
+        if folded:
+            made += [_literal(each.swapcase()) for each in _LETTERS if first <= each <= last]
     return f"[{'^' if text[1] == '^' else ''}{''.join(made)}]"
 
 
-def _plain(character: str) -> str:
-    if character in "[]{}":
-        raise ValueError(f"{character!r} stands alone; \\{character} means the character")
-    return character if character in "|()" else re.escape(character)
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _member(piece: str, text: str) -> str:
+    if piece[0] != "\\":
+        return piece
+    if piece[1] in _CLASSES:
+        raise ValueError(f"{text!r}: {piece} ends no range; \\- means the character")
+    return _escape(piece[1])
+
+
+def _range(first: str, last: str, text: str) -> str:
+    if first > last:
+        raise ValueError(f"{text!r}: the range {first}-{last} is the wrong way round")
+    if first < "\ud800" and "\udfff" < last <= "\uffff":
+        # Java then also finds one half of a character beyond U+FFFF.
+        raise ValueError(f"{text!r}: a range from before U+D800 to U+FFFF or less is not possible")
+    return _literal(first) if first == last else f"{_literal(first)}-{_literal(last)}"
+
+
+def _refuse_odd(pattern: str) -> None:
+    if len(pattern) > _LONGEST:
+        raise ValueError(f"the pattern has {len(pattern):,} characters; {_LONGEST:,} are the most")
+    if re.search("[\ud800-\udfff]", pattern):
+        raise ValueError("the pattern holds half a character (a lone surrogate)")
+
+
+def _accepted(regex: str) -> str:
+    """The expression, if RE2 takes it."""
+    try:
+        pc.match_substring_regex(pa.array([""], pa.string()), regex)
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("Invalid regular expression: ")
+        raise ValueError(f"{_NONE}: {reason}") from None
+    return regex

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
-from native_reader.access.regex import java_pattern
+from native_reader.access.regex import java_regex, like_regex
 from native_reader.errors import PredicateError, nearest, no_zone
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _HOW = (
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
 _DEEPEST = 200
+_FARTHEST = 18 * 60
+"""How many minutes a zone may be from UTC, in Java."""
 _MOMENT = re.compile(
     r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
@@ -53,6 +56,7 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
         raise PredicateError(_not_sql(text, error)) from None
     except RecursionError:
         raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+    _refuse_what_spark_refuses(text)
     if len(found) != 1 or found[0] is None:
         raise PredicateError(f"where={text!r} is no condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
     try:
@@ -61,10 +65,26 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
         raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
 
 
+def _refuse_what_spark_refuses(text: str) -> None:
+    """What sqlglot takes of other databases: a semicolon, ISNULL, a comma with nothing after it."""
+    from sqlglot import TokenType, tokenize
+
+    tokens = tokenize(text, dialect="spark")
+    for token, after in zip_longest(tokens, tokens[1:]):
+        if token.token_type == TokenType.SEMICOLON:
+            raise PredicateError(f"where: a semicolon is not possible (character {token.start + 1}): one condition is expected. {_HOW}")
+        if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
+            raise PredicateError(f"where: {token.text} is not possible (character {token.start + 1}): write IS NULL, IS NOT NULL")
+        if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
+            raise PredicateError(f"where: a value is missing after the comma (character {token.start + 1})")
+
+
 def moment_zone(name: str) -> tzinfo:
     """The zone of that name, as Spark names zones: UTC, Europe/Berlin, +08:00."""
     offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::(\d{2}))?", name)
     try:
+        if offset and int(offset[2]) * 60 + int(offset[3] or 0) > _FARTHEST:
+            raise ValueError
         if offset:
             return datetime.strptime(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}", "%z").tzinfo or ZoneInfo("UTC")
         return ZoneInfo("UTC" if name in ("Z", "UTC", "GMT") else name)
@@ -72,7 +92,8 @@ def moment_zone(name: str) -> tzinfo:
         known = available_timezones()
         city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
         near = f" Did you mean '{city}'?" if city else nearest(name, known) if "/" in name else ""
-        raise PredicateError(f"time_zone={name!r} is no time zone.{near} Examples: UTC, Europe/Berlin, +08:00") from error
+        examples = "Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)"
+        raise PredicateError(f"time_zone={name!r} is no time zone.{near} {examples}") from error
 
 
 class _Reading:
@@ -153,15 +174,20 @@ class _Reading:
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
+        try:
+            like_regex(pattern)
+        except ValueError as error:
+            raise self._error(f"LIKE: {error}", node) from None
         # sqlglot 30 says NOT LIKE in the node itself, versions before it around it.
         return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
         column, pattern = self._matched(node)
         try:
-            return RLike(column, java_pattern(pattern), written=pattern)
+            java_regex(pattern)
         except ValueError as error:
             raise self._error(f"RLIKE: {error}", node, "df.filter takes all of Java's regular expressions") from None
+        return RLike(column, pattern)
 
     def _matched(self, node: Any) -> tuple[Column, str]:
         column, kind = self._column(node.this)
@@ -222,8 +248,11 @@ class _Reading:
                 return self._number(node, 1), NUMBER
             case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
                 return self._number(node.this, -1), NUMBER
-            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int"):
-                return self._literal(node.this)
+            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
+                number, _ = self._literal(node.this)
+                if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
+                    raise self._error(f"{number!r} does not fit 32 bits", node)
+                return number, NUMBER
             case exp.Neg() if isinstance(node.this, exp.TryCast) and node.this.is_type("bigint"):
                 return self._number(node.this.this, -1), NUMBER
             case exp.Cast() if node.is_type("timestamptz", "timestamp") and isinstance(node.this, exp.Literal):
@@ -296,6 +325,13 @@ def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
 
 def _escaped(character: str) -> str:
     return f"\\{character}" if character in "%_\\" else character
+
+
+def _is_number(node: Any) -> bool:
+    from sqlglot import exp
+
+    number = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(number, exp.Literal) and not number.is_string
 
 
 def _named(node: Any) -> str:

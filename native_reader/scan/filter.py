@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
-from native_reader.access.regex import like_to_regex
+from native_reader.access.regex import fits, match_java, match_like
 from native_reader.layout.record import Mask
 from native_reader.scan.columns import Chunk, Columns
 from native_reader.scan.rows import Rows
@@ -28,6 +27,7 @@ _MESSAGE_COLUMNS = (
     *("properties", "tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level"),
 )
 """What differs between the messages of one inner batch; all else is the record's."""
+_FEW_BYTES = 1024
 _TEXTS, _PROPERTIES, _BODIES = 1, 2, 3
 _COSTS = {
     **dict.fromkeys(("topic", "kind", "born_host", "store_host", "offset_msg_id"), _TEXTS),
@@ -99,10 +99,13 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
             found = pc.is_in(values, pa.array(allowed, values.type))
             return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
         case Like(column, pattern):
-            return _matched(_values(column, chunk), re.compile(like_to_regex(pattern), re.DOTALL).fullmatch)
+            return _matched(_values(column, chunk), lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
         case RLike(column, pattern, whole):
-            compiled = re.compile(pattern)
-            return _matched(_values(column, chunk), compiled.fullmatch if whole else compiled.search)
+            return _matched(
+                _values(column, chunk),
+                lambda texts: match_java(texts, pattern, whole),
+                lambda text: fits(text, pattern, java=True, whole=whole),
+            )
         case ArrayContains(column, value):
             return _contains(_values(column, chunk), value)
     raise TypeError(f"no such predicate: {type(predicate).__name__}")
@@ -123,10 +126,13 @@ def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array
     return whole
 
 
-def _matched(values: pa.Array, match: Callable[[str], object]) -> pa.Array:
+def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:
     """Each distinct text is matched once: topics, tags and hosts repeat."""
     found = values.dictionary_encode()
-    return pa.array([match(each) is not None for each in found.dictionary.to_pylist()], pa.bool_()).take(found.indices)
+    texts = found.dictionary
+    if texts.nbytes <= _FEW_BYTES:  # the same few in every chunk, whose answers are remembered
+        return pa.array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(found.indices)
+    return match(texts).take(found.indices)
 
 
 def _contains(lists: pa.Array, value: str) -> pa.Array:

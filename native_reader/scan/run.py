@@ -21,10 +21,8 @@ class Run:
     """Iterate it once for its batches, in the order of the log; `report` accounts for what was read until then."""
 
     def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[Report], None] | None = None) -> None:
-        if not isinstance(jobs, int) or jobs < 1:
-            raise OptionError(f"jobs={jobs!r} is no whole number of 1 or more")
         self._plan, self._projection, self._jobs = plan, projection, jobs
-        self._at_end = at_end
+        self._at_end, self._begun = at_end, False
         self._known: Known = {}
         unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
         accounts = [SegmentReport(segment.uri, segment.base, segment.size) for segment in unread]
@@ -37,6 +35,12 @@ class Run:
         return Report.merged(self._reports)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._begun:
+            raise OptionError("this run has been iterated already, and its report counts each byte once: scan.run() makes another")
+        self._begun = True
+        return self._batches()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._jobs == 1 or len(self._plan.splits) < 2:
             for split in self._plan.splits:
                 reading = self._reading(split)

@@ -10,10 +10,11 @@ import stat
 import struct
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
-from native_reader.errors import OptionError, UnreadableError
+from native_reader.errors import OptionError, UnreadableError, shown
 from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
 from native_reader.storage.protocol import Entry, Storage, StoredFile, register
@@ -23,23 +24,41 @@ if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
 else:  # type, whence, start, length, pid
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@hhqqi4x"), 0, (fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
+_LONGEST = 4096
+"""PATH_MAX of Linux, in bytes; patterns too."""
+_MOST = 100_000
 _ENCODING = sys.getfilesystemencoding()
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """What Python takes for a path."""
 
 
-def text_of(path: Any) -> str:
-    """A path as text: of `str`, `bytes` or anything that stands for a path, like `pathlib.Path`."""
+def text_of(path: Any, name: str = "") -> str:
+    """A path as text: of `str`, `bytes` or anything that stands for a path, like `pathlib.Path`; `name`: of an option."""
+    given = f"{name}={shown(path)}" if name else shown(path)
     try:
-        return os.fsdecode(path)
-    except TypeError:
-        raise OptionError(f"{path!r} is no path: text, or a pathlib.Path, or a list of them") from None
+        text = os.fsdecode(path)
+        size = len(os.fsencode(text))
+    except UnicodeError:
+        raise OptionError(f"{given} is no path: it holds a character that no file name can have") from None
+    except Exception:  # what stands for a path may raise anything
+        raise OptionError(f"{given} is no path: text, or a pathlib.Path{'' if name else ', or a list of them'}") from None
+    if size > _LONGEST:
+        raise OptionError(f"{given} is too long for a path: it has {size:,} bytes, {_LONGEST:,} are the most")
+    return str.__str__(text)
 
 
 def texts_of(paths: Any) -> list[str]:
     """One path or several, as text."""
-    return [text_of(paths)] if isinstance(paths, str | bytes) or not isinstance(paths, Iterable) else [text_of(path) for path in paths]
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        return [text_of(paths)]
+    try:
+        several = list(islice(paths, _MOST + 1))
+    except Exception:
+        raise OptionError(f"{shown(paths)} is no list of paths") from None
+    if len(several) > _MOST:
+        raise OptionError(f"more than {_MOST:,} paths are given")
+    return [text_of(path) for path in several]
 
 
 def local_uri(path: str) -> str:
@@ -63,7 +82,7 @@ class LocalFile(StoredFile):
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
         # O_NONBLOCK: a FIFO in place of a file must not block the open.
-        self._descriptor = os.open(local_path(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = os.open(_existing(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
             raise UnreadableError(f"{uri} is not a regular file")
@@ -147,7 +166,7 @@ class LocalStorage(Storage):
     call_costs = 4 << 10
 
     def _list(self, uri: str) -> list[Entry]:
-        directory = os.open(local_path(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        directory = os.open(_existing(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             look = looks(directory)
             return [entry for name in os.listdir(directory) if (entry := _entry(name, look, directory)) is not None]
@@ -194,6 +213,14 @@ class LocalStorage(Storage):
 
     def unquoted(self, part: str) -> str:
         return os.fsdecode(unquote_to_bytes(part))
+
+
+def _existing(uri: str) -> str:
+    """The path that a URI names, if a file can have it."""
+    path = local_path(uri)
+    if "\0" in path:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
+    return path
 
 
 def _stands_for_nothing(error: OSError) -> bool:

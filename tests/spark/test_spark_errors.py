@@ -41,7 +41,7 @@ REFUSED = {
     "queueId=3000000000": "OptionError: queueId=3000000000 is no whole number from -2147483648 to 2147483647",
     "queueId=1,x": "OptionError: queueId='x' is no whole number",
     "topic=a,,b": "OptionError: topic='a,,b': a name between commas is missing",
-    "topicPattern=(": "OptionError: topicPattern='(' is no regular expression: missing ), unterminated subpattern at position 0",
+    "topicPattern=(": "OptionError: topicPattern='(': this is no regular expression: a ) is missing",
     "startingTimestamp=yesterday": "OptionError: startingTimestamp='yesterday' is no moment. "
     "Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",
     "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset=-1 is no whole number from 0 to 9223372036854775807",

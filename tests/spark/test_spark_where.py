@@ -20,7 +20,7 @@ from native_reader.testing.records import COMMIT, PREPARED, Message, pack_proper
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 ODD = (
     *("", "a", "ab", "A", "100%", "a_b", "a\\b", "\\", "it's", '"', "line\nend", "end\n", "end\r\n", "x\r", "\u2028"),
-    *("é", "🚀", "主题", "a.c", "[x]", "Ab1", " 1 "),
+    *("é", "🚀", "主题", "a.c", "[x]", "Ab1", " 1 ", "k", "K", "\u212a", "ſ", "x\x0by", "a\u0085", "end\n\r", "\x1c", "٣", "\u00a0"),
 )
 OF_PROPERTIES = ("properties['x']", "properties['no']", "properties['TAGS']")
 TEXTS = ("topic", "tags", "kind", "msg_id", "born_host", "segment", "uniq_key", *OF_PROPERTIES)
@@ -41,8 +41,9 @@ COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
 MOMENTS = ("store_timestamp", "born_timestamp")
 PATTERNS = (
     *("a", "^a", "b$", "^$", "a|b", "(ab)+", "[a-c]+", "[^a]", "\\d", "\\D+", "\\w$", "\\s", "a?b*", "a{1,2}", "^.$", "^..$", "."),
-    *("(?i)AB", "(?:a)b", "a\\.c", "\\[x\\]", "n.e", "\\n", "end$", "d$", "\\r$", "(?=a)a", "(?!a)", "[.]", "[\\\\]", "\\\\"),
-    *("é", "[é-🚀]", "\\-", "a+?", "_", "%", ""),
+    *("(?i)AB", "(?:a)b", "a\\.c", "\\[x\\]", "n.e", "\\n", "end$", "d$", "\\r$", "\\n$", "[.]", "[\\\\]", "\\\\"),
+    *("é", "[é-🚀]", "\\-", "a+?", "_", "%", "", "(?i)k", "(?i)S", "(?i)[^k]", "(?i)[j-l]", "(?i)[K-a]", "(?s)^.+$", "(?is)E.*D", "\\S"),
+    *("x\\sy", "[^\\s]", "[\\S]$", "[\\D]", "^\\W$", "^$|b", "(a|d$)", "(end|x)$", "[a-]", "[-b]", "[K-k]", "(|b)c?", "\\f", "[\\n\\r]$"),
 )
 SMALL = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp,physical_offset"
 ROWS = 90
