@@ -31,9 +31,9 @@ class Backend(NamedTuple):
 
 
 def sampled(examples: int) -> settings:
-    """So many examples in the gate, always the same ones; eight times as many, and others each time, in `make sweep`."""
+    """So many examples in the gate, always the same ones; six times as many, and others each time, in `make sweep`."""
     whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
-    return settings(deadline=None, max_examples=8 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
+    return settings(deadline=None, max_examples=6 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
 
 
 def message(number: int, **fields: object) -> Message:

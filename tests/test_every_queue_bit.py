@@ -95,12 +95,13 @@ TRUTH = [Looked(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 def check(cases: list[tuple[str, Files]]) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for what, files in cases:
+    for number, (what, files) in enumerate(cases):
+        predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
+        assert Looked(files, predicate, "trust").rows <= truth, (what, str(predicate))
         for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
-            auto, trust = Looked(files, predicate, "auto"), Looked(files, predicate, "trust")
+            auto = Looked(files, predicate, "auto")
             counts["cases"] += 1
             counts["scanned after all"] += bool(auto.run.report.scanned)
-            assert trust.rows <= truth, (what, str(predicate))
             if auto.rows != truth:
                 assert auto.rows <= truth, (what, str(predicate))
                 assert what.endswith("of a hash"), (what, str(predicate))

@@ -158,12 +158,17 @@ def test_places_of_a_queue_that_are_all_in_a_hole_hold_no_entries(tmp_path: Path
         assert len(reader.read(400_000, 900_000)) == 0
 
 
-def test_a_queue_with_more_entries_than_records_fit_is_not_believed() -> None:
+def test_a_queue_with_more_entries_than_records_fit_is_not_believed(tmp_path: Path) -> None:
     log = log_of((message(i, topic="a" if i % 10 else "b", queue_offset=i // 10 if i % 10 == 0 else 0) for i in range(1000)), 1 << 18)
     files = files_of(log) | dispatched([each for each in log.placed if each.message.topic == "b"], file=20 * 100)
-    lies = struct.pack(">qiq", log.placed[1].offset, log.placed[1].size, 0)
-    memory = in_memory(files | {f"store/consumequeue/a/0/{ZERO}": lies * 20_000})
-    found = {access: nr.open(f"{memory.url}/store").messages(topic="b", access=access).to_table() for access in ("auto", "scan")}
+    again = struct.pack(">qiq", log.placed[1].offset, log.placed[1].size, 0) * 250_000
+    on_disk(tmp_path, files | {f"store/consumequeue/a/0/{ZERO}": again})
+    faulty = FaultyStorage(tmp_path.as_uri())
+    (queue,) = queues_of(Topic("a", f"{faulty.url}/store/consumequeue/a", False))
+    with QueueReader(queue) as reader:
+        assert len(reader.within(0, 4096)) == 0
+    assert faulty.bytes_read < 2 * MIB  # of nearly five
+    found = {access: nr.open(tmp_path / "store").messages(topic="b", access=access).to_table() for access in ("auto", "scan")}
     assert found["auto"].num_rows == 100
     assert found["auto"].equals(found["scan"])
 
@@ -286,6 +291,19 @@ def test_a_segment_cut_while_it_is_read_is_a_loss_in_each_mode(tmp_path: Path, m
                 list(batches)
         else:
             assert 0 < rows + sum(map(len, batches)) < 1_000
+
+
+@pytest.mark.parametrize("loses", [True, False])
+def test_a_cut_between_two_looks_is_a_loss_and_no_error_of_struct(tmp_path: Path, loses: bool) -> None:
+    on_disk(tmp_path, files_of(log_of((message(i, body=b"o" * 900) for i in range(200)), 1 << 16)))
+    batches = nr.open(tmp_path / "store").messages(columns="physical_offset", mode="DROPMALFORMED", fail_on_data_loss=loses).to_batches()
+    rows = len(next(batches))
+    os.truncate(tmp_path / "store/commitlog" / ZERO, 100)
+    if loses:
+        with pytest.raises(nr.DataLoss, match="Something truncated it since"):
+            list(batches)
+    else:
+        assert rows < rows + sum(map(len, batches)) <= 200
 
 
 @pytest.mark.parametrize("base", [2**63 - 1, 2**63 - 2**32 - 4095])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rocketmq import Java, ended
 
-SECONDS = 40 if os.environ.get("RMQSTORE_SWEEP") == "whole" else 5
+SECONDS = 25 if os.environ.get("RMQSTORE_SWEEP") == "whole" else 5
 RATE = 20_000
 SEGMENT = 16 << 20
 COLUMNS = ["physical_offset", "topic", "body", "properties"]
