@@ -86,7 +86,8 @@ class Store:
         segments = [segment for store in self._stores for segment in store.segments]
         where = ", ".join(store.uri for store in self._stores) or "no store"
         size = sum(segment.size for segment in segments)
-        return f"<Store {where}: {len(segments)} segments, {size:,} bytes. Go on with .messages(topic='...'), .table('segments')>"
+        count = f"{len(segments):,} segment{'s' * (len(segments) != 1)}"
+        return f"<Store {where}: {count}, {size:,} bytes. Go on with .messages(topic='...'), .table('segments')>"
 
 
 def open(

@@ -239,6 +239,21 @@ def test_records_of_a_clock_that_stepped_back_are_no_old_ones() -> None:
     assert count(files, **LENIENT) == 29
 
 
+@pytest.mark.parametrize(("before", "after"), [(5000, -1000), (0, -40)])
+def test_a_checkpoint_that_is_missing_bears_out_nothing(before: int, after: int) -> None:
+    """A time of 0 means that it says nothing, not the year 1970."""
+    log = log_of([message(number, store_timestamp=before if number < 15 else after + number) for number in range(30)], 1 << 16)
+    files = files_of(log)
+    assert count(files) == 30
+    content = bytearray(files[f"store/commitlog/{ZERO}"])
+    at = log.placed[15]
+    content[at.offset : at.offset + 40] = bytes(40)
+    broken = files | {f"store/commitlog/{ZERO}": bytes(content)}
+    assert count(broken, **LENIENT) == 29
+    with pytest.raises(nr.StoreDamaged, match=f"at offset {at.offset:,} "):
+        count(broken)
+
+
 # The newest record
 
 

@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "a function": ({"where": "lower(topic) = 'a'"}, "a column is expected here"),
     "a quote left open": ({"where": "topic = 'a"}, "where: this is no SQL condition, near"),
     "no topic at all": ({"topic": []}, "topic is an empty list"),
-    "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(' is no regular expression"),
+    "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(': this is no regular expression: a ) is missing"),
     "an empty tag": ({"tags": "a ||"}, "a tag is empty. Example: 'paid || refunded'"),
     "offsets without queues": ({"starting_offsets": {"orders": 5}}, 'Example: {"orders": {"0": 100, "1": 250}}'),
     "a size in words": ({"max_partition_bytes": "lots"}, "is not a size. Examples: 134217728, '128m', '1g'"),
@@ -110,7 +110,7 @@ USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
     "as Spark does": (lambda scan: scan.show(), "use .head(10)"),
     "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "then polars.from_arrow(scan)"),
     "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "choose with .messages(columns=..., where=...)"),
-    "head of less than nothing": (lambda scan: scan.head(-1), "head(-1)"),
+    "head of less than nothing": (lambda scan: scan.head(-1), "head=-1 is no whole number from 0"),
 }
 
 OPENED = {

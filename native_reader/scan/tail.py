@@ -173,8 +173,8 @@ class _Tail:
         for cut in runs.cuts() if window.segment.framing == PLAIN else ():
             # Stopped cleanly, it has the time of the last record (which of its two, differs), or its place; killed, an earlier
             # time, but a later one than those of all records that were taken back.
-            times = checkpoint.flushed_time, checkpoint.dispatched_time
-            between = cut.is_broken and cut.newest_after < checkpoint.newest < cut.last_time
+            times = {checkpoint.flushed_time, checkpoint.dispatched_time} - {0}  # 0: it has none
+            between = cut.is_broken and max(0, cut.newest_after) < checkpoint.newest < cut.last_time
             if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and self._is_controlled):
                 yield cut
 
