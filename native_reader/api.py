@@ -26,7 +26,6 @@ from native_reader.options import MessageOptions
 from native_reader.scan.ends import Ends, ends_of
 from native_reader.scan.indexed import judged
 from native_reader.scan.read import FAILFAST
-from native_reader.scan.report import Report
 from native_reader.scan.run import Run
 from native_reader.scan.sync import frame_of
 from native_reader.scan.times import times_of
@@ -312,12 +311,12 @@ class Scan(Lazy):
     def _doubts(self) -> list[Doubt]:
         return doubts_of(self._stores, self._predicate)
 
-    def _tell(self, report: Report) -> None:
+    def _tell(self, rows: int) -> None:
         """Say of a whole read why it may have found nothing, or more than was meant."""
-        if report.rows and not may_doubt_rows(self._predicate):
+        if rows and not may_doubt_rows(self._predicate):
             return
         for doubt in self._doubts():
-            if not report.rows:
+            if not rows:
                 missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and self._access == TRUST else ""
                 _log.warning("%s%s", doubt.after(self._predicate), missed)
             elif doubt.always and doubt.text:

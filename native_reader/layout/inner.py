@@ -39,17 +39,17 @@ class Units(NamedTuple):
 
 def units_of(body: Bytes) -> Index | None:
     """Where the units of an inner batch's body start; None where their lengths do not add up, or there are none."""
-    content, starts, place, last = body.data, array("q"), 0, len(body) - SMALLEST_UNIT
+    content, starts, sizes, place, last = body.data, array("q"), array("q"), 0, len(body) - SMALLEST_UNIT
     while place <= last:  # each unit says where the next one starts
         starts.append(place)
         (total,) = _total_size(content, place)
         if total < SMALLEST_UNIT:
             return None
+        sizes.append(total)
         place += total
     if not starts or place != len(body):
         return None
-    begins = np.frombuffer(starts, np.int64).astype(np.intp, copy=False)
-    totals = np.diff(begins, append=place)
+    begins, totals = np.frombuffer(starts, np.int64).astype(np.intp, copy=False), np.frombuffer(sizes, np.int64)
     body_size = at(body, ">i4")[begins + _BODY_SIZE].astype(np.intp)
     if ((body_size < 0) | (body_size > totals - SMALLEST_UNIT)).any():
         return None

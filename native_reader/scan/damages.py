@@ -77,6 +77,9 @@ class Damages(Sequence[Damage]):
     @staticmethod
     def joined(pieces: Iterable[Damages]) -> Damages:
         """All of them, one piece after the other."""
+        pieces = [piece for piece in pieces if len(piece)]
+        if not pieces:
+            return _NO_DAMAGE
         words: dict[str, int] = {}
         ranges = [np.empty(0, RANGE)]
         for piece in pieces:
@@ -88,6 +91,8 @@ class Damages(Sequence[Damage]):
 
     def merged(self) -> Damages:
         """In order of segments and offsets. What touches at a cut is one range; a record with a wrong checksum is one by itself."""
+        if not len(self):
+            return self
         order = np.argsort(np.array(self._words, np.str_), kind="stable")
         ranks = np.empty_like(order)
         ranks[order] = np.arange(len(order))
@@ -152,6 +157,9 @@ class Damages(Sequence[Damage]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+_NO_DAMAGE = Damages(np.empty(0, RANGE), ())
 
 
 def _plain(text: str) -> str:

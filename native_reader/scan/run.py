@@ -20,7 +20,7 @@ _BATCHES_AHEAD = 4
 class Run:
     """Iterate it once for its batches, in the order of the log; `report` accounts for what was read until then."""
 
-    def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[Report], None] | None = None) -> None:
+    def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[int], None] | None = None) -> None:
         self._plan, self._projection, self._jobs = plan, projection, jobs
         self._at_end, self._begun = at_end, False
         self._known: Known = {}
@@ -51,7 +51,7 @@ class Run:
         else:
             yield from self._side_by_side()
         if self._at_end is not None:
-            self._at_end(self.report)
+            self._at_end(sum(report.rows for report in self._reports))
 
     def _reading(self, split: Split) -> Reading:
         return read(split, self._projection, self._plan.predicate, self._plan.pruning, self._known)

@@ -54,7 +54,7 @@ REFUSED = {
     "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
     "filterPushdown=yes": "OptionError: filterPushdown='yes' is neither true nor false",
     "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. "
-    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00",
+    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)",
     "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
     "near \"tipic = 'a'\" (character 1)",
     "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
