@@ -99,6 +99,12 @@ class Driver:
             log.seek(self._heard)
             return log.read().decode(errors="replace")
 
+    def _why_it_ended(self) -> str:
+        """The lines that name errors, which stand far before the end of what Java prints, and that end."""
+        lines = self.said().splitlines()
+        named = dict.fromkeys(line[:500] for line in lines if "Error" in line or "Exception" in line)
+        return "\n".join([*list(named)[:20], "...", *lines[-20:]])
+
     def all_said(self) -> str:
         """What it said from the first start on."""
         return self._log.read_text(errors="replace")
@@ -116,7 +122,7 @@ class Driver:
         assert self._process is not None
         patience = time.monotonic() + BEGUN_WITHIN
         while not done():
-            assert self._process.poll() is None, f"Spark ended with {self._process.returncode}: {self.said()[-5000:]}"
+            assert self._process.poll() is None, f"Spark ended with {self._process.returncode}: {self._why_it_ended()}"
             assert time.monotonic() < patience, f"nothing within {BEGUN_WITHIN:.0f} s: {self.said()[-5000:]}"
             time.sleep(0.02)
 
