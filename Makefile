@@ -55,7 +55,7 @@ fuzz: $(STAMP)  ## golden stores changed at random, read by both decoders, for f
 
 coverage: $(STAMP)  ## how much of layout and scan the tests take, by branch
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
-	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
+	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/records,native_reader/log,native_reader/columns,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
 	  --ignore tests/spark --ignore tests/broker
 	$(PYTHON) -m coverage report --show-missing --skip-covered
 

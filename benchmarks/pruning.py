@@ -25,7 +25,7 @@ from rocketmq import Java, missing
 from run import interleaved
 
 import native_reader as nr
-from native_reader.access import estimate
+from native_reader.plan import estimate
 from native_reader.scan import pruned
 from native_reader.storage import FaultyStorage
 from native_reader.testing.records import Message, encode

@@ -13,7 +13,7 @@ from native_reader.errors import (
     UnreadableError,
     UseError,
 )
-from native_reader.explain import Explanation
+from native_reader.plan.explain import Explanation
 from native_reader.scan.run import Run
 
 __all__ = [

@@ -12,24 +12,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.access.doubts import Doubt, doubts_of, may_doubt_rows
-from native_reader.access.estimate import SCAN, TRUST, Estimate, estimate
-from native_reader.access.index import Hits
-from native_reader.access.keys import BY_KEY, Judged, Located, located
-from native_reader.access.outcomes import mentions
-from native_reader.access.plan import Plan, Times, plan
-from native_reader.access.predicate import Predicate
 from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.errors import OptionError, UseError, nearest, shown
-from native_reader.explain import Explanation
+from native_reader.log.witness import is_live
 from native_reader.options import MessageOptions
-from native_reader.scan.ends import Ends, ends_of
-from native_reader.scan.indexed import judged
+from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
+from native_reader.plan.ends import Ends, ends_of
+from native_reader.plan.estimate import SCAN, TRUST, Estimate, estimate
+from native_reader.plan.explain import Explanation
+from native_reader.plan.index import Hits
+from native_reader.plan.indexed import judged
+from native_reader.plan.keys import BY_KEY, Judged, Located, located
+from native_reader.plan.plan import Plan, Times, plan
+from native_reader.plan.times import times_of
+from native_reader.predicate.outcomes import mentions
+from native_reader.predicate.tree import Predicate
+from native_reader.records.sync import frame_of
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
-from native_reader.scan.sync import frame_of
-from native_reader.scan.times import times_of
-from native_reader.scan.witness import is_live
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
 from native_reader.storage.local import LocalPath, text_of, texts_of

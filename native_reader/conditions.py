@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, leaves
-from native_reader.access.regex import java_regex
-from native_reader.access.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
 from native_reader.checks import flag, instant, list_of, plain, whole
 from native_reader.errors import OptionError, PredicateError, nearest
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
+from native_reader.predicate.patterns import java_regex
+from native_reader.predicate.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, leaves
 from native_reader.schema import COLUMNS
 
 if TYPE_CHECKING:

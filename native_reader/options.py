@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
-from native_reader.access.estimate import ACCESSES, AUTO
-from native_reader.access.predicate import Predicate, all_of
 from native_reader.checks import Duration, Instant, Size, duration, flag, list_of, one_of_words, plain, size, whole
 from native_reader.conditions import Conditions
 from native_reader.errors import OptionError
+from native_reader.log.tail import AVAILABLE, TAILS
+from native_reader.plan.estimate import ACCESSES, AUTO
+from native_reader.predicate.tree import Predicate, all_of
 from native_reader.scan.read import FAILFAST, MODES, Projection
-from native_reader.scan.tail import AVAILABLE, TAILS
 from native_reader.schema import projected
 
 _MOST_PARTITIONS = 1_000_000

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from native_reader.explain import size_of
+from native_reader.plan.explain import size_of
 from rmqstore_spark.offsets import Offset, OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from reprlib import repr as short
 from typing import Any, NamedTuple, TypeVar
 
 from native_reader.errors import StoreError
-from native_reader.scan.boundary import Boundary, Fingerprint
+from native_reader.log.boundary import Boundary, Fingerprint
 
 VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from native_reader.access.estimate import ACCESSES
 from native_reader.errors import OptionError, nearest
+from native_reader.log.tail import TAILS
+from native_reader.plan.estimate import ACCESSES
 from native_reader.scan.read import MODES
-from native_reader.scan.tail import TAILS
 
 _ALL = "python -m rmqstore_spark lists all options"
 

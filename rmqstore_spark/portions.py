@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows, ReadMinRows
 
-from native_reader.scan.boundary import Boundary, Limits, boundary_before, counted, segment_before
+from native_reader.log.boundary import Boundary, Limits, boundary_before, counted, segment_before
 from native_reader.storage.store import StoreFiles
 from rmqstore_spark.request import Stream
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 
-from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
-from native_reader.access.regex import can_like
+from native_reader.predicate.patterns import can_like
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
 from native_reader.schema import COLUMNS
 from rmqstore_spark.reader import StoreReader
 

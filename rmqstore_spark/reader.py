@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from native_reader.access.estimate import SCAN
-from native_reader.access.plan import Plan
-from native_reader.access.predicate import Predicate
-from native_reader.explain import BIG, took_back
+from native_reader.plan.estimate import SCAN
+from native_reader.plan.explain import BIG, took_back
+from native_reader.plan.plan import Plan
+from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, read
 from rmqstore_spark.request import Request

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import native_reader as nr
-from native_reader.access.estimate import TRUST
-from native_reader.access.predicate import Predicate
 from native_reader.api import TABLE_OPTIONS, Scan, Store, TableScan
 from native_reader.checks import size, whole
 from native_reader.errors import OptionError
 from native_reader.options import MessageOptions
+from native_reader.plan.estimate import TRUST
+from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import Projection
 from native_reader.schema import CORRUPT_RECORD
 from native_reader.tables import TABLES

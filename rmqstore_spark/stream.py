@@ -15,15 +15,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, SupportsTriggerAvailableNow
 
-from native_reader.access.plan import Plan
 from native_reader.api import Scan
 from native_reader.errors import DataLoss, StoreError
+from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, stands
+from native_reader.log.follow import Following
+from native_reader.log.resume import expired, goes_on, resumed, rewritten
 from native_reader.options import MessageOptions
-from native_reader.scan.begin import begin_by_offset, begin_by_time
-from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, stands
-from native_reader.scan.follow import Following
+from native_reader.plan.begin import begin_by_offset, begin_by_time
+from native_reader.plan.plan import Plan
 from native_reader.scan.read import FAILFAST
-from native_reader.scan.resume import expired, goes_on, resumed, rewritten
 from native_reader.storage.store import StoreFiles
 from rmqstore_spark.offsets import Batch, Offset, ends_to_json, from_json, to_json
 from rmqstore_spark.portions import Ends, portion

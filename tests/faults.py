@@ -11,8 +11,8 @@ from plain_decoder import walk
 from test_truth import same, storage_of
 
 import native_reader as nr
-from native_reader.scan.damages import Damage
-from native_reader.scan.report import Report
+from native_reader.records.damages import Damage
+from native_reader.records.report import Report
 from native_reader.testing.logs import CommitLog, Placed
 from native_reader.testing.records import Message, pack_properties
 

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from native_reader.scan import follow
+from native_reader.log import follow
 from rmqstore_spark import stream
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore

@@ -17,14 +17,14 @@ from test_scan import ZLIB, log_of, table_of
 from test_truth import rows_of, same, storage_of, told
 
 import native_reader as nr
+from native_reader.columns import makers as scan_columns
+from native_reader.columns import properties as scan_properties
+from native_reader.columns import rows as scan_rows
+from native_reader.columns import tokens as scan_tokens
+from native_reader.columns.strings import Source, decoded
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import PADDING
-from native_reader.scan import columns as scan_columns
-from native_reader.scan import properties as scan_properties
-from native_reader.scan import rows as scan_rows
-from native_reader.scan import tokens as scan_tokens
-from native_reader.scan.strings import Source, decoded
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 
 Segments = list[tuple[int, bytes]]

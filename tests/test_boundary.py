@@ -11,9 +11,9 @@ from queued_stores import dispatched
 from stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.scan import boundary, certain
-from native_reader.scan.boundary import Boundary, Limits, boundary_after, boundary_before, counted, stands
-from native_reader.scan.sync import sync
+from native_reader.log import boundary, certain
+from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, counted, stands
+from native_reader.records.sync import sync
 from native_reader.storage import MemoryStorage
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window

@@ -13,8 +13,9 @@ from queued_stores import dispatched
 from stores import Files, files_of, in_memory, sampled
 
 import native_reader as nr
-from native_reader.scan import certain, times
-from native_reader.scan.sync import sync
+from native_reader.log import certain
+from native_reader.plan import times
+from native_reader.records.sync import sync
 from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog
 

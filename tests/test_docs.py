@@ -19,7 +19,7 @@ from test_own_stores import STORES
 import native_reader as nr
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import MessageOptions
-from native_reader.scan.damages import REASONS
+from native_reader.records.damages import REASONS
 from native_reader.schema import COLUMNS, projected
 from native_reader.tables import TABLES
 from native_reader.tables.table import NOT_THERE

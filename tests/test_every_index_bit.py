@@ -16,7 +16,7 @@ from stores import Files
 from test_keys import small_pieces_are_pruned_too
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, Not, Or, Predicate
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message, pack_properties
 

@@ -14,7 +14,7 @@ from queued_stores import dispatched, numbered
 from stores import Files
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
-from native_reader.access.predicate import And, Column, Compare, Not, Predicate
+from native_reader.predicate.tree import And, Column, Compare, Not, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, PREPARED, InnerMessage, Message, pack_inner, pack_properties
 

@@ -13,10 +13,10 @@ from test_keys import small_pieces_are_pruned_too
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
-from native_reader.access import index, keys
-from native_reader.access.index import look
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, Predicate
 from native_reader.layout.index_entry import key_hash
+from native_reader.plan import index, keys
+from native_reader.plan.index import look
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import pack_properties
 

@@ -11,9 +11,9 @@ from stores import Files, files_of, in_memory, log_of, message
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
-from native_reader.access import queues
-from native_reader.access.predicate import And, Column, Compare, IsNull, Not, Or, Predicate
 from native_reader.layout.queue_entry import FILLER_SIZE
+from native_reader.plan import queues
+from native_reader.predicate.tree import And, Column, Compare, IsNull, Not, Or, Predicate
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties

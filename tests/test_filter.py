@@ -15,7 +15,8 @@ from java_regex import java_pattern
 from stores import files_of, in_memory, log_of, message, sampled
 
 import native_reader as nr
-from native_reader.access.predicate import (
+from native_reader.predicate.patterns import match_like
+from native_reader.predicate.tree import (
     EVERYTHING,
     And,
     ArrayContains,
@@ -30,7 +31,6 @@ from native_reader.access.predicate import (
     RLike,
     all_of,
 )
-from native_reader.access.regex import match_like
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.schema import COLUMNS

@@ -13,9 +13,9 @@ from growing import Disk, GrowingStore
 from stores import files_of, log_of, on_disk
 
 import native_reader as nr
-from native_reader.scan import follow
-from native_reader.scan.boundary import Boundary, Limits, stands
-from native_reader.scan.follow import Follower, Following
+from native_reader.log import follow
+from native_reader.log.boundary import Boundary, Limits, stands
+from native_reader.log.follow import Follower, Following
 from native_reader.storage.memory import MemoryFile
 from native_reader.storage.window import Window
 from native_reader.testing.logs import name

@@ -14,8 +14,8 @@ from cut_logs import behind
 from golden import Golden, unpack
 from test_own_stores import CUT, NAMES, STORES, opened
 
-from native_reader.access import estimate, keys, plan
 from native_reader.layout.queue_entry import ENTRY, is_written
+from native_reader.plan import estimate, keys, plan
 from native_reader.scan import pruned
 
 PLACES = ["physical_offset", "inner_index", "uniq_key"]

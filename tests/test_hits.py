@@ -14,9 +14,9 @@ from test_keys import small_pieces_are_pruned_too
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
-from native_reader.access import keys
-from native_reader.access.keys import Located
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, Not, Or, Predicate
+from native_reader.plan import keys
+from native_reader.plan.keys import Located
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, pack_properties
 

@@ -19,15 +19,22 @@ LONGEST = 400
 
 # Part of native_reader → the parts it may import. A part is a folder, or a module named here; all other modules are "root":
 # they put the parts together, so they may import any of them, and no part may import them.
+_LOWEST = {"layout", "errors"}
+_READING = _LOWEST | {"storage", "records"}
+_PLANNING = _READING | {"predicate", "log"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "schema": {"errors"},
     "layout": set(),
-    "storage": {"layout", "errors"},
-    "access": {"layout", "storage", "errors"},
-    "scan": {"layout", "storage", "access", "errors", "schema"},
-    "tables": {"layout", "storage", "access", "scan", "errors", "schema"},
-    "root": {"layout", "storage", "access", "scan", "tables", "errors", "schema"},
+    "storage": _LOWEST,
+    "predicate": _LOWEST,
+    "records": _LOWEST | {"storage"},
+    "log": _READING,
+    "columns": _READING | {"predicate", "schema"},
+    "plan": _PLANNING,
+    "scan": _PLANNING | {"columns", "plan", "schema"},
+    "tables": _PLANNING | {"columns", "plan", "scan", "schema"},
+    "root": _PLANNING | {"columns", "plan", "scan", "tables", "schema"},
     "testing": {"layout", "storage"},
 }
 THIRD_PARTY = {"isal", "numpy", "pyarrow", "sqlglot"}
@@ -195,15 +202,18 @@ def test_files_are_readable_in_one_sitting():
         ("native_reader/layout/a.py", "from ..storage.local import read"),
         ("native_reader/layout/__init__.py", "from ..storage import local"),
         ("native_reader/errors.py", "from native_reader.layout import heads"),
-        ("native_reader/storage/a.py", "from native_reader.access import plan"),
+        ("native_reader/storage/a.py", "from native_reader.plan import queues"),
         ("native_reader/storage/a.py", "from native_reader import options"),
         ("native_reader/storage/a.py", "from native_reader import *"),
-        ("native_reader/access/a.py", "def f():\n    from native_reader.scan import walk"),
-        ("native_reader/access/a.py", "if TYPE_CHECKING:\n    from native_reader.scan import walk"),
+        ("native_reader/plan/a.py", "def f():\n    from native_reader.scan import read"),
+        ("native_reader/plan/a.py", "if TYPE_CHECKING:\n    from native_reader.columns import rows"),
+        ("native_reader/log/a.py", "from native_reader.predicate import tree"),
+        ("native_reader/records/a.py", "from native_reader.log import tail"),
+        ("native_reader/predicate/a.py", "from native_reader.storage import store"),
         ("native_reader/scan/deep/a.py", "from native_reader.tables import queues"),
         ("native_reader/scan/deep/a.py", "from ...tables import queues"),
         ("native_reader/tables/a.py", "import native_reader.api"),
-        ("native_reader/testing/a.py", "from native_reader.scan import walk"),
+        ("native_reader/testing/a.py", "from native_reader.records import walk"),
         ("native_reader/api.py", "from native_reader.testing import writer"),
         ("native_reader/__init__.py", "from .testing import writer"),
         ("native_reader/unheard_of/a.py", "from native_reader.layout import heads"),
@@ -229,7 +239,7 @@ def test_a_wrong_import_is_found(path, code):
         ("native_reader/layout/a.py", "import struct\nimport numpy as np\nfrom .b import c\nfrom native_reader.layout.d import e"),
         ("native_reader/layout/__init__.py", "from .heads import HEAD"),
         ("native_reader/storage/a.py", "from native_reader import errors\nfrom ..errors import StoreError\nfrom ..layout import heads"),
-        ("native_reader/scan/a.py", "import pyarrow as pa\nfrom native_reader.access.plan import Split"),
+        ("native_reader/scan/a.py", "import pyarrow as pa\nfrom native_reader.plan.plan import Split"),
         ("native_reader/api.py", "from native_reader.tables import queues\nfrom native_reader.options import Options\nfrom . import scan"),
         ("native_reader/__init__.py", "from native_reader.api import open"),
         ("native_reader/testing/a.py", "from hypothesis import strategies\nfrom ..layout import heads"),

@@ -13,8 +13,8 @@ from stores import Files, files_of, in_memory, log_of, message, sampled
 from test_pruned_is_scanned import Looked, queues_are_always_asked, selective
 
 import native_reader as nr
-from native_reader.access import keys, plan
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
+from native_reader.plan import keys, plan
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
 from native_reader.testing.records import pack_properties
 
 assert queues_are_always_asked

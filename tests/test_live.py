@@ -14,7 +14,7 @@ from stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.errors import SplitError
-from native_reader.scan.walk import Walk
+from native_reader.records.walk import Walk
 from native_reader.storage import storage_of
 from native_reader.storage.store import segments_in
 from native_reader.storage.window import Window

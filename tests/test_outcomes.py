@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from stores import in_memory, sampled
 from test_filter import read, trees, truth
 
-from native_reader.access.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, OneOf, Within, exactly, may_be_true, outcomes
-from native_reader.access.predicate import EVERYTHING, And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 from native_reader.layout.queue_entry import java_hash
+from native_reader.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, OneOf, Within, exactly, may_be_true, outcomes
+from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 from native_reader.testing.java import hash_code
 from native_reader.testing.strategies import commitlogs
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from stores import ZERO, files_of, in_memory, log_of, message, on_disk, sampled
 
 import native_reader as nr
-from native_reader.access.estimate import AUTO, TRUST, Estimate
-from native_reader.access.plan import Plan, Split, plan
-from native_reader.access.predicate import EVERYTHING, And, Column, Compare
+from native_reader.plan.estimate import AUTO, TRUST, Estimate
+from native_reader.plan.plan import Plan, Split, plan
+from native_reader.predicate.tree import EVERYTHING, And, Column, Compare
 from native_reader.scan.read import Projection, read
 from native_reader.storage import FaultyStorage
 from native_reader.storage.store import Segment, StoreFiles

@@ -21,10 +21,10 @@ from stores import Files, in_memory, sampled
 from test_own_stores import NAMES, STORES
 
 import native_reader as nr
-from native_reader.access import estimate, queues
-from native_reader.access.plan import Plan
-from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
-from native_reader.scan import pruned, times
+from native_reader.plan import estimate, queues, times
+from native_reader.plan.plan import Plan
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
+from native_reader.scan import pruned
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage import MemoryStorage

@@ -13,7 +13,7 @@ from stores import files_of, in_memory, log_of, message, sampled
 from test_filter import like
 
 import native_reader as nr
-from native_reader.access.regex import can_like, fits, java_regex, like_regex, match_java, match_like
+from native_reader.predicate.patterns import can_like, fits, java_regex, like_regex, match_java, match_like
 from native_reader.testing.records import pack_properties
 
 ATOMS = (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from stores import ZERO, files_of, in_memory, log_of, message, sampled
 
 import native_reader as nr
-from native_reader.scan.damages import Damage
+from native_reader.records.damages import Damage
+from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.read import Projection
-from native_reader.scan.report import Report, SegmentReport
 from native_reader.scan.run import Run
 
 SIZE = 1000

@@ -15,8 +15,8 @@ from plain_decoder import walk
 from test_truth import read, rows_of, same, storage_of, told
 
 import native_reader as nr
-from native_reader.scan import properties as fast
-from native_reader.scan import rows as scan_rows
+from native_reader.columns import properties as fast
+from native_reader.columns import rows as scan_rows
 from native_reader.scan.read import Projection
 from native_reader.scan.read import read as read_split
 from native_reader.storage import FaultyStorage

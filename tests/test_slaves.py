@@ -12,7 +12,7 @@ from stores import Files, files_of, in_memory, log_of, message
 from test_keys import small_pieces_are_pruned_too
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, Not, Predicate
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Predicate
 from native_reader.storage.topics import Topics
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 

@@ -20,8 +20,8 @@ from stores import Files, files_of, in_memory, log_of, message, sampled
 
 import native_reader as nr
 from native_reader import api
-from native_reader.access import estimate
 from native_reader.errors import OptionError, StoreDamaged
+from native_reader.plan import estimate
 from native_reader.scan import pruned
 from native_reader.testing.logs import name
 from rmqstore_spark import stream

@@ -17,7 +17,7 @@ from growing import Disk, GrowingStore
 from micro_batches import STAGES, Killed, Query
 
 from native_reader.errors import DataLoss
-from native_reader.scan import follow
+from native_reader.log import follow
 from rmqstore_spark import stream
 
 WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from micro_batches import Query, at_once, offsets_of
 from stores import sampled
 
-from native_reader.scan.boundary import Boundary, Fingerprint
+from native_reader.log.boundary import Boundary, Fingerprint
 from rmqstore_spark.offsets import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json
 
 LAST = Fingerprint(512, 1_700_000_000_123, 77)

@@ -11,7 +11,7 @@ from growing import Disk, GrowingStore
 from micro_batches import Killed, Query, at_once, drained, offsets_of, reader_of
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows, ReadMinRows
 
-from native_reader.scan.boundary import Boundary, Fingerprint
+from native_reader.log.boundary import Boundary, Fingerprint
 from rmqstore_spark.offsets import from_json
 
 

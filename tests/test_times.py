@@ -11,7 +11,7 @@ from queued_stores import dispatched
 from stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.scan import times
+from native_reader.plan import times
 
 START = 1_700_000_000_000
 MINUTE = 60_000

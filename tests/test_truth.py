@@ -13,8 +13,8 @@ from plain_decoder import Log, walk
 from stores import sampled
 
 import native_reader as nr
-from native_reader.scan.damages import REASONS
-from native_reader.scan.report import Report
+from native_reader.records.damages import REASONS
+from native_reader.records.report import Report
 from native_reader.storage import MemoryStorage
 from native_reader.testing import strategies as drawn
 from native_reader.testing.logs import CommitLog

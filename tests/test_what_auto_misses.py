@@ -19,8 +19,8 @@ from test_keys import small_pieces_are_pruned_too
 from test_pruned_is_scanned import Looked, queues_are_always_asked
 from test_slaves import batch, slave
 
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, Predicate
 from native_reader.layout.index_entry import key_hash
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import PREPARED, ROLLBACK

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import native_reader as nr
-from native_reader.access.predicate import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
-from native_reader.access.sql import parse
 from native_reader.checks import duration
 from native_reader.conditions import _kind
 from native_reader.options import MessageOptions
+from native_reader.predicate.sql import parse
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
 from native_reader.schema import COLUMNS
 
 KINDS = {name: _kind(spec.type) for name, spec in COLUMNS.items()}

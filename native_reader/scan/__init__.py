@@ -1,1 +1,1 @@
-"""Bytes to Arrow: find the records, filter them, gather their columns."""
+"""A plan carried out: one split to Arrow batches, and several side by side."""

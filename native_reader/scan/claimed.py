@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from native_reader.access.claims import Claims
-from native_reader.access.queues import Entries, Numbers
+from native_reader.columns.makers import Columns
+from native_reader.columns.rows import Rows
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, HEAD_SIZE, INNER_BATCH, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, TRANSACTION, heads_of
-from native_reader.scan.columns import Columns
-from native_reader.scan.rows import Rows
+from native_reader.plan.claims import Claims
+from native_reader.plan.queues import Entries, Numbers
 from native_reader.storage.window import Window
 
 

@@ -11,22 +11,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from native_reader.access.claims import Claims, Tiles, claims_within, may_want, tiles_of
-from native_reader.access.estimate import TRUST
-from native_reader.access.outcomes import Known, Within, exactly, mentions
-from native_reader.access.plan import Split
-from native_reader.access.predicate import Predicate
-from native_reader.access.queues import Numbers, Topic, topics_in
+from native_reader.columns.rows import Rows
+from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
+from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
+from native_reader.plan.estimate import TRUST
+from native_reader.plan.plan import Split
+from native_reader.plan.queues import Numbers, Topic, topics_in
+from native_reader.predicate.outcomes import Known, Within, exactly, mentions
+from native_reader.predicate.tree import Predicate
+from native_reader.records.damages import Damages
+from native_reader.records.extents import Extents, records_of
+from native_reader.records.sync import frame_of
+from native_reader.records.trouble import too_large
+from native_reader.records.walk import CHUNK, Walk
 from native_reader.scan.claimed import contradicted, has_true_one, true_ones
-from native_reader.scan.damages import Damages
-from native_reader.scan.extents import Extents, records_of
-from native_reader.scan.rows import Rows
-from native_reader.scan.strings import Source
-from native_reader.scan.sync import frame_of
-from native_reader.scan.trouble import too_large
-from native_reader.scan.walk import CHUNK, Walk
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from native_reader.access.estimate import SCAN, TRUST
-from native_reader.access.plan import Split
-from native_reader.access.predicate import EVERYTHING, Predicate
+from native_reader.columns import checksums
+from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
+from native_reader.columns.filter import Filter
+from native_reader.columns.makers import Columns
+from native_reader.columns.rows import Rows, unwrapped
+from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreDamaged
 from native_reader.layout.record import Index, Mask, Records
-from native_reader.scan import checksums
-from native_reader.scan.certain import certain_at_or_after
-from native_reader.scan.columns import Columns
-from native_reader.scan.corrupt import CORRUPT_COLUMNS, corrupt_rows
-from native_reader.scan.damages import CHECKSUM, Damage, Damages
-from native_reader.scan.filter import Filter
+from native_reader.log.certain import certain_at_or_after
+from native_reader.log.witness import is_live
+from native_reader.plan.estimate import SCAN, TRUST
+from native_reader.plan.plan import Split
+from native_reader.predicate.tree import EVERYTHING, Predicate
+from native_reader.records.damages import CHECKSUM, Damage, Damages
+from native_reader.records.report import Report, SegmentReport
+from native_reader.records.sync import frame_of, sync
+from native_reader.records.walk import CHUNK, Walk
 from native_reader.scan.pruned import Pruned
-from native_reader.scan.report import Report, SegmentReport
-from native_reader.scan.rows import Rows, unwrapped
-from native_reader.scan.strings import Source
-from native_reader.scan.sync import frame_of, sync
-from native_reader.scan.walk import CHUNK, Walk
-from native_reader.scan.witness import is_live
 from native_reader.schema import schema_of
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window

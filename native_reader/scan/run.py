@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from native_reader.access.plan import Plan, Split
 from native_reader.errors import OptionError
+from native_reader.plan.plan import Plan, Split
+from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, Reading, read
-from native_reader.scan.report import Report, SegmentReport
 
 _BATCHES_AHEAD = 4
 """How many batches a split may be ahead of whoever takes them: memory stays bounded by jobs, not by splits."""

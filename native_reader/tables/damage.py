@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from native_reader.access.plan import Split, plan
-from native_reader.access.predicate import EVERYTHING
+from native_reader.plan.plan import Split, plan
+from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, read
 from native_reader.schema import ColumnSpec
 from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in

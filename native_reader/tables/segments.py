@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from native_reader.access.plan import Split
-from native_reader.scan.damages import CHECKSUM
+from native_reader.log.recovery import recovery_begins, recovery_stops
+from native_reader.plan.plan import Split
+from native_reader.records.damages import CHECKSUM
 from native_reader.scan.read import PERMISSIVE, Projection, read
-from native_reader.scan.recovery import recovery_begins, recovery_stops
 from native_reader.schema import TIMESTAMP, ColumnSpec
 from native_reader.storage.window import Window
 from native_reader.tables.table import Missing, Part, Request, Table, Whole, missing_in

@@ -27,9 +27,9 @@ from rocketmq import Java, ended
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
-from native_reader.scan.follow import Follower
-from native_reader.scan.tail import end_of_log
-from native_reader.scan.walk import Walk
+from native_reader.log.follow import Follower
+from native_reader.log.tail import end_of_log
+from native_reader.records.walk import Walk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
@@ -107,7 +107,7 @@ class Watch:
             return accepted
 
         decide = Follower._counts
-        monkeypatch.setattr("native_reader.scan.certain.Walk", Watched)
+        monkeypatch.setattr("native_reader.log.certain.Walk", Watched)
         monkeypatch.setattr(Follower, "_counts", counts)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from stores import files_of, log_of, on_disk
 
 import native_reader as nr
-from native_reader.explain import HINT
+from native_reader.plan.explain import HINT
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 

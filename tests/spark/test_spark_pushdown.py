@@ -20,7 +20,7 @@ from test_own_stores import NAMES, STORES
 from test_spark_where import WHOLE, leaf, odd
 
 import native_reader as nr
-from native_reader.access.predicate import And, Column, Compare, In, IsNull, Like, Not, Predicate
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate
 from native_reader.testing.records import pack_properties
 from rmqstore_spark.pushdown import predicate_of
 

@@ -1,1 +1,0 @@
-"""Which bytes to read: predicates, plans, splits, where they begin and where the log ends."""

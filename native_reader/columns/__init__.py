@@ -1,0 +1,1 @@
+"""Records to Arrow: rows, strings, properties, columns, and the filter on them."""

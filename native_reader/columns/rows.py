@@ -1,0 +1,200 @@
+"""The rows of a chunk: for each message where its parts lie, before any column is made.
+
+A record is a row, but for an inner batch, which is a row for each message in it: their heads are the record's with a
+few fields of their own, and their bodies and properties lie where the batch packed them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.columns.strings import Slices, Source
+from native_reader.layout.bodies import decompress
+from native_reader.layout.inner import Units, units_of
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
+
+DECOMPRESSED_AT_ONCE = 16 << 20
+"""The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small. The last may exceed it."""
+_HELD_AT_ONCE = 64 << 20
+"""The bytes that one piece of unpacked inner batches may take, by these estimates of a row's and of a byte of properties':"""
+_ROW, _PROPERTIES_COST = 512, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Decompressed bodies of some rows: row `rows[i]` has `bytes[starts[i] : starts[i] + sizes[i]]`, or null where `sizes` is -1."""
+
+    source: Source
+    rows: Index
+    starts: Index
+    sizes: Index
+
+    @staticmethod
+    def of(bodies: list[bytes | None], rows: list[int], first: int) -> Decoded:
+        """Of the rows that begin with the first."""
+        sizes = np.array([-1 if body is None else len(body) for body in bodies], np.intp)
+        ends = np.cumsum(np.maximum(sizes, 0))
+        return Decoded(Source.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Messages in order; `inner` is their place in an inner batch, -1 outside of one; None where no row is inside of one.
+
+    `failed`: the starts of records whose checksum is wrong, where they were looked for and are kept.
+    """
+
+    source: Source
+    records: Records
+    inner: NDArray[np.int32] | None = None
+    decoded: Decoded | None = None
+    failed: Index | None = None
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def where(self, which: slice | Index | Mask) -> Rows:
+        """Some of them."""
+        return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which])
+
+    def compressed(self) -> Index:
+        """The rows whose stored body is compressed. Messages of a compressed batch were unpacked with it."""
+        flags = self.records.heads["sys_flag"] & COMPRESSED
+        return np.flatnonzero(flags if self.inner is None else flags & (self.inner < 0))
+
+    def bodies(self, name: str) -> Slices:
+        """Where the bodies lie, as they are on disk or decompressed."""
+        records, decoded = self.records, self.decoded
+        slices = Slices([self.source], np.zeros(len(self), np.intp), records.body_at, records.body_size, np.zeros(len(self), np.bool_))
+        if name == "stored_body" or decoded is None:
+            return slices
+        which, starts, sizes, null = slices.which, slices.starts.copy(), slices.sizes.copy(), slices.null
+        which[decoded.rows], starts[decoded.rows], sizes[decoded.rows] = 1, decoded.starts, np.maximum(decoded.sizes, 0)
+        null[decoded.rows] = decoded.sizes < 0
+        return Slices([self.source, decoded.source], which, starts, sizes, null)
+
+    def stored_body(self, row: int) -> memoryview:
+        """The body of one row as it lies there."""
+        start = int(self.records.body_at[row])
+        return self.source.u8.data[start : start + int(self.records.body_size[row])]
+
+    def with_bodies(self, at_most: int) -> Iterator[Rows]:
+        """The same rows, in pieces whose compressed bodies have been decompressed."""
+        compressed = self.compressed()
+        if not len(compressed):
+            yield self
+            return
+        records, content = self.records, self.source.u8.data
+        begins, sizes = records.body_at[compressed].tolist(), records.body_size[compressed].tolist()
+        flags = records.heads["sys_flag"][compressed].tolist()
+        first, at_hand, bodies, rows = 0, 0, list[bytes | None](), list[int]()
+        for row, begin, size, flag in zip(compressed.tolist(), begins, sizes, flags, strict=True):
+            body = decompress(content[begin : begin + size], flag, at_most)
+            if body and at_hand and at_hand + len(body) > DECOMPRESSED_AT_ONCE:
+                yield replace(self.where(slice(first, row)), decoded=Decoded.of(bodies, rows, first))
+                first, at_hand, bodies, rows = row, 0, [], []
+            at_hand += len(body or b"")
+            bodies.append(body)
+            rows.append(row)
+        yield replace(self.where(slice(first, None)), decoded=Decoded.of(bodies, rows, first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """An inner batch: its row, where its units start in its body, and that body if it had to be decompressed."""
+
+    row: int
+    units: Index
+    body: bytes | None
+
+
+def by_record(starts: Index) -> tuple[Index, Index]:
+    """The first row of each record, and for each row the number of its record: the messages of an inner batch share one."""
+    is_first = np.diff(starts, prepend=-1) != 0
+    return np.flatnonzero(is_first), np.cumsum(is_first) - 1
+
+
+def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
+    """The same rows in pieces, each inner batch replaced by its messages. One whose units do not add up stays one ordinary row.
+
+    A piece is bounded, whatever the bytes: batches are decompressed as pieces are taken, and much that repeats is cut.
+    """
+    first, held, batches = 0, 0, list[_Batch]()
+    for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
+        if held >= DECOMPRESSED_AT_ONCE:
+            yield from _with_messages(rows, first, row, batches)
+            first, held, batches = row, 0, []
+        batch = _unpacked(rows, row, at_most)
+        if batch is not None:
+            held += len(batch.body or b"")
+            batches.append(batch)
+    yield from _with_messages(rows, first, len(rows), batches)
+
+
+def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
+    stored, flags = rows.stored_body(row), int(rows.records.heads["sys_flag"][row])
+    body = decompress(stored, flags, at_most) if flags & COMPRESSED else None
+    units = units_of(np.frombuffer(stored if body is None and not flags & COMPRESSED else body or b"", np.uint8))
+    return None if units is None else _Batch(row, units, body)
+
+
+def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> Iterator[Rows]:
+    """The rows from the first to the last, in pieces, with the messages of these batches."""
+    if not batches:
+        yield rows.where(slice(first, stop))
+        return
+    source, begins = _with_bodies_behind(rows.source, [batch.body for batch in batches])
+    counts = np.ones(stop - first, np.intp)
+    counts[[batch.row - first for batch in batches]] = [len(batch.units) for batch in batches]
+    ends = np.cumsum(counts)
+    which = np.repeat(np.arange(first, stop), counts)
+    units, inner = np.full(len(which), -1), np.full(len(which), -1, np.int32)
+    for batch, begin in zip(batches, begins, strict=True):
+        count, end = len(batch.units), int(ends[batch.row - first])
+        units[end - count : end] = batch.units + (int(rows.records.body_at[batch.row]) if begin is None else begin)
+        inner[end - count : end] = np.arange(count)
+    for cut in _cuts(rows, source, which, units):
+        yield _messages(rows, source, which[cut], units[cut], inner[cut])
+
+
+def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
+    """Pieces of so many rows that what repeats in each row, and what its properties take while they are read, stays bounded."""
+    at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
+    if at_most <= _HELD_AT_ONCE:  # nearly always
+        yield slice(None)
+        return
+    costs = _ROW + rows.records.topic_size[which]
+    messages = np.flatnonzero(units >= 0)
+    costs[messages] += _PROPERTIES_COST * Units.at(source.u8, units[messages]).properties_size
+    pieces = np.cumsum(costs) // _HELD_AT_ONCE
+    begins = np.flatnonzero(np.diff(pieces, prepend=-1)).tolist()
+    yield from map(slice, begins, [*begins[1:], len(which)])
+
+
+def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
+    """Records and messages of inner batches, these with their own fields instead of the record's."""
+    records = rows.records[which]
+    mine = np.flatnonzero(inner >= 0)
+    flags, *parts = Units.at(source.u8, units[mine])
+    records.heads["flag"][mine] = flags
+    records.heads["queue_offset"][mine] += inner[mine]
+    records.heads["body_size"][mine] = parts[1]
+    for own, part in zip((records.body_at, records.body_size, records.properties_at, records.properties_size), parts, strict=True):
+        own[mine] = part
+    return Rows(source, records, inner, failed=rows.failed)
+
+
+def _with_bodies_behind(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
+    """The bytes and, behind them, those bodies that lie nowhere yet; and where each begins."""
+    others = [body for body in bodies if body is not None]
+    if not others:
+        return source, [None] * len(bodies)
+    places, end = [], len(source.u8) - PADDING
+    for body in bodies:
+        places.append(None if body is None else end)
+        end += len(body or b"")
+    return Source.of(source.u8[:-PADDING].data, *others), places

@@ -1,0 +1,200 @@
+"""Boundaries: offsets between two records that are certain, so that they can be written down for good.
+
+Where a record seems to stand is a guess, for a body can hold the bytes of a record of that very place. Certain are the start
+of a segment, whatever a walk from something certain comes to, and a record that its consume queue names. So a boundary far
+from any other is found by a look at the records near it and at the queue of one of them; without queues by a walk.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
+from native_reader.log.certain import certain_before, walk_on
+from native_reader.log.witness import is_live
+from native_reader.records.damages import Damages
+from native_reader.records.sync import frame_of, head_at, record_size_at, sync
+from native_reader.records.walk import is_blank
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_LOOK = 256 << 10
+
+
+class Fingerprint(NamedTuple):
+    """What tells a record from any other that could stand at its place."""
+
+    offset: int
+    stored: int
+    """Milliseconds since 1970."""
+    crc: int
+
+
+class Boundary(NamedTuple):
+    """An offset at which a record ends or a segment begins, and the last record before it; None where there was none."""
+
+    offset: int
+    last: Fingerprint | None = None
+
+
+class Limits(NamedTuple):
+    """How a log is walked."""
+
+    max_record_bytes: int
+    past_unreadable: bool = False
+
+
+def window_of(store: StoreFiles, segment: Segment, limits: Limits) -> Window:
+    """A window for looks at a few records, and now and then at all."""
+    return Window(segment, _LOOK, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
+
+
+def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
+    """The last segment that begins before that offset."""
+    which = bisect_left(segments, offset, key=lambda segment: segment.base)
+    return segments[which - 1] if which else None
+
+
+def fingerprint_at(window: Window, position: int) -> Fingerprint:
+    """Of the record that starts at that position of the file, as it stands there now."""
+    head = head_at(window, position)
+    return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
+
+
+def stands(store: StoreFiles, at: Boundary) -> bool:
+    """Whether the record before that boundary is still there, and none between the two; False also where its file is gone."""
+    if at.last is None:
+        return False
+    segment = segment_before(store.segments, at.last.offset + 1)
+    if segment is None or segment.end <= at.last.offset:
+        return False
+    position = at.last.offset - frame_of(segment) - segment.base
+    try:
+        with Window(segment, LONGEST_HEAD) as window:
+            if fingerprint_at(window, position) != at.last:
+                return False
+            end = position + int.from_bytes(window.peek(position + frame_of(segment), 4), "big") + frame_of(segment)
+            # A power loss can take the blank that closed a segment, and a broker then goes on where it stood.
+            return segment.base + end >= at.offset or record_size_at(window, end) is None
+    except OSError:  # gone since, or unreadable: whoever reads it tells
+        return False
+
+
+def is_left(store: StoreFiles, segment: Segment) -> bool:
+    """Whether the log goes on in the next segment, so that nothing more comes into this one.
+
+    A broker that recovers (all versions), and finds no segment behind a blank, goes on where the blank stood.
+    """
+    following = next((each for each in store.segments[bisect_left(store.segments, segment) :] if each.base == segment.end), None)
+    if following is None:
+        return False
+    try:
+        with Window(following, BLANK_HEAD) as window:
+            return any(window.peek(0, BLANK_HEAD))
+    except OSError:  # gone since
+        return False
+
+
+def behind(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
+    """The boundary behind the record of that size at that position; behind its segment, if the log has left that."""
+    segment, end = window.segment, position + size
+    # Fewer bytes than a blank's head can be the beginning of a record, in a copy that still grows.
+    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_left(store, segment)
+    return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
+
+
+def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
+    """The boundary behind the last record that ends at `target` or before; where none does, behind the first one after `start`.
+
+    `start` itself where no record follows it. `target` must not lie behind the end of the log.
+    """
+    segment = segment_before(store.segments, target)
+    if segment is None or segment.end <= start.offset:
+        return start
+    low, aim = max(0, start.offset - segment.base), min(target - segment.base, segment.size)
+    with window_of(store, segment, limits) as window:
+        if aim == segment.size and (closed := _closed(store, window, low, limits)):
+            return closed
+        begin = aim
+        while begin > low:
+            begin = certain_before(window, store.consume_queue, low, begin, limits.max_record_bytes)
+            if end := _last_end(window, begin, aim, limits):  # the record that starts there may end behind the target
+                return behind(store, window, *end)
+        if segment.base > start.offset:  # no record of this segment lies before the target
+            before = boundary_before(store, start, segment.base, limits)
+            return before if before != start else Boundary(segment.base, start.last)
+        first = _first(window, low, limits)
+        return start if first is None else behind(store, window, *first)
+
+
+def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
+    """The first boundary at or behind `target`, which lies behind `start`."""
+    found = boundary_before(store, start, target, limits)
+    while found.offset < target and (further := boundary_before(store, found, found.offset + 1, limits)) != found:
+        found = further
+    return found
+
+
+def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limits: Limits) -> tuple[Boundary, int]:
+    """The boundary behind the first `most` records behind `start`, or `stop` if it comes first; and how many records that is."""
+    count = 0
+    for segment in store.segments:
+        if segment.end <= start.offset or segment.base >= stop.offset:
+            continue
+        with window_of(store, segment, limits) as window:
+            until = min(segment.end, stop.offset) - segment.base
+            for found in walk_on(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
+                if isinstance(found, Damages):
+                    continue
+                if count + len(found) >= most:
+                    last, frame = most - count - 1, frame_of(segment)
+                    position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
+                    end = behind(store, window, position, size)
+                    return (end if end.offset < stop.offset else stop), most
+                count += len(found)
+    return stop, count
+
+
+def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
+    """Position and size of the last record that a walk from there comes to and that ends at `aim` or before."""
+    kept: list[tuple[int, int]] = []
+    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), frame_of(window.segment)
+    for found in walk:
+        if not isinstance(found, Damages):
+            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
+            kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
+    if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
+        kept.append(walk.last_record)
+    return next((each for each in reversed(kept) if sum(each) <= aim), None)
+
+
+def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
+    """The end of a segment that is closed, which is certain however the last record before it was found.
+
+    That record tells whether the log is still the same, and decides nothing else.
+    """
+    segment = window.segment
+    first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
+    if first is None:
+        return None
+    walk = walk_on(window, first, segment.size, limits.max_record_bytes)
+    for _ in walk:
+        pass
+    return behind(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
+
+
+def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
+    """Position and size of the first record at or behind `begin`."""
+    walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
+    for found in walk:
+        if not isinstance(found, Damages):
+            frame = frame_of(window.segment)
+            return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
+        if (after := found[-1].behind) is not None:
+            position = after - window.segment.base
+            size = record_size_at(window, position)
+            if size is not None:
+                return position, size
+    return walk.last_record

@@ -1,0 +1,68 @@
+"""Certain starts: positions at which a record starts for sure, near a given place.
+
+A body can hold the bytes of a whole record of that very place, so what a search finds is a guess. A start is certain if
+the consume queue of its record names it, or if a walk from another certain start comes to it. The start of a segment is certain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from native_reader.layout.record import Index
+from native_reader.log.witness import is_named
+from native_reader.records.damages import Damages
+from native_reader.records.sync import frame_of, sync
+from native_reader.records.walk import Walk
+from native_reader.storage.window import Window
+
+_LOOK = 64 << 10
+_WIDER, _WIDEST = 16, 64 << 20
+"""Where no queue names a record in so many bytes, the walk begins further back."""
+_ASKED = 4
+"""The queues of so many records of a stretch are asked."""
+
+
+def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str | None, low: int, max_record_bytes: int) -> int | None:
+    """Where the first record starts that starts in `[position, stop)`, or where damage stands instead; None where neither does.
+
+    `low`: a certain start at or before `position`. `queue`: the directory of the consume queues, if there is one.
+    """
+    candidate = sync(window, position, stop)
+    if candidate is not None and is_named(window, queue, candidate):
+        return candidate
+    walk = walk_on(window, certain_before(window, queue, low, position, max_record_bytes), position, max_record_bytes)
+    for _ in walk:
+        pass
+    return walk.reached if walk.reached < stop else None
+
+
+def certain_before(window: Window, queue: str | None, low: int, position: int, max_record_bytes: int) -> int:
+    """A certain start not far before `position`; `low`, which is one, where there is none."""
+    look = _LOOK
+    while queue is not None and (begin := position - look) > low and look <= _WIDEST:
+        if (found := _named_within(window, queue, begin, position, max_record_bytes)) is not None:
+            return found
+        look *= _WIDER
+    return low
+
+
+def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_bytes: int) -> int | None:
+    """The start of a record in that range that its queue names, if one of the few that are asked about is."""
+    first = sync(window, begin, stop)
+    if first is None:
+        return None
+    starts: list[Index] = []
+    for found in walk_on(window, first, stop, max_record_bytes):
+        if not isinstance(found, Damages):
+            starts.append(found.starts - frame_of(window.segment) + window.position)
+    every = np.concatenate(starts) if starts else np.empty(0, np.intp)
+    asked = every[:: -max(1, len(every) // _ASKED)].tolist()
+    return next((position for position in asked if is_named(window, queue, position)), None)
+
+
+def walk_on(window: Window, begin: int, stop: int, max_record_bytes: int) -> Walk:
+    """From a certain start over the records that start before `stop`; damage is skipped, and reported when these bytes are read.
+
+    What stands after `stop` is not looked at, for it may be a gibibyte of nothing.
+    """
+    return Walk(window, begin, stop, stop, max_record_bytes=max_record_bytes, skip_damage=True, decided=False, leaves=False)

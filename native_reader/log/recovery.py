@@ -1,0 +1,106 @@
+"""Where a broker's own recovery would cut off the log: at the first record it does not like, whatever lies behind it.
+
+A broker that starts walks its log from some file on. It looks at magic, lengths and the body's checksum, not at the
+physical offset; it takes any blank for the end of a file, and all that lies behind the first failure for lost.
+
+    stopped cleanly (no file `abort`)   from the third-last file on (up to 5.3.1; later ones begin at the newest file
+                                        that a consume queue knows of, so that older damage goes unseen)
+    otherwise                           from the newest file whose first record is older than what the checkpoint says
+                                        was flushed, less three seconds; from the first file where none is
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_ENTRY_BLANK, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
+from native_reader.records.sync import frame_of
+from native_reader.storage.checkpoint import checkpoint_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_CLEAN_FILES = 3
+_SAFETY_MS = 3000
+_POSITIVE = 0x7FFFFFFF
+_HEAD = struct.Struct(">iii")
+_SYS_FLAG_AT, _LONGEST_UP_TO_STORE_TIME = 36, 76
+
+
+def recovery_begins(store: StoreFiles) -> int:
+    """The first offset that a broker looks at when it starts on that store."""
+    segments, storage = store.segments, storage_of(store.uri)
+    if not segments:
+        return 0
+    if storage.entry(f"{store.uri}/abort") is None:
+        return segments[-min(_CLEAN_FILES, len(segments))].base
+    checkpoint = checkpoint_of(store.uri)
+    flushed = min(checkpoint.flushed_time, checkpoint.dispatched_time) - _SAFETY_MS
+    older = [segment.base for segment in segments if 0 < _first_store_time(segment) <= flushed]
+    return max(older, default=segments[0].base)
+
+
+def recovery_stops(window: Window, position: int) -> int | None:
+    """From a record's place on: the position at which a broker stops in that file, None where it goes on to the next one.
+
+    One record after the other, as a broker does: to be asked at the first place where something is wrong.
+    """
+    frame = frame_of(window.segment)
+    while (size := _accepted(window, position, frame)) is not None:
+        if size == 0:
+            return None
+        position += size
+    return None if position == window.segment.size else position
+
+
+def _accepted(window: Window, position: int, frame: int) -> int | None:
+    """The size of what stands there if a broker takes it for a record, 0 for a blank, None for neither."""
+    left = window.segment.size - position
+    head = window.peek(position, frame + _HEAD.size)
+    if len(head) < frame + _HEAD.size:
+        return None
+    entry = int.from_bytes(head[:4], "big", signed=True)
+    if frame and entry != MAGIC_ENTRY:
+        return 0 if entry == MAGIC_ENTRY_BLANK else None
+    size, magic, said = (int(number) for number in _HEAD.unpack_from(head, frame))
+    if magic == MAGIC_BLANK:
+        return 0
+    if magic not in (MAGIC_V1, MAGIC_V2) or not SMALLEST_RECORD <= size <= left - frame:
+        return None
+    record = window.peek(position + frame, size)
+    body = _body_of(record, wide=magic == MAGIC_V2)
+    if body is None or (body and zlib.crc32(body) & _POSITIVE != said):
+        return None
+    return frame + size
+
+
+def _body_of(record: bytes, *, wide: bool) -> bytes | None:
+    """The stored body of a record whose lengths add up to its size."""
+    (sys_flag,) = struct.unpack_from(">i", record, _SYS_FLAG_AT)
+    body_size_at = 84 + 12 * (bool(sys_flag & 0x10) + bool(sys_flag & 0x20))
+    if body_size_at + 4 > len(record):
+        return None
+    (body_size,) = struct.unpack_from(">i", record, body_size_at)
+    topic_size_at = body_size_at + 4 + max(body_size, 0)
+    if topic_size_at + 1 + wide > len(record):
+        return None
+    topic_size = int.from_bytes(record[topic_size_at : topic_size_at + 1 + wide], "big", signed=True)
+    properties_size_at = topic_size_at + 1 + wide + topic_size
+    if topic_size < 0 or properties_size_at + 2 > len(record):
+        return None
+    properties_size = int.from_bytes(record[properties_size_at : properties_size_at + 2], "big", signed=True)
+    if properties_size_at + 2 + max(properties_size, 0) != len(record):
+        return None
+    return record[body_size_at + 4 : topic_size_at]
+
+
+def _first_store_time(segment: Segment) -> int:
+    """When the first record of a segment was stored; 0 where none stands there."""
+    with Window(segment, _LONGEST_UP_TO_STORE_TIME) as window:
+        head = window.peek(frame_of(segment), _LONGEST_UP_TO_STORE_TIME)
+    if len(head) < _LONGEST_UP_TO_STORE_TIME or _HEAD.unpack_from(head)[1] not in (MAGIC_V1, MAGIC_V2):
+        return 0
+    (sys_flag,) = struct.unpack_from(">i", head, _SYS_FLAG_AT)
+    (time,) = struct.unpack_from(">q", head, 68 if sys_flag & 0x10 else 56)
+    return int(time)

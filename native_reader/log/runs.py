@@ -1,0 +1,81 @@
+"""Runs of records: records that follow each other without a break, and whether those after a break were taken back.
+
+A broker that recovers, or joins another master, cuts its log: it goes back and writes on from there. Old records then stand
+after the new end, whole and at their right places, often after some bytes of one that was half overwritten (seen with 5.5.0).
+All of them are older than the last record of the log, which damage never makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.record import Records
+from native_reader.records.damages import Damages
+from native_reader.records.sync import frame_of
+from native_reader.records.walk import Walk
+from native_reader.storage.window import Window
+
+Numbers = NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """Where a run ends, its last record and the store time of that one, and the newest store time after it; in milliseconds."""
+
+    end: int
+    last: int
+    last_time: int
+    newest_after: int = 0
+    is_broken: bool = False
+    """Whether other bytes than the next record follow."""
+
+
+@dataclass
+class Runs:
+    """The runs that a walk came over, piece by piece. A run also ends where the next record is older than its last."""
+
+    _ends: list[Numbers] = field(default_factory=list)
+    _lasts: list[Numbers] = field(default_factory=list)
+    _last_times: list[Numbers] = field(default_factory=list)
+    _newest: list[Numbers] = field(default_factory=list)
+    _begins: list[Numbers] = field(default_factory=list)
+
+    @staticmethod
+    def of(walk: Walk, window: Window) -> Runs:
+        """All that the walk comes over, once it is through."""
+        runs, frame = Runs(), frame_of(window.segment)
+        for found in walk:
+            if not isinstance(found, Damages):
+                runs._add(found, window.position, frame)
+        return runs
+
+    def _add(self, records: Records, shift: int, frame: int) -> None:
+        starts = records.starts.astype(np.int64) + (shift - frame)
+        ends, times = starts + records.sizes + frame, records.heads["store_timestamp"].astype(np.int64)
+        firsts = np.concatenate(([0], np.flatnonzero((starts[1:] != ends[:-1]) | (times[1:] < times[:-1])) + 1))
+        lasts = np.concatenate((firsts[1:], [len(starts)])) - 1
+        self._begins.append(starts[firsts])
+        self._ends.append(ends[lasts])
+        self._lasts.append(starts[lasts])
+        self._last_times.append(times[lasts])
+        self._newest.append(np.maximum.reduceat(times, firsts))
+
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
+    @property
+    def last(self) -> Run:
+        """The last one."""
+        return Run(int(self._ends[-1][-1]), int(self._lasts[-1][-1]), int(self._last_times[-1][-1]))
+
+    def cuts(self) -> Iterator[Run]:
+        """Each run of which the last record is newer than all records after it, where something follows."""
+        ends, lasts, times, newest, begins = map(np.concatenate, (self._ends, self._lasts, self._last_times, self._newest, self._begins))
+        after = np.maximum.accumulate(newest[::-1])[::-1]
+        for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, but where a clock stepped back again and again
+            end = int(ends[which])
+            yield Run(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))

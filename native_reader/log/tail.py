@@ -1,0 +1,238 @@
+"""Where the log ends: decided once, before a read is planned, and carried by every split.
+
+The end of the last valid record, or of the blank, in the highest segment that has one. Below it zeros are damage; at or
+above it everything is unwritten: files sized ahead, dirty tails of pooled buffers, half of a record that never came.
+A broker sizes one or two segments ahead, so the highest files are often all zeros.
+
+The newest record counts if something proves that it was finished. At rest its own bytes do; while a broker writes they do
+not, and it waits for its witness. Old records that a broker took back (`log.runs`) do not count.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
+from native_reader.log.certain import certain_before, walk_on
+from native_reader.log.runs import Run, Runs
+from native_reader.log.witness import is_live, is_named
+from native_reader.records.sync import frame_of, head_at, valid_records
+from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import PLAIN, Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_log = logging.getLogger("native_reader")
+
+AVAILABLE, ALL = "available", "all"
+TAILS = (AVAILABLE, "flushed", "confirmed", ALL)
+"""What may be asked for: the second and third are offsets of the checkpoint; `all` also old records that a broker took back."""
+
+_LOOK = 256 << 10
+_ZEROS_IN_A_RECORD = 64 << 10
+"""More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a log ends, and what stands there.
+
+    `written`: how far bytes other than zeros reach, in whatever segment. `stale`: how many of the bytes after the end are old
+    records, which a broker took back. `last_time`: the store time of the last record, in milliseconds, if the log ends with a record
+    that counts. `torn`: the offset up to which a record reaches that was begun at the end.
+    `junk`: segments after the end that hold something, but no record.
+    """
+
+    offset: int
+    written: int
+    stale: int = 0
+    last_time: int | None = None
+    torn: int = 0
+    junk: tuple[Segment, ...] = ()
+    is_empty: bool = False
+    """Whether no record was found at all."""
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+
+
+def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
+    """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
+    return look_at_end(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable, tail=tail).offset
+
+
+def look_at_end(
+    store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE
+) -> LogEnd:
+    """The same, and what stands there."""
+    end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
+    bound = said_by_checkpoint(store, tail)
+    if bound is None and tail not in (AVAILABLE, ALL):
+        _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
+    if bound is None or bound >= end.offset:
+        return end
+    segment = next((each for each in store.segments if each.base <= bound < each.end), None)
+    if segment is None:  # the bound lies in no file: before the first, or in a hole
+        return LogEnd(max(store.min_offset, max((each.end for each in store.segments if each.end <= bound), default=0)), end.written)
+    return LogEnd(segment.base + _boundary(store, segment, bound - segment.base, max_record_bytes), end.written)
+
+
+def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
+    """The offset up to which the log counts; None where all of it does, or the broker wrote down none."""
+    offset = 0 if tail in (AVAILABLE, ALL) else int(getattr(checkpoint_of(store.uri), tail))
+    return offset if offset > 0 else None
+
+
+def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> int:
+    """The position at or before the bound at which a record ends."""
+    with Window(segment, _LOOK) as window:
+        walk = walk_on(window, certain_before(window, store.consume_queue, 0, bound, max_record_bytes), bound, max_record_bytes)
+        for _ in walk:
+            pass
+        position, size = walk.last_record or (0, 0)
+        return next(each for each in (walk.reached, position + size, position) if each <= bound)
+
+
+class _Tail:
+    """One look for the end of a log."""
+
+    def __init__(self, store: StoreFiles, max_record_bytes: int, walked_whole: int, past_unreadable: bool, with_stale: bool) -> None:
+        self._store, self._max_record_bytes, self._walked_whole = store, max_record_bytes, walked_whole
+        self._past_unreadable, self._with_stale = past_unreadable, with_stale
+        self._live = is_live(store.uri)
+        self._checkpoint = checkpoint_of(store.uri)
+
+    def end(self) -> LogEnd:
+        """From the highest segment down to the first that holds a record."""
+        store, junk, written, torn = self._store, list[Segment](), self._store.min_offset, 0
+        for segment in reversed(store.segments):
+            with Window(segment, _LOOK, leave_no_trace=self._live, past_unreadable=self._past_unreadable) as window:
+                reached = _written_end(window)
+                written = max(written, segment.base + reached if reached else 0)
+                found = self._end_in(window, reached) if reached else None
+                if found is not None:
+                    return replace(found, written=written, torn=max(torn, found.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
+                begun = _torn_at(window, 0) if reached else 0
+                if reached >= SMALLEST_RECORD and not begun:
+                    junk.append(segment)
+                torn = max(torn, begun)
+        return LogEnd(store.min_offset, written, torn=torn, junk=tuple(junk[::-1]), is_empty=True, checkpoint=self._checkpoint)
+
+    def _end_in(self, window: Window, written: int) -> LogEnd | None:
+        """Where the log ends in this segment, if it holds a record; `written`: where its last byte ends that is not zero."""
+        size = window.segment.size
+        bound = min(size, written + _ZEROS_IN_A_RECORD)
+        begin = 0
+        if size > self._walked_whole:
+            begin = certain_before(window, self._store.consume_queue, 0, written, self._max_record_bytes)
+        walk = walk_on(window, begin, bound, self._max_record_bytes)
+        runs = Runs.of(walk, window)
+        if begin and runs and self._may_be_cut(window, runs.last):
+            walk = walk_on(window, 0, bound, self._max_record_bytes)
+            runs = Runs.of(walk, window)
+        base = window.segment.base
+        cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
+        if cut is not None:
+            end, last_time = self._last_that_counts(window, (cut.last, cut.end - cut.last), cut.last_time)
+            return LogEnd(base + end, 0, written - end, last_time, _torn_at(window, end))
+        if walk.closed:
+            return LogEnd(base + size, 0, last_time=runs.last.last_time if runs else None)
+        if walk.last_record is None:
+            return None
+        end, last_time = self._last_that_counts(window, walk.last_record, None)
+        return LogEnd(base + end, 0, last_time=last_time, torn=_torn_at(window, end))
+
+    def _last_that_counts(self, window: Window, record: tuple[int, int], time: int | None) -> tuple[int, int | None]:
+        """Where the newest record ends and when it was stored, if it was finished; else where it starts."""
+        position, size = record
+        # One that is too large is refused by whoever reads it; it is not worth its memory here.
+        if size > self._max_record_bytes or has_successor(window, position + size) or self._is_finished(window, position, size):
+            return position + size, int(head_at(window, position)["store_timestamp"]) if time is None else time
+        return position, None
+
+    def _is_finished(self, window: Window, position: int, size: int) -> bool:
+        queue = self._store.consume_queue
+        return is_named(window, queue, position) if self._live else is_complete(window, position, size, queue)
+
+    # Whether a broker took records back
+
+    def _may_be_cut(self, window: Window, last: Run) -> bool:
+        """Whether what stands near the end is older than what the checkpoint knows: the log may end before it."""
+        if window.segment.framing != PLAIN:
+            return False
+        begin, end = window.segment.base, window.segment.base + last.end
+        return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and self._is_controlled)
+
+    def _cuts(self, window: Window, runs: Runs) -> Iterator[Run]:
+        """Where a broker may have cut the log, if its checkpoint agrees."""
+        checkpoint, base = self._checkpoint, window.segment.base
+        for cut in runs.cuts() if window.segment.framing == PLAIN else ():
+            # Stopped cleanly, it has the time of the last record (which of its two, differs), or its place; killed, an earlier
+            # time, but a later one than those of all records that were taken back.
+            times = {checkpoint.flushed_time, checkpoint.dispatched_time} - {0}  # 0: it has none
+            between = cut.is_broken and max(0, cut.newest_after) < checkpoint.newest < cut.last_time
+            if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and self._is_controlled):
+                yield cut
+
+    @property
+    def _is_controlled(self) -> bool:
+        """Whether a controller chooses the master; the checkpoint then has the end of the log."""
+        uri = self._store.uri
+        return storage_of(uri).entry(f"{uri}/epochFileCheckpoint") is not None
+
+
+def _written_end(window: Window) -> int:
+    """Where the last byte that is not zero ends."""
+    stop = window.written_end()
+    while stop > 0:
+        start = max(0, stop - _LOOK)
+        filled = window.load(start, stop - start)
+        content = window.u8[:filled]
+        if content.any():
+            return start + int(np.flatnonzero(content)[-1]) + 1
+        stop = window.written_end(start)
+    return 0
+
+
+def _torn_at(window: Window, position: int) -> int:
+    """The offset up to which a record reaches that was begun at that position and not finished; 0 where none was."""
+    segment, frame = window.segment, frame_of(window.segment)
+    head, here = head_at(window, position), segment.base + position
+    if head["magic"] not in (MAGIC_V1, MAGIC_V2) or head["physical_offset"] != here + frame or head["size"] <= 0:
+        return 0
+    return here + frame + int(head["size"])
+
+
+def has_successor(window: Window, position: int) -> bool:
+    """Whether something that was begun stands behind the last record: proof that the record itself was finished."""
+    head = window.peek(position, 8)
+    if len(head) < 8:
+        return False
+    first, second = struct.unpack(">ii", head)
+    if frame_of(window.segment):
+        return bool(first == MAGIC_ENTRY)
+    return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
+
+
+def is_complete(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
+    """Whether the newest record, without a successor, was written to its end.
+
+    A broker copies a record front to back, so one that was cut short has zeros up to its end. A value may end in a NUL too,
+    where the last property has no separator after it (4.9.1 to 5.1.4): then its queue must name it.
+    """
+    frame = frame_of(window.segment)
+    window.load(position, size)
+    records, _ = valid_records(window, np.array([frame], np.intp))
+    body_at, topic_at = int(records.body_at[0]), int(records.topic_at[0])
+    body = window.u8[body_at : body_at + int(records.body_size[0])]
+    topic = window.u8[topic_at : topic_at + int(records.topic_size[0])]
+    properties = window.u8[int(records.properties_at[0]) : size]
+    if zlib.crc32(body.data) & 0x7FFFFFFF != records.heads["body_crc"][0] or not topic.all():
+        return False
+    if properties[-1:].all():  # also where there are none
+        return True
+    return bool(properties[-2:-1].all()) and is_named(window, consume_queue, position)

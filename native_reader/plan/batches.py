@@ -1,0 +1,65 @@
+"""Which topics hold inner batches: no index names the messages in one, and an ordinary queue tells nothing of them.
+
+A broker keeps batches in queues of their own kind. Its slaves may not: they can have ordinary queues for such a topic, whose
+entry n is the nth record, whatever queue offset the record has.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from native_reader.layout.record import HEAD, HEAD_SIZE, INNER_BATCH
+from native_reader.plan.queues import Queue, QueueReader, Topic, queues_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.topics import Topics
+
+
+def topics_with_batches(store: StoreFiles, names: Sequence[str], configured: Topics, end: int, *, by_records: bool) -> Iterator[str]:
+    """Those of the topics that hold inner batches, or may do so, in a store whose log ends at `end`.
+
+    `by_records`: look at the newest record of each queue too, where the configuration does not describe the topic.
+    """
+    declared = configured.of_batches()
+    for name in names:
+        unknown = by_records and not configured.has(name)
+        if name in declared or has_queues(store.batch_queue, name) or (unknown and _ends_in_batches(store, name, end)):
+            yield name
+
+
+def has_queues(directory: str | None, topic: str) -> bool:
+    """Whether a topic has queues in that directory."""
+    storage = None if directory is None else storage_of(directory)
+    return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
+
+
+def _ends_in_batches(store: StoreFiles, topic: str, end: int) -> bool:
+    if store.consume_queue is None:
+        return False
+    uri = f"{store.consume_queue}/{storage_of(store.consume_queue).quoted(topic)}"
+    return any(_is_of_batches(store, queue, end) for queue in queues_of(Topic(topic, uri, False)))
+
+
+def _is_of_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
+    """Whether the newest record of an ordinary queue is a batch, or has another queue offset than its entry; also if it cannot be read."""
+    with QueueReader(queue) as reader:
+        newest = reader.last_below(end)
+    if not len(newest):
+        return False
+    number, offset = int(newest.numbers[0]), int(newest.offsets[0])
+    which = bisect_right(store.segments, offset, key=lambda segment: segment.base) - 1
+    if which < 0 or offset >= store.segments[which].end:
+        return False
+    segment = store.segments[which]
+    try:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (found,) = file.read_ranges([(offset - segment.base, HEAD_SIZE)])
+    except OSError:
+        return True
+    if len(found) < HEAD_SIZE:
+        return True
+    head = np.frombuffer(found, HEAD)[0]
+    return bool(head["sys_flag"] & INNER_BATCH) or (int(head["physical_offset"]), int(head["queue_offset"])) != (offset, number)

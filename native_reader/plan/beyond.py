@@ -1,0 +1,214 @@
+"""What is after the end of a log although it should not be: records that other consume queues name, and foreign bytes.
+
+A read that stops where the last record ends looks complete. Whether it is, the store's other files tell: consume queues and the
+index name the records that were there, and the checkpoint has the store time of the last one that was flushed. Of these only
+queues have entries that prove each other, so the others lead to a warning and never to an error.
+
+Queues name such records in healthy stores too: those that a broker took back when it recovered stay in its queues. Then
+its checkpoint has the time of the last record that is there, if it was stopped cleanly, or old records follow the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.errors import DataLoss
+from native_reader.log.tail import LogEnd
+from native_reader.plan.index import index_files, look
+from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
+from native_reader.storage.strays import unpacked_by, what_to_do
+from native_reader.storage.window import Window
+
+_TOPICS = 32
+"""The queues of so many topics are asked first, so that a plan costs no more where there are thousands."""
+_SIDE_BY_SIDE, _SLOW = 16, 1 << 20
+_FEW_BYTES = 64 << 10
+"""Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
+_BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
+_FORMATS = {
+    b"\x1f\x8b": ("gzip", "gz"),
+    b"\xfd7zXZ": ("xz", "xz"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zst"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4"),
+    b"BZh": ("bzip2", "bz2"),
+    b"PK\x03\x04": ("zip", "zip"),
+}
+
+
+class Named(NamedTuple):
+    """Records that consume queues name after some offset: how many, in how many queues, and where the last of them ends."""
+
+    records: int = 0
+    queues: int = 0
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What follows the end of one log and cannot be read: offsets `[start, stop)`, and in words.
+
+    `is_loss`: bytes were overwritten or files are missing; else there are zeros, as in a copy of which the log was made first.
+    """
+
+    store: str
+    start: int
+    stop: int
+    found: str
+    is_loss: bool
+    junk_end: int = 0
+    """Up to which offset some bytes are neither records nor zeros."""
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.found}"
+
+    def error(self) -> DataLoss:
+        """The same, for a read that must not lose anything."""
+        return DataLoss(f"{self}. fail_on_data_loss=False reads what is there; the table 'damage' lists what is not")
+
+
+def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
+    """What is missing after the end of a log at rest; None where nothing is."""
+    if end.stale or (_is_vouched_for(store, end) and not end.junk and not store.strays) or not _is_all_of_it(store):
+        return None
+    named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
+    files_end = store.segments[-1].end if store.segments else 0
+    packed = next((name for name in store.strays if int(name[:_DIGITS]) >= end.offset), None)
+    is_missing = named.until > files_end or packed is not None
+    is_foreign = foreign > (0 if named.records else _FEW_BYTES) or bool(end.junk)
+    is_empty = end.is_empty and bool(store.segments)
+    by_index = 0 if named.records else _last_in_index(store, end.offset)
+    if not (named.records or is_foreign or is_empty or packed or by_index or _flushed_later(store, end)):
+        return None
+    junk_end = end.written if is_foreign else 0
+    found = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
+    stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
+    return Lost(store.uri, end.offset, stop, found, is_missing or is_foreign or is_empty, junk_end)
+
+
+def _is_all_of_it(store: StoreFiles) -> bool:
+    """Whether all segments that lie beside the last one are read, and not only one that somebody named."""
+    known = {segment.uri for segment in store.segments}
+    if not known:
+        return True
+    directory = store.segments[-1].uri.rpartition("/")[0]
+    entries = storage_of(directory).list(directory)
+    return all(f"{directory}/{each.name}" in known for each in entries if each.is_file and each.size and is_segment_name(each.name))
+
+
+def _is_vouched_for(store: StoreFiles, end: LogEnd) -> bool:
+    """Whether a broker that was stopped cleanly wrote down that its log ends there."""
+    is_last = end.last_time is not None and end.last_time in (end.checkpoint.flushed_time, end.checkpoint.dispatched_time)
+    return is_last and storage_of(store.uri).entry(f"{store.uri}/abort") is None
+
+
+def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
+    """Whether the checkpoint knows of a record that was stored after the last one; DLedger keeps a checkpoint of its own."""
+    if end.last_time is None and not end.is_empty:
+        return False
+    is_plain = all(segment.framing == PLAIN for segment in store.segments[-1:])
+    return is_plain and end.checkpoint.newest > (end.last_time or 0)
+
+
+def _last_in_index(store: StoreFiles, offset: int) -> int:
+    """The offset of the last record in the newest index file, if it lies at that offset or after it; else 0."""
+    files = index_files(store.index)
+    if not files:
+        return 0
+    last = look(files[-1], np.empty(0, np.int64), (0, _BEYOND_ALL), 0)
+    return last.end if last.why is None and last.end >= offset else 0
+
+
+def _named_after(store: StoreFiles, offset: int) -> Named:
+    """What the consume queues name. All of them are asked where one of a sample names something."""
+    topics = topics_in(store.queues)
+    sample = topics[:: max(1, len(topics) // _TOPICS)]
+    found = _asked(sample, offset)
+    return _asked(topics, offset) if found.records and len(sample) < len(topics) else found
+
+
+def _asked(topics: Sequence[Topic], offset: int) -> Named:
+    """What the queues of those topics name, if their entries agree with each other: one that was changed names anything."""
+
+    def of_topic(topic: Topic) -> list[Entries]:
+        found = []
+        for queue in queues_of(topic):
+            with QueueReader(queue) as reader:
+                found.append(reader.within(offset, _BEYOND_ALL))
+        return [entries for entries in found if len(entries)]
+
+    if not topics or storage_of(topics[0].uri).call_costs < _SLOW:  # threads cost more than such calls
+        found = [entries for topic in topics for entries in of_topic(topic)]
+    else:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            found = [entries for several in threads.map(of_topic, topics) for entries in several]
+    offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in found)])
+    ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in found)])
+    # Where a log went on, each record but the first starts where another ends, or at the start of a segment.
+    true = (offsets == offset) | np.isin(offsets, ends) | np.isin(ends, offsets)
+    if not true.any():
+        return Named()
+    until = int(ends[true].max())
+    counts = [int(entries.counts[entries.offsets < until].sum()) for entries in found]
+    return Named(sum(counts), sum(count > 0 for count in counts), until)
+
+
+def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packed: str | None) -> str:
+    where = f"the end of the log at offset {end.offset:,}"
+    if named.records:
+        records = f"{counted(named.records, 'record')} in {counted(named.queues, 'queue')}"
+        return f"{records} {'is' if named.records == 1 else 'are'} after {where}, up to offset {named.until:,}"
+    if end.is_empty:
+        count = len(store.segments)
+        return f"none of its {count} segments holds a record" if count > 1 else "its one segment holds no record"
+    if packed:
+        return f"{packed} is no segment, but begins after {where}"
+    if end.junk:
+        return f"{counted(len(end.junk), 'segment')} after {where} {'holds' if len(end.junk) == 1 else 'hold'} no record"
+    if end.written - max(end.offset, end.torn) > _FEW_BYTES:
+        return f"{end.written - end.offset:,} bytes after {where} are not records"
+    if by_index:
+        return f"the index names a record at offset {by_index:,}, after {where}"
+    return f"the checkpoint has the time of a newer record than the last one before {where}"
+
+
+def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
+    if end.junk:
+        return f"{end.junk[0].uri} {_looks_like(end.junk[0])}"
+    if is_foreign:
+        return "The bytes there are neither records nor zeros: they were overwritten"
+    if is_missing or not store.segments:
+        hint = f": {packed} is there, {what_to_do(packed)}" if packed else ""
+        return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
+    if end.is_empty and store.segments:
+        return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
+    return "Zeros or half a record stand there: the log was copied before its queues, or its newest pages were lost"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _looks_like(segment: Segment) -> str:
+    """What the first bytes of a file tell, without showing any of them."""
+    with Window(segment, 512, past_unreadable=True) as window:
+        begin = window.peek(0, 512)
+    for magic, (name, ending) in _FORMATS.items():
+        if begin.startswith(magic):
+            packed = f"{segment.name}.{ending}"
+            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpacked_by(packed)}"
+    if begin[257:262] == b"ustar":
+        return "begins like a tar archive: unpack it first"
+    if not any(begin):
+        return "begins with zeros: nothing was written, or what was is lost"
+    text = begin[:_TEXT]
+    if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in text):
+        return "begins with text"
+    return "begins with bytes of no known kind"

@@ -1,0 +1,165 @@
+"""What consume queues say about a stretch of the log: which records a predicate cannot want, and which it may.
+
+An entry *claims* the bytes of its record. What no queue claims can be anything: records of topics that were deleted, of
+queues that were made again, not dispatched yet, or prepared by brokers of 4.0 to 4.2, which never were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
+from native_reader.layout.queue_entry import is_hash
+from native_reader.layout.record import Mask
+from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_among
+from native_reader.predicate.outcomes import Facts, Hashed, Known, OneOf, Within, exactly, may_be_true, mentions
+from native_reader.predicate.tree import Predicate
+
+OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
+"""The columns that differ between the entries of one topic."""
+_SIZE_BITS = 31
+_PACKED = 1 << 31
+_ALWAYS_POSSIBLE = ("prepared", "rollback")
+_OF_USERS = ("committed", "batch", "normal")
+
+
+class Claims(NamedTuple):
+    """What one queue claims."""
+
+    queue: Queue
+    entries: Entries
+
+
+def facts_of_topic(name: str) -> dict[str, Known]:
+    """What a row of that topic is known to be. Its kind is no queue's to know, as far as transactions decide it."""
+    kind = kind_of_topic(name)
+    return {"topic": exactly(name), "kind": OneOf((*_ALWAYS_POSSIBLE, *(_OF_USERS if kind is None else (kind,))))}
+
+
+def may_exclude(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
+    """Whether entries of that topic can be unwanted."""
+    return mentions(predicate, *OF_ENTRIES) or not may_be_true(predicate, {**facts, **facts_of_topic(topic.name)})
+
+
+def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
+    """Whether entries of that topic can be wanted."""
+    return bool(may_be_true(predicate, {**facts, **facts_of_topic(topic.name)}))
+
+
+def claims_within(
+    topics: Sequence[Topic],
+    predicate: Predicate,
+    facts: Facts,
+    span: tuple[int, int, int],
+    *,
+    trust_tags: bool = True,
+    with_batches: Collection[str] = (),
+) -> tuple[list[Claims], list[Claims]]:
+    """What the queues of those topics claim: what may be wanted, and what cannot be.
+
+    `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
+    `with_batches`: topics that hold inner batches, whose messages have tags of their own.
+    """
+    low, high, end = span
+    wanted: list[Claims] = []
+    unwanted: list[Claims] = []
+    for queue in queues_among(topics):
+        with QueueReader(queue) as reader:
+            entries = reader.within(low, high)
+        entries = entries.where(entries.offsets + entries.sizes <= end)
+        chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
+        wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
+        unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
+    return wanted, unwanted
+
+
+def wanted_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts, trust_tags: bool = True) -> Mask:
+    """Which entries of a queue may be wanted."""
+    chosen = may_be_true(predicate, {**facts, **_facts_of(queue, entries, trust_tags)})
+    return np.broadcast_to(np.asarray(chosen, np.bool_), len(entries)).copy()
+
+
+def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Known]:
+    """What the entries of a queue tell of their rows."""
+    # In the delay topic the code is a moment, of an inner batch it tells nothing, and the newest may be half written.
+    known = is_hash(entries.codes) if trust_tags and queue.topic != DELAY_TOPIC and not queue.batch else np.zeros(len(entries), np.bool_)
+    known &= entries.offsets != entries.newest
+    return {
+        **facts_of_topic(queue.topic),
+        "queue_id": exactly(queue.queue_id),
+        "queue_offset": _numbers_of(entries) if queue.batch else exactly(entries.numbers),
+        "physical_offset": exactly(entries.offsets),
+        "record_size": exactly(entries.sizes),
+        "tags": Hashed(entries.codes, known),
+    }
+
+
+def _numbers_of(entries: Entries) -> Within:
+    """The queue offsets that entries of a batch queue may have: any at all, where an entry does not lead to the next one.
+
+    The last entry has no next one, so only its first queue offset counts.
+    """
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    low, high = entries.numbers.copy(), entries.numbers + entries.counts - 1
+    broken = np.flatnonzero(high[:-1] + 1 != low[1:])
+    high[-1:] = most
+    for which in (broken, broken + 1):  # either of the two may be wrong
+        low[which], high[which] = least, most
+    return Within(low, high)
+
+
+class Tiles(NamedTuple):
+    """Claimed bytes in order: physical offsets, sizes, and which of them cannot be wanted."""
+
+    offsets: Numbers
+    sizes: Numbers
+    unwanted: Mask
+
+
+def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
+    """What they claim, from that offset on. Of claims on the same bytes one, a wanted one first; of those that overlap else none."""
+    claims = [*wanted, *unwanted]
+    if not claims:
+        return Tiles(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
+    offsets = np.concatenate([each.entries.offsets for each in claims])
+    sizes = np.concatenate([each.entries.sizes for each in claims])
+    marks = np.zeros(len(offsets), np.bool_)
+    marks[sum(len(each.entries) for each in wanted) :] = True
+    if int(offsets.max()) - low < _PACKED:  # one sort of plain numbers is ten times as fast as one of triples
+        offsets, sizes, marks = _sorted(offsets, sizes, marks, low)
+    else:
+        order = np.lexsort((marks, sizes, offsets))
+        offsets, sizes, marks = offsets[order], sizes[order], marks[order]
+    kept = np.ones(len(offsets), np.bool_)
+    kept[1:] = (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1])
+    if not kept.all():
+        offsets, sizes, marks = offsets[kept], sizes[kept], marks[kept]
+    ends = offsets + sizes
+    if (ends[:-1] > offsets[1:]).any():
+        # Which of two that overlap lies is not to be seen from here.
+        kept = np.ones(len(offsets), np.bool_)
+        kept[1:] &= np.maximum.accumulate(ends)[:-1] <= offsets[1:]
+        kept[:-1] &= ends[:-1] <= offsets[1:]
+        offsets, sizes, marks = offsets[kept], sizes[kept], marks[kept]
+    return Tiles(offsets, sizes, marks)
+
+
+def _sorted(offsets: Numbers, sizes: Numbers, marks: Mask, low: int) -> tuple[Numbers, Numbers, Mask]:
+    """By offset, size and mark, packed into one number each; in place, for fresh memory costs more than the sort."""
+    packed = offsets
+    packed -= low
+    packed <<= _SIZE_BITS
+    packed |= sizes
+    unsigned = packed.view(np.uint64)
+    unsigned <<= np.uint64(1)
+    unsigned |= marks
+    unsigned.sort(kind="stable")  # which merges what is in order already: each queue
+    marks = (packed & 1).astype(np.bool_)
+    unsigned >>= np.uint64(1)
+    np.bitwise_and(packed, (1 << _SIZE_BITS) - 1, out=sizes)
+    packed >>= _SIZE_BITS
+    packed += low
+    return packed, sizes, marks

@@ -1,0 +1,187 @@
+"""Doubts: what a condition names that the stores do not know, so that it may match nothing. Said, never refused: a topic may be deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from native_reader.errors import nearest
+from native_reader.plan.batches import has_queues
+from native_reader.plan.queues import numbers_of, topics_in
+from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate, leaves
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.topics import Topics
+
+_IDS = "uniq_key", "msg_id", "offset_msg_id"
+_HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
+_FORMS = "32 or 56 hex digits, from gRPC clients 34 that begin with 01"
+_MOST_TOPICS = 256
+"""Of more topics, nobody is asked for the numbers of their queues."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One of them, in words. `topic`: the topic that is not known. `always`: rows that were read do not settle it."""
+
+    text: str
+    topic: str | None = None
+    always: bool = False
+
+    def after(self, predicate: Predicate) -> str:
+        """The same, once nothing was found."""
+        if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
+            return f"no row matches: {self.text}"
+        _, _, near = self.text.partition("Did you mean ")
+        return f"no record of topic {self.topic!r}" + (f"; did you mean {near}" if near else "")
+
+
+def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]:
+    """What is to be said of that condition."""
+    known, (conditions, bounds) = _Known(stores), _split(predicate)
+    topics = list(dict.fromkeys(_values("topic", conditions)))
+    found = [_of_topic(known, name, settled=len(topics) == 1) for name in topics if not known.has(name)]
+    found += [Doubt(text) for text in _of_queues(known, topics, dict.fromkeys(_values("queue_id", conditions)))]
+    found += [Doubt(text) for text in _of_tags(_values("tags", conditions))]
+    found += [Doubt(text) for text in _of_ids(conditions)]
+    return [*found, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
+
+
+def may_doubt_rows(predicate: Predicate) -> bool:
+    """Whether there may be something to say although rows were found."""
+    conditions, bounds = _split(predicate)
+    return bool(bounds) or len(set(_values("topic", conditions))) > 1
+
+
+class _Known:
+    """The topics that queues or configuration know."""
+
+    def __init__(self, stores: Sequence[StoreFiles]) -> None:
+        self._queues = [directory for store in stores for directory in store.queues]
+        self._configured = [Topics(store.config) for store in stores]
+        self._names: list[str] | None = None
+
+    def has(self, name: str) -> bool:
+        return any(has_queues(each, name) for each in self._queues) or any(each.has(name) for each in self._configured)
+
+    @property
+    def names(self) -> list[str]:
+        if self._names is None:
+            queues = (topic.name for topic in topics_in(self._queues))
+            self._names = sorted({*queues, *(name for each in self._configured for name in each.names())})
+        return self._names
+
+    def with_queues(self) -> list[str]:
+        """Those that have queues; a configuration also names some with a thousand of them that nobody uses."""
+        return sorted({topic.name for topic in topics_in(self._queues)})
+
+    def numbers(self, names: Iterable[str]) -> set[int]:
+        """The numbers that queues of those topics have, or may have."""
+        wanted = set(names)
+        found = {number for topic in topics_in(self._queues) if topic.name in wanted for number in numbers_of(topic)}
+        return found | {number for each in self._configured for name in wanted for number in range(each.queues_of(name))}
+
+
+def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]]:
+    """The conditions on rows, and the queues that are bounded by offsets."""
+    conditions: list[Predicate] = []
+    bounds: list[tuple[str, int]] = []
+    for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+        match part:
+            case Not(
+                And(
+                    (
+                        Compare(Column("topic"), "=", str(topic)),
+                        Compare(Column("queue_id"), "=", int(queue)),
+                        Compare(Column("queue_offset")),
+                    )
+                )
+            ):
+                bounds.append((topic, queue))
+            case _:
+                conditions.append(part)
+    return conditions, bounds
+
+
+def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
+    """The values that a column must have, or be one of."""
+    for leaf in (leaf for part in conditions for leaf in leaves(part)):
+        match leaf:
+            case Compare(Column(column, None), "=", value) if column == name:
+                yield value
+            case In(Column(column, None), values) if column == name:
+                yield from values
+
+
+def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
+    text = f"topic {name!r} is not known to the queues or the configuration"
+    if not known.names:
+        return Doubt("", name)  # nobody to ask; what was read tells
+    if set(name) & set("*?"):
+        pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
+        text += f". It is a name, not a pattern. Did you mean topic_pattern='{pattern}'?"
+    elif "," in name:
+        text += f". It is one name. Did you mean topic={[each.strip() for each in name.split(',')]}?"
+    else:
+        text += f": it is misspelt, or was deleted.{nearest(name, known.names)}"
+    return Doubt(text, name, always=not settled)
+
+
+def _of_queues(known: _Known, topics: Sequence[str], asked: Iterable[int]) -> Iterator[str]:
+    asked = list(asked)
+    names = [name for name in topics if known.has(name)] if topics else known.with_queues() if asked else []
+    if not asked or not names or len(names) > _MOST_TOPICS:
+        return
+    numbers = known.numbers(names)
+    if not numbers:
+        return
+    of = "any topic" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
+    for each in asked:
+        if each not in numbers:
+            yield f"queue_id={each}: no queue of {of} has this number; the largest is {max(numbers)}"
+
+
+def _of_tags(tags: Iterable[str]) -> Iterator[str]:
+    for tag in tags:
+        if "," in tag:
+            either = " || ".join(each.strip() for each in tag.split(","))
+            yield f"tags={tag!r} is one tag with a comma. Did you mean tags='{either}'?"
+
+
+def _of_ids(conditions: Iterable[Predicate]) -> Iterator[str]:
+    asked = [each for part in conditions for each in _ids_in(part)]
+    for name, text in asked:
+        if not _HEX_ID.fullmatch(text):
+            yield f"{name}={text!r} has not the form of an id ({_FORMS}); only a producer that makes its own ids could have sent it"
+        elif name != _OPTION and len(text) != 34 and text != text.upper():
+            yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or ask with {_OPTION}={text!r}, which takes either"
+
+
+_OPTION = "msg_id"
+
+
+def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
+    """Columns and the ids that are asked of them. The option asks two columns at once."""
+    match part:
+        case Or((Compare(Column("uniq_key"), "=", str(text)), Compare(Column("offset_msg_id"), "=", _))):
+            yield _OPTION, text
+        case Or((In(Column("uniq_key"), (str(text), *_)), Compare(Column("offset_msg_id"), "=", _))):
+            yield _OPTION, text
+        case _:
+            for name in _IDS:
+                yield from ((f"column {name}", text) for text in _values(name, [part]) if isinstance(text, str))
+
+
+def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
+    """Offsets for a queue that is not there bound nothing, so more is read than was meant."""
+    queues: dict[str, set[int]] = {}
+    for topic, number in bounds:
+        queues.setdefault(topic, set()).add(number)
+    if not queues or not known.names:
+        return
+    for topic, numbers in queues.items():
+        if not known.has(topic):
+            yield f"starting_offsets, ending_offsets: topic {topic!r} is not known, so these bound nothing.{nearest(topic, known.names)}"
+        elif (there := known.numbers([topic])) and (none := sorted(numbers - there)):
+            yield f"starting_offsets, ending_offsets: topic {topic!r} has no queue {none[0]}, so its offset bounds nothing"

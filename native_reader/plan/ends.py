@@ -1,0 +1,48 @@
+"""Where the logs of a read end, and what it must tell about what follows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from native_reader.log.tail import ALL, AVAILABLE, look_at_end
+from native_reader.log.witness import is_live
+from native_reader.plan.beyond import Lost, lost_after
+from native_reader.storage.store import StoreFiles
+
+_WALKED_WHOLE = 8 << 20
+_log = logging.getLogger("native_reader")
+
+
+class Ends(NamedTuple):
+    """By the URI of each store: where its log ends, how many bytes of old records follow, and what is lost."""
+
+    offsets: dict[str, int]
+    stale: dict[str, int]
+    lost: dict[str, Lost]
+
+
+def ends_of(
+    stores: Iterable[StoreFiles], *, max_record_bytes: int, partition_bytes: int, lenient: bool, refuses_loss: bool, tail: str = AVAILABLE
+) -> Ends:
+    """Of each store. What follows a log and is neither records nor zeros is an error; or, if `lenient`, belongs to it as damage."""
+    found = Ends({}, {}, {})
+    # Who allows no cuts inside a segment gets none here either.
+    walked_whole = max(_WALKED_WHOLE, partition_bytes)
+    for store in stores:
+        end = look_at_end(store, max_record_bytes, walked_whole, past_unreadable=lenient, tail=tail)
+        lost = lost_after(store, end) if tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
+        found.offsets[store.uri] = end.offset
+        if end.stale:
+            found.stale[store.uri] = end.stale
+            _log.info("%s: %s bytes of old records follow the end of the log: a broker took them back", store.uri, f"{end.stale:,}")
+        if lost is None:
+            continue
+        found.lost[store.uri] = lost
+        if lost.is_loss and refuses_loss and not lenient:
+            raise lost.error()
+        _log.warning("%s", lost)
+        if lenient:
+            found.offsets[store.uri] = max(end.offset, lost.junk_end)
+    return found

@@ -1,0 +1,143 @@
+"""How a store is best read for a predicate: through its consume queues or past them, and about how much that will be.
+
+Looks at little: the names of topics, and of the wanted ones' queues their end and a few entries. What it says is a choice
+and a guess; which rows come out never hangs on it, but that `trust` leaves out what lies outside of the wanted queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+
+from native_reader.plan.claims import OF_ENTRIES, may_exclude, may_want, wanted_among
+from native_reader.plan.queues import Numbers, Queue, QueueReader, queues_of, topics_in
+from native_reader.predicate.outcomes import Facts, exactly, mentions
+from native_reader.predicate.tree import EVERYTHING, Predicate
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+
+AUTO, SCAN, TRUST = "auto", "scan", "trust"
+ACCESSES = (AUTO, SCAN, TRUST)
+"""`auto`: what queues say is used and what they do not say is looked for; `scan`: they are not asked; `trust`: they are believed."""
+
+_MOST_TOPICS = 64
+_SAMPLES, _SAMPLED = 4, 32
+_READ_WHOLE = 4096
+_MOST_SHARE = 0.45
+"""Where more than that is wanted, one pass over everything is quicker: docs/performance.md."""
+_CLAIMS_SHARE = 0.02
+"""What the entries of all other queues are of the log, about."""
+_SIDE_BY_SIDE = 16
+_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How one store will be read, and why; about how many entries and bytes of records are wanted."""
+
+    access: str = SCAN
+    why: str = ""
+    share: float = 1.0
+    queues: int = 0
+    entries: int = 0
+    wanted: int = 0
+    bytes: int = 0
+    life: tuple[int, int] | None = None
+    """The offsets between which the wanted queues have records."""
+    touched: frozenset[int] | None = None
+    """The first offsets of the segments that they name, where that is known."""
+
+    def touches(self, base: int, end: int) -> bool:
+        """Whether a read that trusts the queues must look at that segment."""
+        if self.access != TRUST or self.life is None:
+            return True
+        return base in self.touched if self.touched is not None else self.life[0] < end and base < self.life[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What a few looks at one queue tell."""
+
+    entries: int
+    share: float
+    size: float
+    first: int
+    last: int
+    offsets: Numbers | None
+
+
+def estimate(store: StoreFiles, predicate: Predicate, access: str, end: int) -> Estimate:
+    """How to read that store, whose log ends at `end`."""
+    if access == SCAN:
+        return Estimate(why="access=scan")
+    if predicate == EVERYTHING:
+        return Estimate(why="there are no conditions")
+    if not mentions(predicate, "topic", "kind", *OF_ENTRIES[:2], *OF_ENTRIES[3:]):
+        return Estimate(why="no condition on topic, queue, queue offset or tags")
+    topics = topics_in(store.queues)
+    if not topics:
+        return Estimate(why=_why_none(store))
+    facts = {"store": exactly(store.uri)}
+    wanted = [topic for topic in topics if may_want(predicate, topic, facts)]
+    if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
+        return Estimate(why="messages of every topic may be wanted")
+    if not wanted:
+        return Estimate(access, "no such topic has a queue", _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
+    if len(wanted) > _MOST_TOPICS:
+        return Estimate(access, f"{len(wanted):,} topics are wanted", 1.0)
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+        queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
+        samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
+    return replace(_estimated(samples, [each for each in store.segments if each.base < end], access), queues=len(queues))
+
+
+def _estimated(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> Estimate:
+    entries = sum(sample.entries for sample in samples)
+    rows = sum(sample.entries * sample.share for sample in samples)
+    size = int(sum(sample.entries * sample.share * sample.size for sample in samples))
+    share = min(1.0, size / max(1, sum(segment.size for segment in segments)))
+    life = (min(sample.first for sample in samples), max(sample.last for sample in samples) + 1) if samples else (0, 0)
+    if access == AUTO and share > _MOST_SHARE:
+        return Estimate(why=f"about {share:.0%} of the log are wanted")
+    touched = None
+    if segments and all(sample.offsets is not None for sample in samples):
+        bases = np.array([segment.base for segment in segments], np.int64)
+        offsets = np.concatenate([sample.offsets for sample in samples if sample.offsets is not None] or [np.empty(0, np.int64)])
+        touched = frozenset(bases[np.unique(np.searchsorted(bases, offsets[offsets >= bases[:1].sum()], side="right") - 1)].tolist())
+    share = min(1.0, share + (_CLAIMS_SHARE if access == AUTO else 0.0))
+    return Estimate(access, share=share, entries=entries, wanted=round(rows), bytes=size, life=life, touched=touched)
+
+
+def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None:
+    with QueueReader(queue) as reader:
+        count = reader.first_at(_END, 0, reader.units)
+        if count <= _READ_WHOLE:
+            found = [reader.read(0, count)]
+        else:
+            begins = np.linspace(0, count - _SAMPLED, _SAMPLES, dtype=np.int64).tolist()
+            found = [reader.read(begin, begin + _SAMPLED) for begin in begins]
+    found = [entries for entries in found if len(entries)]
+    if not found:
+        return None
+    looked_at = sum(map(len, found))
+    wanted = [wanted_among(queue, entries, predicate, facts) for entries in found]
+    return _Sample(
+        count,
+        sum(int(each.sum()) for each in wanted) / looked_at,
+        float(np.concatenate([entries.sizes for entries in found]).mean()),
+        int(found[0].offsets[0]),
+        int(found[-1].offsets[-1]),
+        np.concatenate([entries.offsets[each] for entries, each in zip(found, wanted, strict=True)]) if count <= _READ_WHOLE else None,
+    )
+
+
+def _why_none(store: StoreFiles) -> str:
+    """Why no queue can be asked."""
+    for directory in store.queues:
+        if storage_of(directory).entry(f"{directory}/CURRENT") is not None:
+            return "the consume queues lie in RocksDB, which is not read"
+    return "there are no consume queues"

@@ -1,0 +1,213 @@
+"""Index files: which there are, what offsets they know, and where they say that records with some key lie.
+
+A file that is wrong anywhere must never lead further than to places where no such record is, or to knowing nothing:
+whatever contradicts itself tells why it is not to be believed, and whoever asks looks through the log instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT_SIZE, default_slots, entries_at
+from native_reader.layout.record import Mask
+from native_reader.plan.queues import Numbers
+from native_reader.storage.protocol import StoredFile, storage_of
+
+_LEAST_STEPS = 1000
+
+
+class IndexFile(NamedTuple):
+    """One index file; `slots`: None where nobody knows how many it has."""
+
+    uri: str
+    size: int
+    slots: int | None
+
+
+class Head(NamedTuple):
+    """What a file says of itself."""
+
+    begin_time: int
+    end_time: int
+    begin: int
+    end: int
+    used_slots: int
+    behind: int
+    """The number that the next entry will have."""
+
+
+class Hits(NamedTuple):
+    """Entries that were found: the hash and the physical offset of each."""
+
+    hashes: Numbers
+    offsets: Numbers
+
+    def where(self, which: Mask) -> Hits:
+        """Some of them."""
+        return Hits(self.hashes[which], self.offsets[which])
+
+
+_NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one file tells: it has all keys of the records at offsets `begin` to `end`, unless it says `why` not."""
+
+    uri: str
+    begin: int = 0
+    end: int = -1
+    end_time: int = 0
+    hits: Hits = _NO_HITS
+    proofs: Hits = _NO_HITS
+    """Its first and its last entry of records that are still, and already, in the log."""
+    why: str | None = None
+
+
+class _Contradiction(Exception):
+    pass
+
+
+def index_files(directory: str | None, slots: int | None = None) -> list[IndexFile]:
+    """The files of an index, oldest first; `slots`: how many each has, where that is known."""
+    if directory is None:
+        return []
+    try:
+        entries = storage_of(directory).list(directory)
+    except OSError:  # gone since, not to be listed: whoever asks does without
+        return []
+    found = [entry for entry in entries if entry.is_file and entry.name.isascii() and entry.name.isdecimal()]
+    found.sort(key=lambda entry: int(entry.name))
+    return [IndexFile(f"{directory}/{entry.name}", entry.size, slots or default_slots(entry.size)) for entry in found]
+
+
+def look(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> Looked:
+    """Where it says that records with keys of those hashes lie.
+
+    `log`: the offsets that the log has. It gives up where as many bytes of the log could be read; an entry costs as much as so many.
+    """
+    if file.slots is None or entries_at(file.slots) + 2 * INDEX_ENTRY.itemsize > file.size:
+        return Looked(file.uri, why="its size does not tell how many slots it has: max_hash_slot_num does")
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            return _Chains(stored, file, file.slots).looked(hashes, log, entry_costs)
+    except OSError:
+        return Looked(file.uri, why="it cannot be read")
+
+
+class _Chains:
+    """One open file."""
+
+    def __init__(self, stored: StoredFile, file: IndexFile, slots: int) -> None:
+        self._stored, self._uri, self._slots = stored, file.uri, slots
+        self._entries = entries_at(slots)
+        self._room = (file.size - self._entries) // INDEX_ENTRY.itemsize
+        self._found: list[NDArray[np.void]] = []
+        self._numbers: list[Numbers] = []
+
+    def looked(self, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> Looked:
+        """See `look`."""
+        head = self._head()
+        if head.behind <= 1:
+            return Looked(self._uri, why="it is empty")
+        if not 0 <= head.begin <= head.end or head.behind > self._room:
+            return Looked(self._uri, why="its head contradicts itself")
+        ends = self._read(np.array([1, head.behind - 1]))
+        first, last = ends["offset"].tolist()
+        # Whichever of the two says less is believed: a single wrong number cannot make it know too much.
+        begin, end = max(head.begin, first), min(head.end, last)
+        proofs, why = ends, None
+        try:
+            if self._slot_values(ends["hash"][1:].astype(np.int64) % self._slots)[0] < head.behind - 1:
+                raise _Contradiction("its last entry is in no chain: does max_hash_slot_num fit?")
+            if first < log[0] or last >= log[1]:
+                proofs = self._inside(log, head.behind)
+            self._walk(hashes, head, max(_LEAST_STEPS, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes))
+            self._check_places(log, begin, head.behind)
+        except _Contradiction as found:
+            why = str(found)
+        hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._found])
+        inside = (hits["offset"] >= log[0]) & (hits["offset"] < log[1])
+        return Looked(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
+
+    def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
+        """All chains at once, an entry of each in every step."""
+        slots = np.unique(hashes % self._slots)
+        numbers = self._slot_values(slots)
+        # A broker may have put entries since: it writes an entry first, then its slot, then the head.
+        count = head.behind if not len(numbers) or int(numbers.max()) <= head.behind else self._head().behind
+        if (numbers < 0).any() or (numbers > min(count, self._room - 1)).any():
+            raise _Contradiction("a slot names an entry that is not there")
+        left = most
+        while (going := numbers > 0).any():
+            slots, numbers = slots[going], numbers[going]
+            left -= len(numbers)
+            if left < 0:
+                raise _Contradiction(f"chains of more than {most:,} entries would have to be followed")
+            entries = self._read(numbers)
+            if (entries == np.zeros(1, INDEX_ENTRY)).any():
+                raise _Contradiction("an entry was never written, or lost")
+            found, before = entries["hash"].astype(np.int64), entries["previous"].astype(np.int64)
+            if (found < 0).any() or (found % self._slots != slots).any():
+                raise _Contradiction("an entry lies in a chain that is not its own")
+            if (before < 0).any() or (before >= numbers).any():
+                raise _Contradiction("a chain leads to an entry that is not older")
+            wanted = np.isin(found, hashes)
+            self._found.append(entries[wanted])
+            self._numbers.append(numbers[wanted])
+            numbers = before
+
+    def _inside(self, log: tuple[int, int], count: int) -> NDArray[np.void]:
+        """The first and the last entry whose records the log has: entries are put in the order of the log."""
+        first, behind = self._first_at(log[0], 1, count), self._first_at(log[1], 1, count)
+        return self._read(np.array([first, behind - 1])) if first < behind else np.empty(0, INDEX_ENTRY)
+
+    def _first_at(self, offset: int, first: int, behind: int) -> int:
+        while first < behind:
+            middle = (first + behind) // 2
+            if int(self._read(np.array([middle]))["offset"][0]) < offset:
+                first = middle + 1
+            else:
+                behind = middle
+        return first
+
+    def _check_places(self, log: tuple[int, int], begin: int, count: int) -> None:
+        """All lie in the file's range, and one of a record that has expired, or is to come, between its neighbours; others were changed."""
+        for entries, numbers in zip(self._found, self._numbers, strict=True):
+            offsets = entries["offset"].astype(np.int64)
+            if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):
+                raise _Contradiction("an entry names a place that is not among its file's")
+            for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
+                number = int(numbers[which])
+                around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
+                if (np.diff(around) < 0).any():
+                    raise _Contradiction("an entry names a place that its neighbours do not")
+
+    def _head(self) -> Head:
+        (found,) = self._stored.read_ranges([(0, INDEX_HEAD.size)])
+        if len(found) < INDEX_HEAD.size:
+            raise self._cut_short()
+        return Head._make(INDEX_HEAD.unpack(found))
+
+    def _slot_values(self, slots: Numbers) -> Numbers:
+        return np.frombuffer(self._many(INDEX_HEAD.size + SLOT_SIZE * slots, SLOT_SIZE), ">i4").astype(np.int64)
+
+    def _read(self, numbers: Numbers) -> NDArray[np.void]:
+        return np.frombuffer(self._many(self._entries + INDEX_ENTRY.itemsize * numbers, INDEX_ENTRY.itemsize), INDEX_ENTRY)
+
+    def _many(self, places: Numbers, length: int) -> bytearray:
+        found = bytearray(length * len(places))
+        if self._stored.read_many(places.tolist(), [length] * len(places), memoryview(found)) < len(found):
+            raise self._cut_short()
+        return found
+
+    def _cut_short(self) -> OSError:
+        return OSError(f"{self._uri} was cut short")
+
+
+def _hits(entries: NDArray[np.void]) -> Hits:
+    return Hits(entries["hash"].astype(np.int64), entries["offset"].astype(np.int64))

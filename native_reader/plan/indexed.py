@@ -1,0 +1,78 @@
+"""Whether entries of index files are true: whether a record with the key that they hash stands where they point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from native_reader.layout.index_entry import TAG_PREFIX, key_hash
+from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
+from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION
+from native_reader.plan.index import Hits
+from native_reader.plan.keys import ABSENT, UNJUDGED, Judged
+from native_reader.records.sync import frame_of, head_at, parts_at
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.window import Window
+
+_AT_ONCE = 4 << 10
+
+
+def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
+    """What stands at each hit. One by one: a key has few records, and a small read of each is quicker than columns for them."""
+    count = len(hits.offsets)
+    sizes, keys, prepared = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    bases = np.array([segment.base for segment in store.segments], np.int64)
+    which = np.searchsorted(bases, hits.offsets, side="right") - 1
+    for number in np.unique(which).tolist():
+        mine = np.flatnonzero(which == number)
+        absent = hits.offsets[mine] >= store.segments[number].end if number >= 0 else np.ones(len(mine), np.bool_)
+        sizes[mine] = np.where(absent, ABSENT, UNJUDGED)
+        mine = mine[~absent]
+        if not len(mine):
+            continue
+        try:
+            with _Nearby(store.segments[number], 0) as window:
+                for hit in mine.tolist():
+                    told = _judged(window, int(hits.offsets[hit]), int(hits.hashes[hit]), max_record_bytes)
+                    sizes[hit], keys[hit], prepared[hit] = told
+        except OSError:  # tells whoever reads it
+            continue
+    return Judged(sizes, keys, prepared)
+
+
+class _Nearby(Window):
+    """A window that reads the bytes of most records at once, as a call costs more than they do."""
+
+    _position, _found = 0, b""
+
+    def look_at(self, position: int) -> None:
+        """The next peeks will be from that position on."""
+        self._position, self._found = position, super().peek(position, _AT_ONCE) if position >= 0 else b""
+
+    def peek(self, position: int, length: int) -> bytes:
+        """As of any window."""
+        start = position - self._position
+        if 0 <= start <= len(self._found) - length:
+            return self._found[start : start + length]
+        return super().peek(position, length)
+
+
+def _judged(window: _Nearby, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int, bool]:
+    """Of one hit, as of all."""
+    frame = frame_of(window.segment)
+    position = offset - window.segment.base - frame
+    window.look_at(position)
+    parts = parts_at(window, position) if position >= 0 else None
+    if parts is None:
+        # A record that says that it stands there is damaged; reading tells. Anything else is an index that is wrong.
+        stood_here = position >= 0 and int(head_at(window, position)["physical_offset"]) == offset
+        return UNJUDGED if stood_here else 0, 0, False
+    if parts.size - frame > max_record_bytes:
+        return UNJUDGED, 0, False
+    topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
+    properties = parse(without_crc_trailer(window.peek(parts.properties_at, parts.properties_size)))
+    words = [properties.get(UNIQ_KEY), *properties.get(KEYS, "").split(KEYS_SEPARATOR), f"{TAG_PREFIX}{properties.get(TAGS)}"]
+    count = sum(bool(word) and key_hash(topic, str(word)) == hashed for word in words)
+    if not count:
+        return 0, 0, False
+    head = np.frombuffer(window.peek(position + frame, HEAD_SIZE), HEAD)[0]
+    return parts.size, count, bool(head["sys_flag"] & TRANSACTION == PREPARED)

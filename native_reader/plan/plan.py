@@ -1,0 +1,357 @@
+"""Plans: which bytes a read will look at and on which way, cut into splits, decided before any of them is read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from native_reader.errors import DataLoss
+from native_reader.layout.record import ENTRY_HEAD
+from native_reader.plan.estimate import AUTO, SCAN, Estimate
+from native_reader.plan.keys import NOT_WORTH_ASKING, Located
+from native_reader.predicate.outcomes import Facts, Known, Within, exactly, may_be_true, mentions
+from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
+from native_reader.storage.store import DLEDGER, Segment, StoreFiles
+
+_SPLIT_COSTS = 256 << 10
+"""The bytes that could be read in the time that a split takes, whatever it reads."""
+_MOST_FIRST = 64
+_FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bytes `[start, stop)` of a segment; it owns the records that start there.
+
+    Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
+    directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
+    `alone`: the bytes after it, up to the next record, are not wanted. `follows`: another split of the plan ends where
+    this one begins, and checks that its records lead there. `border`: a position at or before `start` at which a record starts
+    for certain. If it is before `start` and no split leads there, the consume queues in `queue` may confirm a nearer one.
+    `stale`: the bytes of old records after `end`.
+    """
+
+    store: str
+    segment: Segment
+    start: int
+    stop: int
+    end: int
+    access: str = SCAN
+    queues: tuple[str, ...] = ()
+    share: float = 1.0
+    alone: bool = False
+    border: int = 0
+    follows: bool = False
+    queue: str = ""
+    stale: int = 0
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def written(self) -> int:
+        """How many of its bytes lie below the end of the log."""
+        return min(self.stop, self.end) - self.start
+
+    @property
+    def work(self) -> int:
+        """The bytes that it will read, about."""
+        return max(self.written, _SPLIT_COSTS) if self.access == SCAN else int(self.written * self.share) + _SPLIT_COSTS
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled flat, with the store's name once: a plan has a split for each task."""
+        segment = self.segment
+        known = segment.base, segment.size, segment.identity, segment.framing
+        way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
+        cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale
+        return _split, (self.store, (_inside(segment.uri, self.store), _inside(self.queue, self.store)), known, cut, way)
+
+
+def _inside(uri: str, store: str) -> str:
+    return uri.removeprefix(f"{store}/")
+
+
+def _split(
+    store: str,
+    places: tuple[str, str],
+    known: tuple[int, int, int, str],
+    cut: tuple[int, int, int, bool, int, bool, int],
+    way: tuple[str | float, ...],
+) -> Split:
+    def whole(inside: str) -> str:
+        return inside if "://" in inside or not inside else f"{store}/{inside}"
+
+    (base, size, identity, framing), (place, queue) = known, map(whole, places)
+    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, place, identity, framing), cut
+    access, *queues, share = way or (SCAN, 1.0)
+    asked = tuple(map(whole, map(str, queues)))
+    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, queue, stale)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a read will do: its splits in order of offset, store by store, and what it leaves out and why."""
+
+    splits: tuple[Split, ...]
+    ends: tuple[tuple[str, int], ...]
+    predicate: Predicate
+    skipped: tuple[tuple[Segment, str], ...] = ()
+    unwritten: tuple[Segment, ...] = ()
+    gaps: tuple[tuple[str, int, int], ...] = ()
+    """Offsets `(store, start, stop)` that lie in no file, where they are no error."""
+    partition_bytes: int = 128 << 20
+    """The most bytes that belong together in one task."""
+    ways: tuple[tuple[str, Estimate], ...] = field(default=())
+    """How each store will be read, and why."""
+    pruning: Predicate = EVERYTHING
+    """The predicate, with where its rows can lie."""
+    lookups: tuple[tuple[str, Located], ...] = field(default=())
+    """What the index of each store says of the predicate's keys."""
+    stale: tuple[tuple[str, int], ...] = field(default=())
+    """The bytes of old records after the end of a log, which a broker took back."""
+
+    @property
+    def bytes_to_scan(self) -> int:
+        """The bytes that its splits cover, but for those that queues may rule out."""
+        return sum(split.written for split in self.splits if split.access == SCAN)
+
+    @property
+    def bytes_to_prune(self) -> int:
+        """The bytes of which queues say what need not be read."""
+        return sum(split.written for split in self.splits if split.access != SCAN)
+
+    @property
+    def bytes_skipped(self) -> int:
+        """The bytes of segments, or parts of segments, that hold nothing wanted."""
+        read: dict[Segment, int] = {}
+        for split in self.splits:
+            read[split.segment] = read.get(split.segment, 0) + len(split)
+        return sum(segment.size for segment, _ in self.skipped) + sum(segment.size - size for segment, size in read.items())
+
+    def packed(self) -> list[tuple[Split, ...]]:
+        """The splits in tasks: neighbours go together while they are small, for a task costs more than a small split."""
+        tasks: list[list[Split]] = []
+        room = 0
+        for split in self.splits:
+            if not tasks or split.work > room:
+                tasks.append([])
+                room = self.partition_bytes
+            tasks[-1].append(split)
+            room -= split.work
+        return [tuple(task) for task in tasks]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of each segment, by its first offset: the least and the largest store time of its records, as far as that is known."""
+
+    bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
+    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record starts at each for certain."""
+
+    def facts(self, segment: Segment) -> dict[str, Known]:
+        """What is known of its records."""
+        found = self.bounds.get(segment.base)
+        return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
+
+    def parts(self, split: Split, predicate: Predicate) -> list[Split]:
+        """The parts of it in which a wanted row may lie, neighbours together."""
+        found: list[Split] = []
+        for first, stop, low, high in self.inside.get(split.segment.base, ()):
+            start = max(first, split.start)
+            if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
+                touches = bool(found) and found[-1].stop == start
+                part = replace(split, start=start, stop=stop, border=max(first, split.border))
+                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], part]
+        return found if self.inside.get(split.segment.base) else [split]
+
+
+def plan(
+    stores: Sequence[StoreFiles],
+    ends: Mapping[str, int],
+    predicate: Predicate,
+    *,
+    max_partition_bytes: int,
+    min_partitions: int = 1,
+    fail_on_data_loss: bool = True,
+    times: Mapping[str, Times] | None = None,
+    estimates: Mapping[str, Estimate] | None = None,
+    lookups: Mapping[str, Located] | None = None,
+    starts: Mapping[str, int] | None = None,
+    stale: Mapping[str, int] | None = None,
+) -> Plan:
+    """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
+
+    A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for. `stale`: the
+    bytes of old records after the end of each log.
+    """
+    whole: list[Split] = []
+    skipped: list[tuple[Segment, str]] = []
+    unwritten: list[Segment] = []
+    gaps: list[tuple[str, int, int]] = []
+    ways = tuple((store.uri, (estimates or {}).get(store.uri, Estimate())) for store in stores)
+    lookups = lookups or {}
+    pruning = pruning_of(predicate, lookups)
+    for store, (uri, way) in zip(stores, ways, strict=True):
+        known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
+        spans = spans_of(pruning, {"store": exactly(uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD) if store.segments else []
+        first = lookups[uri].hits if uri in lookups else ()
+        holes = store.gaps() if starts is None else _uncovered(store, starts[uri], ends[uri])
+        gaps += ((uri, *gap) for gap in holes if gap[0] < ends[uri] and (starts or _within(spans, *gap)))
+        for segment in store.segments:
+            start = max(0, (starts or {}).get(uri, 0) - segment.base)
+            end = min(ends[uri] - segment.base, segment.size)
+            split = Split(uri, segment, start, segment.size, end, way.access, queues, way.share, border=start)
+            if 0 < end < segment.size:
+                split = replace(split, stale=(stale or {}).get(uri, 0))
+            if split.end <= split.start:
+                unwritten.append(segment)
+            elif why := _why_not(predicate, split, known, way):
+                skipped.append((segment, why))
+            else:
+                parts = known.parts(split, predicate)
+                pieces = [piece for part in parts for piece in _narrowed(part, spans, first, store.consume_queue)]
+                whole += pieces
+                why = "store time" if not parts else "physical offset" if mentions(predicate, "physical_offset") else "key"
+                skipped += [] if pieces else [(segment, why)]
+    if gaps and fail_on_data_loss:
+        raise _loss(gaps)
+    most = (
+        max_partition_bytes
+        if min_partitions == 1
+        else max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
+    )
+    splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
+    found = {uri: set(each.hits) for uri, each in lookups.items()}
+    splits.sort(
+        key=lambda split: len(split) > 1 or split.start + split.segment.base + _frame(split.segment) not in found.get(split.store, ())
+    )
+    return Plan(
+        tuple(splits),
+        tuple(ends.items()),
+        predicate,
+        tuple(skipped),
+        tuple(unwritten),
+        tuple(gaps),
+        most,
+        ways,
+        pruning,
+        tuple(lookups.items()),
+        tuple((stale or {}).items()),
+    )
+
+
+def _uncovered(store: StoreFiles, start: int, stop: int) -> list[tuple[int, int]]:
+    """The offsets in that range which no file holds."""
+    reached = [start, *(segment.end for segment in store.segments)]
+    begins = [*(segment.base for segment in store.segments), stop]
+    return [(one, other) for one, other in zip(reached, begins, strict=True) if one < other]
+
+
+def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicate:
+    """One predicate for all stores, of which each has an index of its own."""
+    if not lookups:
+        return predicate
+    return Or(tuple(all_of((Compare(Column("store"), "=", uri), each.predicate)) for uri, each in lookups.items()))
+
+
+def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
+    """The physical offsets `[start, stop)` within those at which a wanted row may lie, neighbours together."""
+    borders: set[int] = set()
+    for leaf in leaves(predicate):
+        match leaf:
+            case Compare(Column("physical_offset"), _, int(value)):
+                borders |= {value, value + 1}
+            case In(Column("physical_offset"), values):
+                borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
+    cuts = np.array([low, *sorted(border for border in borders if low < border < high), high], np.int64)
+    chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
+    spans: list[tuple[int, int]] = []
+    for start, stop in zip(cuts[:-1][chosen].tolist(), cuts[1:][chosen].tolist(), strict=True):
+        spans[-1:] = [(spans[-1][0], stop)] if spans and spans[-1][1] == start else [*spans[-1:], (start, stop)]
+    return spans
+
+
+def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """What of those spans, which are in order, lies in `[low, high)`."""
+    first = bisect_right(spans, low, key=lambda span: span[1])
+    behind = bisect_left(spans, high, key=lambda span: span[0])
+    return [(max(low, start), min(high, stop)) for start, stop in spans[first:behind]]
+
+
+def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
+    """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
+    base = split.segment.base + _frame(split.segment)  # a record's own offset lies behind its frame
+    spans = _within(spans, base + split.start, base + split.stop)
+    near: list[tuple[int, int]] = []
+    for start, stop in spans:
+        if near and start - near[-1][1] < _SPLIT_COSTS and len(spans) > _MOST_FIRST:
+            near[-1] = near[-1][0], stop
+        else:
+            near.append((start, stop))
+    if 0 < len(first) <= _MOST_FIRST:
+        cuts = sorted({cut for offset in first for cut in (offset, offset + 1)})
+        near = [piece for span in near for piece in pairwise([span[0], *(cut for cut in cuts if span[0] < cut < span[1]), span[1]])]
+    begins, stops, certain = {start for start, _ in near}, {stop for _, stop in near}, set(first)
+    return [
+        _part(
+            split if start not in certain else replace(split, border=start - base),
+            start - base,
+            stop - base,
+            alone=stop not in begins and stop < base + split.stop,
+            follows=start in stops and start not in certain,
+            queue=queue or "",
+        )
+        for start, stop in near
+        if start - base < split.end
+    ]
+
+
+def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:
+    if (start, stop) == (split.start, split.stop):
+        return split
+    found = follows or start == split.border
+    part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if found else queue)
+    return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
+
+
+def _frame(segment: Segment) -> int:
+    return ENTRY_HEAD if segment.framing == DLEDGER else 0
+
+
+def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) -> str | None:
+    """Why a segment can hold no wanted row; None where it can."""
+    store, segment = exactly(split.store), split.segment
+    if not may_be_true(predicate, {"store": store}):
+        return "store"
+    facts = {"store": store, "segment": exactly(segment.name)}
+    if not may_be_true(predicate, facts):
+        return "segment"
+    if not may_be_true(predicate, {**facts, **times.facts(segment)}):
+        return "store time"
+    return None if way.touches(segment.base, segment.end) else "queue"
+
+
+def _cut(split: Split, most: int, share: float) -> list[Split]:
+    """Even pieces of which at most `most` bytes will be read; the last one reaches to the end of the file."""
+    pieces = max(1, -(-int(split.written * share) // most))
+    cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
+    stops = [*cuts[1:], split.stop]
+    return [
+        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop, **({} if start == split.start else _FOLLOWS))
+        for start, stop in zip(cuts, stops, strict=True)
+    ]
+
+
+def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
+    store, start, stop = gaps[0]
+    more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
+    return DataLoss(
+        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: a segment is missing, or was cut short.{more} "
+        "fail_on_data_loss=False reads what is there"
+    )

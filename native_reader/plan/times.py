@@ -1,0 +1,129 @@
+"""Between which moments records were stored: by the first records of all segments, and by samples inside of a few.
+
+A broker's clock may step back. Steps of up to a tolerance are allowed for everywhere; where what comes later begins earlier
+than that, the clock stepped back further or one of the heads lies, and nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+from native_reader.layout.record import ENTRY_HEAD, LONGEST_HEAD, MAGIC_V1, MAGIC_V2
+from native_reader.log.witness import is_named
+from native_reader.plan.plan import Times
+from native_reader.predicate.outcomes import Within, may_be_true
+from native_reader.predicate.tree import Predicate
+from native_reader.records.sync import frame_of, head_in, sync
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import DLEDGER, Segment
+from native_reader.storage.window import Window
+
+_SIDE_BY_SIDE = 64
+_SLOW = 1 << 20
+_SAMPLES = 64
+_LOOK = 256 << 10
+"""Where no record begins within so much, as in a hole, there is no sample."""
+_ASKED = 4
+"""So many records near a place are looked for in their queues."""
+_WORTH_IT = 4 << 20
+"""A smaller segment is read as quickly as it is sampled."""
+_FOREVER = 2**62
+_MOST_MILLISECONDS = 2**62 // 1000
+
+
+def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool, queue: str | None = None) -> Times:
+    """The bounds of store times, in microseconds, of each of the segments of a log that ends at `end`; the last has no upper one.
+
+    `cut`: a segment that a condition on time cuts through is sampled at records that their consume queues name, which lie in
+    `queue`, so that only its wanted part need be read.
+    """
+    counts = [1] * (len(segments) - 1) + [2]
+    if segments and storage_of(segments[0].uri).call_costs < _SLOW:  # threads cost more than such calls
+        firsts = list(map(_first_store_times, segments, counts))
+    else:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+            firsts = list(threads.map(_first_store_times, segments, counts))
+    bounds: dict[int, tuple[int, int]] = {}
+    inside: dict[int, tuple[tuple[int, int, int, int], ...]] = {}
+    for which, (segment, first) in enumerate(zip(segments, firsts, strict=True)):
+        last = which + 1 == len(firsts)
+        after = first[1:] if last else firsts[which + 1]
+        if first and after and after[0] >= first[0] - tolerance:
+            low, high = min(first[0], after[0]) - tolerance, _FOREVER if last else max(first[0], after[0]) + tolerance
+            bounds[segment.base] = low, high
+            narrow = not last and high - low <= 4 * tolerance  # hardly anything would be left out
+            if cut and queue is not None and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
+                sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
+                inside[segment.base] = _pieces(sampled, tolerance)
+    return Times(bounds, inside)
+
+
+def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:
+    """Whether rows of one of those moments may be wanted, and those of the other not."""
+    ends = [bool(may_be_true(predicate, {"store_timestamp": Within(each, each)})) for each in (low, high)]
+    return bool(may_be_true(predicate, {"store_timestamp": Within(low, high)})) and not all(ends)
+
+
+def _sampled(segment: Segment, queue: str, written: int, first: int, after: int) -> list[tuple[int, int]]:
+    """Positions in a segment at which records start for certain, and their store times."""
+    found = [(0, first)]
+    try:
+        with Window(segment, 64 << 10) as window:
+            for which in range(1, _SAMPLES):
+                place = written * which // _SAMPLES
+                start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
+                if start is not None:
+                    times = _store_times_in(window.peek(start + frame_of(segment), LONGEST_HEAD))
+                    if not times:
+                        return []
+                    found.append((start, times[0]))
+    except OSError:  # tells whoever reads it
+        return []
+    return [*found, (segment.size, after)]
+
+
+def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None:
+    """One of the first records from that position on that its queue names."""
+    for _ in range(_ASKED):
+        found = sync(window, start, stop)
+        if found is None or is_named(window, queue, found):
+            return found
+        start = found + 1
+    return None
+
+
+def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[int, int, int, int], ...]:
+    """Parts of a segment with the bounds of their times; none where the samples go back further than the tolerance."""
+    pairs = list(pairwise(samples))
+    if any(later < earlier - tolerance for (_, earlier), (_, later) in pairs):
+        return ()
+    return tuple((start, stop, min(one, two) - tolerance, min(_FOREVER, max(one, two) + tolerance)) for (start, one), (stop, two) in pairs)
+
+
+def _first_store_times(segment: Segment, count: int) -> list[int]:
+    """Of the first so many records, in microseconds since 1970; fewer where no record stands there, or the file cannot be read."""
+    frame = ENTRY_HEAD if segment.framing == DLEDGER else 0
+    found: list[int] = []
+    try:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            position = frame
+            for _ in range(count):
+                (begin,) = file.read_ranges([(position, LONGEST_HEAD)])
+                head = head_in(begin)
+                milliseconds, size = int(head["store_timestamp"]), int(head["size"])
+                valid = head["magic"] in (MAGIC_V1, MAGIC_V2) and head["physical_offset"] == segment.base + position and size > 0
+                if not valid or abs(milliseconds) > _MOST_MILLISECONDS:
+                    break
+                found.append(milliseconds * 1000)
+                position += size + frame
+    except OSError:
+        return []
+    return found
+
+
+def _store_times_in(begin: bytes) -> list[int]:
+    """The store time of the record that begins so, if it has a possible one."""
+    milliseconds = int(head_in(begin)["store_timestamp"])
+    return [milliseconds * 1000] if abs(milliseconds) <= _MOST_MILLISECONDS else []

@@ -1,0 +1,214 @@
+"""What a predicate can still come to, when only some of a row is known: the three-valued answer that pruning rests on.
+
+An outcome is a set of SQL's truth values as bits, of one row or of many at a time. A row may be left out only where TRUE
+is not among them. Whatever is not known can be anything, so nothing that an index does not know is ever taken for a no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.queue_entry import java_hash
+from native_reader.predicate.patterns import fits
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+
+TRUE, FALSE, NULL = 1, 2, 4
+ANYTHING = TRUE | FALSE | NULL
+
+Outcomes = Any
+"""A whole number, or an array of them."""
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Whole numbers from `low` to `high`; `nullable`: or null."""
+
+    low: Any
+    high: Any
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of these texts."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """A text that is none of these."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """A text, or null, of which Java's hash is known where `known`. Null hashes to 0, and so may a text."""
+
+    hashes: NDArray[np.int64]
+    known: NDArray[np.bool_]
+
+
+Known = Within | OneOf | NoneOf | Hashed
+Facts = Mapping[str, Known]
+"""What is known, by column."""
+
+
+def exactly(value: Any) -> Known:
+    """One value: a text, a whole number, or an array of whole numbers."""
+    return OneOf((value,)) if isinstance(value, str) else Within(value, value)
+
+
+def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
+    """What the predicate can come to for a row of which those facts are known."""
+    match predicate:
+        case And(parts):
+            found: Outcomes = TRUE
+            for part in parts:
+                found = _both(found, outcomes(part, facts))
+            return found
+        case Or(parts):
+            found = FALSE
+            for part in parts:
+                found = _swapped(_both(_swapped(found), _swapped(outcomes(part, facts))))
+            return found
+        case Not(part):
+            return _swapped(outcomes(part, facts))
+    columns = list(predicate.columns())
+    known = facts.get(columns[0].name) if columns and columns[0].key is None else None
+    return ANYTHING if known is None else _leaf(predicate, known)
+
+
+def may_be_true(predicate: Predicate, facts: Facts) -> Any:
+    """Whether such a row can be among the wanted ones."""
+    return (outcomes(predicate, facts) & TRUE) != 0
+
+
+def _both(one: Outcomes, other: Outcomes) -> Outcomes:
+    """Of `a AND b`: true if both are, false if either is, else null."""
+    false = (one | other) & FALSE
+    null = ((one & NULL) * ((other & (TRUE | NULL)) != 0)) | ((other & NULL) * ((one & (TRUE | NULL)) != 0))
+    return (one & other & TRUE) | false | null
+
+
+def _swapped(one: Outcomes) -> Outcomes:
+    return (one & NULL) | ((one & TRUE) << 1) | ((one & FALSE) >> 1)
+
+
+def _leaf(predicate: Predicate, known: Known) -> Outcomes:
+    match known:
+        case OneOf(texts):
+            found = 0
+            for text in texts:
+                found |= _of_text(predicate, text)
+            return found
+        case NoneOf(texts):
+            return _of_another(predicate, texts)
+        case Within():
+            return _of_numbers(predicate, known)
+        case Hashed():
+            return _of_hashes(predicate, known)
+
+
+def _of_text(predicate: Predicate, text: str) -> int:
+    """Of a text that is known. Texts are ordered by their bytes, as code points are."""
+    match predicate:
+        case Compare(_, operator, str(value)):
+            found = _ordered(operator, text == value, text < value)
+        case In(_, values):
+            found = text in values
+        case Like(_, pattern):
+            found = fits(text, pattern, java=False)
+        case RLike(_, pattern, whole):
+            found = fits(text, pattern, java=True, whole=whole)
+        case IsNull():
+            found = False
+        case _:
+            return ANYTHING
+    return TRUE if found else FALSE
+
+
+def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
+    """Of a text of which only is known what it is not."""
+    match predicate:
+        case Compare(_, "=", value) if value in texts:
+            return FALSE
+        case Compare(_, "!=", value) if value in texts:
+            return TRUE
+        case In(_, values) if set(values) <= set(texts):
+            return FALSE
+        case IsNull():
+            return FALSE
+    return TRUE | FALSE
+
+
+def _ordered(operator: str, equal: bool, less: bool) -> bool:
+    return {"=": equal, "!=": not equal, "<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}[operator]
+
+
+def _of_numbers(predicate: Predicate, known: Within) -> Outcomes:
+    low, high = known.low, known.high
+    match predicate:
+        case Compare(_, operator, int(value)):
+            true, false = _compared(operator, low, high, value)
+        case In(_, values):
+            allowed = np.unique(np.array([each for each in values if isinstance(each, int)], np.int64))
+            first = np.searchsorted(allowed, low)
+            true = first < np.searchsorted(allowed, high, side="right")
+            false = (low != high) | ~np.asarray(true)
+        case IsNull():
+            true, false = known.nullable, True
+        case _:
+            return ANYTHING
+    null = NULL if known.nullable and not isinstance(predicate, IsNull) else 0
+    return np.where(true, TRUE, 0) | np.where(false, FALSE, 0) | null
+
+
+def _compared(operator: str, low: Any, high: Any, value: int) -> tuple[Any, Any]:
+    """Whether a number from `low` to `high` may compare so, and whether it may not."""
+    can = {
+        "=": ((low <= value) & (value <= high), (low != value) | (high != value)),
+        "<": (low < value, high >= value),
+        "<=": (low <= value, high > value),
+    }
+    opposite = {"!=": "=", ">=": "<", ">": "<="}
+    if operator in can:
+        return can[operator]
+    true, false = can[opposite[operator]]
+    return false, true
+
+
+def _of_hashes(predicate: Predicate, known: Hashed) -> Outcomes:
+    """A hash can say that a text is another one, or that there is one; never that it is this one."""
+    there = NULL * ((known.hashes == 0) | ~known.known)
+    match predicate:
+        case Compare(_, "=", str(value)):
+            return FALSE | there | TRUE * _may_equal(known, (value,))
+        case Compare(_, "!=", str(value)):
+            return TRUE | there | FALSE * _may_equal(known, (value,))
+        case In(_, values):
+            return FALSE | there | TRUE * _may_equal(known, values)
+        case IsNull():
+            return FALSE | TRUE * (there != 0)
+    return TRUE | FALSE | there
+
+
+def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
+    texts = [value for value in values if isinstance(value, str)]
+    if any(_REPLACEMENT in text for text in texts):  # bytes that are no UTF-8, which Java counts in its own way
+        return np.ones(len(known.hashes), np.bool_)
+    found: NDArray[np.bool_] = np.isin(known.hashes, np.array([java_hash(text) for text in texts], np.int64)) | ~known.known
+    return found
+
+
+def mentions(predicate: Predicate, *names: str) -> bool:
+    """Whether it looks at one of those columns."""
+    return any(column.name in names for column in predicate.columns() if isinstance(column, Column))

@@ -1,0 +1,375 @@
+"""`where`: SQL text to the one predicate tree. A small part of SQL, meant exactly as Spark means it; all else is an error.
+
+    condition   AND  OR  NOT  ( )  TRUE  FALSE
+    comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
+                array_contains(keys, 'x')
+    operand     a column, properties['name']
+    value       'text'  12  -12  12L  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00'
+
+Nothing is cast: a text is no number and no moment, and null is asked for with IS NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, tzinfo
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from native_reader.errors import PredicateError, nearest, no_zone
+from native_reader.predicate.patterns import java_regex, like_regex
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "a whole number", "a moment", "bytes", "an array of texts", "a map"
+_EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
+_HOW = (
+    "Possible are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']; "
+    "df.filter can more"
+)
+_UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
+_LONGEST = 1 << 20
+_DEEPEST = 200
+_FARTHEST = 18 * 60
+"""How many minutes a zone may be from UTC, in Java."""
+_MOMENT = re.compile(
+    r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
+    r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
+)
+
+
+def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predicate:
+    """The predicate that the text means; `columns` says of each column what it holds, `zone` where moments are that name none."""
+    import sqlglot
+    from sqlglot.errors import ParseError, TokenError
+
+    if len(text) > _LONGEST:
+        raise PredicateError(f"where is {len(text):,} characters long; {_LONGEST:,} are the most")
+    if _nesting(text) > _DEEPEST:
+        raise PredicateError(f"where opens more than {_DEEPEST} brackets inside each other")
+    try:
+        found = sqlglot.parse(text, dialect="spark")
+    except (ParseError, TokenError) as error:
+        raise PredicateError(_not_sql(text, error)) from None
+    except RecursionError:
+        raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+    _refuse_what_spark_refuses(text)
+    if len(found) != 1 or found[0] is None:
+        raise PredicateError(f"where={text!r} is no condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
+    try:
+        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(found[0])
+    except RecursionError:
+        raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+
+
+def _refuse_what_spark_refuses(text: str) -> None:
+    """What sqlglot takes of other databases: a semicolon, ISNULL, a comma with nothing after it."""
+    from sqlglot import TokenType, tokenize
+
+    tokens = tokenize(text, dialect="spark")
+    for token, after in zip_longest(tokens, tokens[1:]):
+        if token.token_type == TokenType.SEMICOLON:
+            raise PredicateError(f"where: a semicolon is not possible (character {token.start + 1}): one condition is expected. {_HOW}")
+        if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
+            raise PredicateError(f"where: {token.text} is not possible (character {token.start + 1}): write IS NULL, IS NOT NULL")
+        if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
+            raise PredicateError(f"where: a value is missing after the comma (character {token.start + 1})")
+
+
+def moment_zone(name: str) -> tzinfo:
+    """The zone of that name, as Spark names zones: UTC, Europe/Berlin, +08:00."""
+    offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::(\d{2}))?", name)
+    try:
+        if offset and int(offset[2]) * 60 + int(offset[3] or 0) > _FARTHEST:
+            raise ValueError
+        if offset:
+            return datetime.strptime(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}", "%z").tzinfo or ZoneInfo("UTC")
+        return ZoneInfo("UTC" if name in ("Z", "UTC", "GMT") else name)
+    except (ValueError, LookupError, OSError) as error:
+        known = available_timezones()
+        city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
+        near = f" Did you mean '{city}'?" if city else nearest(name, known) if "/" in name else ""
+        examples = "Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)"
+        raise PredicateError(f"time_zone={name!r} is no time zone.{near} {examples}") from error
+
+
+class _Reading:
+    """One text."""
+
+    def __init__(self, text: str, columns: dict[str, str], zone: tzinfo | None) -> None:
+        self._text, self._columns, self._zone = text, columns, zone
+
+    def condition(self, node: Any) -> Predicate:
+        from sqlglot import exp
+
+        # What a parser of another version may say of a node, nobody may pass over.
+        if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
+            raise self._error(f"{_named(node)} is not possible here ({unknown[0]})", node, _HOW)
+        match node:
+            case exp.Paren():
+                return self.condition(node.this)
+            case exp.And():
+                return And(tuple(map(self.condition, _flat(node, exp.And))))
+            case exp.Or():
+                return Or(tuple(map(self.condition, _flat(node, exp.Or))))
+            case exp.Not():
+                return Not(self.condition(node.this))
+            case exp.Boolean():
+                return And(()) if node.this else Or(())
+        return self._test(node)
+
+    def _test(self, node: Any) -> Predicate:
+        from sqlglot import exp
+
+        match node:
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return IsNull(self._column(node.this)[0])
+            case exp.In() if node.args.get("expressions"):
+                return self._in(node)
+            case exp.Between():
+                bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
+                return And(tuple(self._compared(node.this, operator, bound) for operator, bound in bounds))
+            case exp.Escape() if isinstance(node.this, exp.Like):
+                return self._like(node.this, node.expression)
+            case exp.Like():
+                return self._like(node, None)
+            case exp.RegexpLike():
+                return self._rlike(node)
+            case exp.ArrayContains():
+                return self._contains(node)
+        return self._comparison(node)
+
+    def _comparison(self, node: Any) -> Predicate:
+        from sqlglot import exp
+
+        operators = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+        operator = operators.get(type(node))
+        if operator is None:
+            raise self._error(f"{_named(node)} is not possible here", node, _HOW)
+        left, right = node.this, node.expression
+        if isinstance(right, exp.Column | exp.Bracket) and not isinstance(left, exp.Column | exp.Bracket):
+            left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+        return self._compared(left, operator, right)
+
+    def _compared(self, left: Any, operator: str, right: Any) -> Predicate:
+        column, kind = self._column(left)
+        return Compare(column, operator, self._value(right, column, kind))
+
+    def _in(self, node: Any) -> Predicate:
+        column, kind = self._column(node.this)
+        return In(column, tuple(self._value(each, column, kind) for each in node.args["expressions"]))
+
+    def _like(self, node: Any, escape: Any) -> Predicate:
+        column, pattern = self._matched(node)
+        mark = "\\" if escape is None else self._text_of(escape)
+        if len(mark) != 1:
+            raise self._error("ESCAPE takes one character", escape)
+        after = re.findall(f"{re.escape(mark)}(.?)", pattern, re.DOTALL)
+        if wrong := [each for each in after if each not in ("%", "_", mark)]:
+            what = f"stands before {wrong[0]!r}" if wrong[0] else "ends the pattern"
+            raise self._error(f"LIKE: the escape character {mark!r} {what}; it must stand before %, _ or itself", node)
+        if mark != "\\":
+            pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
+            pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
+        try:
+            like_regex(pattern)
+        except ValueError as error:
+            raise self._error(f"LIKE: {error}", node) from None
+        # sqlglot 30 says NOT LIKE in the node itself, versions before it around it.
+        return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
+
+    def _rlike(self, node: Any) -> Predicate:
+        column, pattern = self._matched(node)
+        try:
+            java_regex(pattern)
+        except ValueError as error:
+            raise self._error(f"RLIKE: {error}", node, "df.filter takes all of Java's regular expressions") from None
+        return RLike(column, pattern)
+
+    def _matched(self, node: Any) -> tuple[Column, str]:
+        column, kind = self._column(node.this)
+        if kind != TEXT:
+            raise self._error(f"{column} is {kind}, not text", node)
+        return column, self._text_of(node.expression)
+
+    def _contains(self, node: Any) -> Predicate:
+        column, kind = self._column(node.this)
+        if kind != TEXTS:
+            raise self._error(f"{column} is {kind}, not {TEXTS}", node)
+        return ArrayContains(column, self._text_of(node.expression))
+
+    def _column(self, node: Any) -> tuple[Column, str]:
+        """A column or a property, and what it holds."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) == 1:
+            column, kind = self._column(node.this)
+            if kind == PAIRS:
+                return Column(column.name, self._text_of(node.expressions[0])), TEXT
+        if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+            raise self._error("a column is expected here", node, _HOW)
+        if len(node.parts) > 1:
+            last = node.parts[-1].name
+            raise self._error(f"a column has no name before it; a property is written properties['{last}']", node)
+        name = next((each for each in self._columns if each.lower() == node.name.lower()), None)
+        if name is None:
+            known = ", ".join(self._columns)
+            raise self._error(f"column '{node.name}' does not exist.{nearest(node.name, self._columns)} All columns: {known}", node)
+        return Column(name), self._columns[name]
+
+    def _value(self, node: Any, column: Column, kind: str) -> Value:
+        if kind not in _EXAMPLES:
+            hint = "array_contains(keys, 'x')" if kind == TEXTS else "properties['name'] = 'x'"
+            raise self._error(f"{column} is {kind} and cannot be compared. {hint} is possible", node)
+        value, found = self._literal(node)
+        if found != kind:
+            raise self._error(f"{column} is {kind} and is compared with {found}. Nothing is cast: write {_EXAMPLES[kind]}", node)
+        return value
+
+    def _text_of(self, node: Any) -> str:
+        value, kind = self._literal(node)
+        if not isinstance(value, str):
+            raise self._error(f"a text is expected here, as in 'x', not {kind}", node)
+        return value
+
+    def _literal(self, node: Any) -> tuple[Value, str]:
+        """A value, and what it is."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Literal() if node.is_string:
+                return str(node.this), TEXT
+            case exp.RawString():
+                return str(node.this), TEXT
+            case exp.Literal():
+                return self._number(node, 1), NUMBER
+            case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
+                return self._number(node.this, -1), NUMBER
+            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
+                number, _ = self._literal(node.this)
+                if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
+                    raise self._error(f"{number!r} does not fit 32 bits", node)
+                return number, NUMBER
+            case exp.Neg() if isinstance(node.this, exp.TryCast) and node.this.is_type("bigint"):
+                return self._number(node.this.this, -1), NUMBER
+            case exp.Cast() if node.is_type("timestamptz", "timestamp") and isinstance(node.this, exp.Literal):
+                return self._moment(node), MOMENT
+            case exp.HexString() if re.fullmatch("([0-9A-Fa-f]{2})*", node.this):
+                return bytes.fromhex(node.this), BYTES
+            case exp.Null():
+                raise self._error("nothing equals NULL: write IS NULL", node)
+            case exp.Concat():
+                raise self._error("two texts side by side: a quote inside of a text is written \\'", node)
+            case exp.Column():
+                raise self._error(f"a value is expected here, not the column {node.sql()}", node, _HOW)
+        raise self._error("a plain value is expected here", node, _HOW)
+
+    def _number(self, node: Any, sign: int) -> int:
+        if not re.fullmatch("[0-9]+", node.this):
+            raise self._error(f"{node.this} is no whole number", node)
+        number = sign * int(node.this)
+        if not -(2**63) <= number < 2**63:
+            raise self._error(f"{number} does not fit 64 bits", node)
+        return number
+
+    def _moment(self, node: Any) -> int:
+        text = node.this.this
+        found = moment(text, self._zone or UTC)
+        if found is not None and self._zone is None and not names_zone(text):
+            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
+        if found is None:
+            raise self._error(f"{node.this.this!r} is no moment. Example: {_EXAMPLES[MOMENT]}, with a zone behind if need be", node)
+        return found
+
+    def _error(self, what: str, node: Any, more: str = "") -> PredicateError:
+        where = _begin(node, self._text)
+        near = self._text[where : where + 30] + ("…" if len(self._text) > where + 30 else "")
+        return PredicateError(f"where: {what}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
+
+
+def moment(text: str, zone: tzinfo) -> int | None:
+    """Microseconds since 1970 of a moment as Spark writes them; None where it is none."""
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None or not 0 < int(found[1]) <= 9999:
+        return None
+    fraction = (found[7] or "")[:6].ljust(6, "0")
+    numbers = [int(each) if each else least for each, least in zip(found.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
+    try:
+        local = datetime(*numbers, int(fraction), tzinfo=moment_zone(found[8]) if found[8] else zone)  # type: ignore[misc,arg-type]
+        since = local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
+    except (ValueError, OverflowError):
+        return None
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def names_zone(text: str) -> bool:
+    """Whether a moment names its own zone."""
+    found = _MOMENT.fullmatch(text.strip())
+    return found is not None and found[8] is not None
+
+
+def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
+    """The parts of `a AND b AND c`, however many: no recursion, which a thousand of them would exhaust."""
+    parts, waiting = [], [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, kind):
+            waiting += [each.expression, each.this]
+        else:
+            parts.append(each)
+    return parts
+
+
+def _escaped(character: str) -> str:
+    return f"\\{character}" if character in "%_\\" else character
+
+
+def _is_number(node: Any) -> bool:
+    from sqlglot import exp
+
+    number = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(number, exp.Literal) and not number.is_string
+
+
+def _named(node: Any) -> str:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Func):
+        return "a function"
+    return "a value alone" if isinstance(node, exp.Literal | exp.Column) else "this"
+
+
+def _begin(node: Any, text: str) -> int:
+    """Where a node's text begins, as near as its names tell."""
+    if node is None:
+        return 0
+    starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+    if starts:
+        first = min(starts)
+        # A function's name stands before its arguments.
+        before = re.search(r"[A-Za-z_]\w*\s*\($", text[:first])
+        return before.start() if before and type(node).__name__ not in ("Column", "Literal") else int(first)
+    literals = [str(each.this) for each in node.walk() if isinstance(each.this, str) and each.this]
+    return max(0, text.find(literals[0])) if literals else 0
+
+
+def _nesting(text: str) -> int:
+    deepest = depth = 0
+    for each in text:
+        depth += (each in "([") - (each in ")]")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _not_sql(text: str, error: Any) -> str:
+    details = getattr(error, "errors", None) or [{}]
+    highlight = details[0].get("highlight") or ""
+    where = len(details[0].get("start_context") or "")
+    line, column = details[0].get("line"), details[0].get("col")
+    if line == 1 and column:
+        where = max(0, column - len(highlight))
+    near = highlight or text[where : where + 30]
+    return f"where: this is no SQL condition, near {near!r} (character {where + 1}). {_HOW}"

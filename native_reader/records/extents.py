@@ -1,0 +1,135 @@
+"""Many small extents of one segment at once: read side by side into one buffer, walked in lanes.
+
+An extent holds records from its start to its end and nothing else, or it is none. Each lane stands at one record of one
+extent; a step measures the records of all lanes together. So a thousand extents cost as many steps as the longest holds records.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Records, entries_valid, measure
+from native_reader.records.sync import frame_of
+from native_reader.storage.window import Window
+
+_STEPS = 16
+"""So many records in one extent, and what is left is walked one by one: few extents are that long."""
+_HOLE = 4 << 10
+"""Bytes between two extents that are read rather than skipped: a call costs as much."""
+
+_read_size = struct.Struct(">i").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Extents of one segment, ascending, as positions of its file."""
+
+    starts: Index
+    ends: Index
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, which: slice) -> Extents:
+        return Extents(self.starts[which], self.ends[which])
+
+    def where(self, which: Mask | Index) -> Extents:
+        """Some of them."""
+        return Extents(self.starts[which], self.ends[which])
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes they hold."""
+        return int((self.ends - self.starts).sum())
+
+    def groups(self, first: int, most: int, alone: int) -> Iterator[Extents]:
+        """In pieces of some `first`, then `most` bytes; one of more than `alone` bytes by itself."""
+        sizes = self.ends - self.starts
+        holes = np.concatenate(([0], self.starts[1:] - self.ends[:-1]))
+        behind = np.cumsum(sizes + np.where(holes <= _HOLE, holes, 0))
+        large = np.flatnonzero(sizes > alone)
+        begin, room = 0, first
+        while begin < len(self):
+            before = int(behind[begin - 1]) if begin else 0
+            stop = max(begin + 1, int(np.searchsorted(behind, before + room, side="right")))
+            next_large = int(np.searchsorted(large, begin))
+            if next_large < len(large):
+                stop = begin + 1 if large[next_large] == begin else min(stop, int(large[next_large]))
+            yield self[begin:stop]
+            begin, room = stop, most
+
+
+def records_of(window: Window, extents: Extents, *, single: bool = False) -> tuple[Records, Mask]:
+    """The records of those extents, which the window then holds, and which extents were what they should be.
+
+    `single`: each is one record.
+    """
+    frame = frame_of(window.segment)
+    shifts = _load(window, extents)
+    lanes = np.arange(len(extents))
+    positions, ends = extents.starts - shifts + frame, extents.ends - shifts + frame
+    good = np.ones(len(extents), np.bool_)
+    found: list[Records] = []
+    for step in range(_STEPS + 1):
+        last = step == _STEPS
+        if last:
+            lanes, positions, leading = _hopped(window, lanes, positions, ends)
+        records, valid = _measured(window, positions, shifts[lanes])
+        reached = positions + records.sizes + frame
+        valid &= reached == leading if last else reached == ends[lanes] if single else reached <= ends[lanes]
+        good[lanes[~valid]] = False
+        found.append(records[valid])
+        going = np.flatnonzero(valid & (reached < ends[lanes]))
+        lanes, positions = lanes[going], reached[going]
+        if last or not len(lanes):
+            break
+    return _in_order(found), good
+
+
+def _measured(window: Window, positions: Index, shifts: Index) -> tuple[Records, Mask]:
+    offsets = window.segment.base + shifts
+    inside = positions <= window.filled - SMALLEST_RECORD
+    positions = np.where(inside, positions, 0)
+    records, valid = measure(window.u8, window.filled, positions, offsets)
+    if frame_of(window.segment):
+        valid &= inside & (positions >= frame_of(window.segment))
+        valid &= entries_valid(window.u8, records, offsets)
+    return records, valid & inside
+
+
+def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tuple[Index, Index, Index]:
+    """All places to which sizes lead from a few lanes, the lane of each, and where each must lead; measuring proves them."""
+    frame, content = frame_of(window.segment), window.u8.data
+    found: list[tuple[int, int, int]] = []
+    for lane, begin in zip(lanes.tolist(), positions.tolist(), strict=True):
+        position, end = begin, int(ends[lane])
+        while position < end:
+            (size,) = _read_size(content, position) if position + SMALLEST_RECORD <= window.filled else (0,)
+            leads_to = min(position + size + frame, end) if size >= SMALLEST_RECORD else end
+            found.append((lane, position, leads_to))
+            position = leads_to
+    lanes, positions, leading = np.array(found, np.intp).reshape(-1, 3).T
+    return lanes, positions, leading
+
+
+def _in_order(found: list[Records]) -> Records:
+    if len(found) == 1:
+        return found[0]
+    joined = Records(*(np.concatenate([getattr(each, name) for each in found]) for name in Records.__slots__))
+    return joined[np.argsort(joined.starts, kind="stable")]
+
+
+def _load(window: Window, extents: Extents) -> Index:
+    """Read them; how much further each lies in the file than in the buffer."""
+    holes = extents.starts[1:] - extents.ends[:-1]
+    breaks = np.flatnonzero(holes > _HOLE) + 1
+    begins = extents.starts[np.concatenate(([0], breaks))]
+    lengths = extents.ends[np.concatenate((breaks - 1, [len(extents) - 1]))] - begins
+    window.gather(begins.tolist(), lengths.tolist())
+    places = np.cumsum(lengths) - lengths
+    shifts: Index = np.repeat(begins - places, np.diff(np.concatenate(([0], breaks, [len(extents)]))))
+    return shifts

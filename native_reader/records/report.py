@@ -1,0 +1,75 @@
+"""What became of every byte: an account per segment, and the damage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from native_reader.records.damages import Damage, Damages
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReport:
+    """One segment's account: what was looked at, in bytes by class, and how many records."""
+
+    segment: str
+    base: int
+    size: int
+    records: int = 0
+    record_bytes: int = 0
+    blank_bytes: int = 0
+    damage_bytes: int = 0
+    unwritten_bytes: int = 0
+    stale_bytes: int = 0
+    """Old records after the end of the log, which a broker took back."""
+
+    @property
+    def unread_bytes(self) -> int:
+        """What a pruned, limited or failed read never looked at."""
+        return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
+
+    def __add__(self, other: SegmentReport) -> SegmentReport:
+        return replace(
+            self,
+            records=self.records + other.records,
+            record_bytes=self.record_bytes + other.record_bytes,
+            blank_bytes=self.blank_bytes + other.blank_bytes,
+            damage_bytes=self.damage_bytes + other.damage_bytes,
+            unwritten_bytes=self.unwritten_bytes + other.unwritten_bytes,
+            stale_bytes=self.stale_bytes + other.stale_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The accounts of some splits. `merge` is associative and commutative: splits merged are one pass."""
+
+    segments: tuple[SegmentReport, ...] = ()
+    damage: Sequence[Damage] = ()
+    rows: int = 0
+    bytes_read: int = 0
+    """Bytes of the log that were brought into memory."""
+    scanned: tuple[str, ...] = ()
+    """The segments that queues should have pruned and that were scanned whole, and why."""
+
+    def merge(self, other: Report) -> Report:
+        """Both together; damage that touches at a cut becomes one range."""
+        return Report.merged((self, other))
+
+    @staticmethod
+    def merged(reports: Iterable[Report]) -> Report:
+        """All of them together."""
+        accounts: dict[str, SegmentReport] = {}
+        damage: list[Damages] = []
+        rows = bytes_read = 0
+        scanned: list[str] = []
+        for report in reports:
+            for each in report.segments:
+                mine = accounts.get(each.segment)
+                accounts[each.segment] = each if mine is None else mine + each
+            damage.append(Damages.of(report.damage))
+            rows += report.rows
+            bytes_read += report.bytes_read
+            scanned += report.scanned
+        ordered = sorted(accounts.values(), key=lambda account: (account.segment.rpartition("/")[0], account.base))
+        return Report(tuple(ordered), Damages.joined(damage).merged(), rows, bytes_read, tuple(sorted(set(scanned))))
