@@ -27,7 +27,6 @@ from native_reader.plan.plan import Plan, Times, plan
 from native_reader.plan.times import times_of
 from native_reader.predicate.outcomes import mentions
 from native_reader.predicate.tree import Predicate
-from native_reader.records.sync import frame_of
 from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
@@ -268,7 +267,7 @@ class Scan(Lazy):
         def judge(hits: Hits) -> Judged:
             return judged(store, hits, self._projection.max_record_bytes)
 
-        first = frame_of(store.segments[0]) if store.segments else 0  # a record's own offset lies behind its frame
+        first = store.segments[0].frame if store.segments else 0  # a record's own offset lies behind its frame
         live, log = is_live(store.uri), (store.min_offset + first, end)
         return located(store, self._predicate, self._access_to(store), log, slots=self._slots, live=live, judge=judge)
 

@@ -15,7 +15,7 @@ from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
 from native_reader.log.certain import certain_before, walk_on
 from native_reader.log.witness import is_live
 from native_reader.records.damages import Damages
-from native_reader.records.sync import frame_of, head_at, record_size_at, sync
+from native_reader.records.sync import head_at, record_size_at, sync
 from native_reader.records.walk import is_blank
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
@@ -70,12 +70,12 @@ def stands(store: StoreFiles, at: Boundary) -> bool:
     segment = segment_before(store.segments, at.last.offset + 1)
     if segment is None or segment.end <= at.last.offset:
         return False
-    position = at.last.offset - frame_of(segment) - segment.base
+    position = at.last.offset - segment.frame - segment.base
     try:
         with Window(segment, LONGEST_HEAD) as window:
             if fingerprint_at(window, position) != at.last:
                 return False
-            end = position + int.from_bytes(window.peek(position + frame_of(segment), 4), "big") + frame_of(segment)
+            end = position + int.from_bytes(window.peek(position + segment.frame, 4), "big") + segment.frame
             # A power loss can take the blank that closed a segment, and a broker then goes on where it stood.
             return segment.base + end >= at.offset or record_size_at(window, end) is None
     except OSError:  # gone since, or unreadable: whoever reads it tells
@@ -149,7 +149,7 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
                 if isinstance(found, Damages):
                     continue
                 if count + len(found) >= most:
-                    last, frame = most - count - 1, frame_of(segment)
+                    last, frame = most - count - 1, segment.frame
                     position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
                     end = behind(store, window, position, size)
                     return (end if end.offset < stop.offset else stop), most
@@ -160,7 +160,7 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
 def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the last record that a walk from there comes to and that ends at `aim` or before."""
     kept: list[tuple[int, int]] = []
-    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), frame_of(window.segment)
+    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), window.segment.frame
     for found in walk:
         if not isinstance(found, Damages):
             starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
@@ -190,7 +190,7 @@ def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None
     walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
     for found in walk:
         if not isinstance(found, Damages):
-            frame = frame_of(window.segment)
+            frame = window.segment.frame
             return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
         if (after := found[-1].behind) is not None:
             position = after - window.segment.base

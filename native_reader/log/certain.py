@@ -11,7 +11,7 @@ import numpy as np
 from native_reader.layout.record import Index
 from native_reader.log.witness import is_named
 from native_reader.records.damages import Damages
-from native_reader.records.sync import frame_of, sync
+from native_reader.records.sync import sync
 from native_reader.records.walk import Walk
 from native_reader.storage.window import Window
 
@@ -54,7 +54,7 @@ def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_
     starts: list[Index] = []
     for found in walk_on(window, first, stop, max_record_bytes):
         if not isinstance(found, Damages):
-            starts.append(found.starts - frame_of(window.segment) + window.position)
+            starts.append(found.starts - window.segment.frame + window.position)
     every = np.concatenate(starts) if starts else np.empty(0, np.intp)
     asked = every[:: -max(1, len(every) // _ASKED)].tolist()
     return next((position for position in asked if is_named(window, queue, position)), None)

@@ -21,7 +21,7 @@ from native_reader.log.certain import walk_on
 from native_reader.log.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
 from native_reader.log.witness import is_live, is_named
 from native_reader.records.damages import Damages
-from native_reader.records.sync import frame_of, record_size_at
+from native_reader.records.sync import record_size_at
 from native_reader.records.walk import is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -164,7 +164,7 @@ class Follower:
         Old records can follow a break, which a broker took back: whether the log goes on there, only a look afresh tells.
         """
         last: list[tuple[int, int]] = []
-        reached, frame = begin, frame_of(window.segment)
+        reached, frame = begin, window.segment.frame
 
         def over_the_limit(before: int) -> bool:
             """Whether nothing but records over the limit, which the walk passes, lead to that position."""

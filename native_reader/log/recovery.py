@@ -15,7 +15,6 @@ import struct
 import zlib
 
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_ENTRY_BLANK, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
-from native_reader.records.sync import frame_of
 from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -46,7 +45,7 @@ def recovery_stops(window: Window, position: int) -> int | None:
 
     One record after the other, as a broker does: to be asked at the first place where something is wrong.
     """
-    frame = frame_of(window.segment)
+    frame = window.segment.frame
     while (size := _accepted(window, position, frame)) is not None:
         if size == 0:
             return None
@@ -98,7 +97,7 @@ def _body_of(record: bytes, *, wide: bool) -> bytes | None:
 def _first_store_time(segment: Segment) -> int:
     """When the first record of a segment was stored; 0 where none stands there."""
     with Window(segment, _LONGEST_UP_TO_STORE_TIME) as window:
-        head = window.peek(frame_of(segment), _LONGEST_UP_TO_STORE_TIME)
+        head = window.peek(segment.frame, _LONGEST_UP_TO_STORE_TIME)
     if len(head) < _LONGEST_UP_TO_STORE_TIME or _HEAD.unpack_from(head)[1] not in (MAGIC_V1, MAGIC_V2):
         return 0
     (sys_flag,) = struct.unpack_from(">i", head, _SYS_FLAG_AT)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from native_reader.layout.record import Records
 from native_reader.records.damages import Damages
-from native_reader.records.sync import frame_of
 from native_reader.records.walk import Walk
 from native_reader.storage.window import Window
 
@@ -47,7 +46,7 @@ class Runs:
     @staticmethod
     def of(walk: Walk, window: Window) -> Runs:
         """All that the walk comes over, once it is through."""
-        runs, frame = Runs(), frame_of(window.segment)
+        runs, frame = Runs(), window.segment.frame
         for found in walk:
             if not isinstance(found, Damages):
                 runs._add(found, window.position, frame)

@@ -22,7 +22,7 @@ from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGI
 from native_reader.log.certain import certain_before, walk_on
 from native_reader.log.runs import Run, Runs
 from native_reader.log.witness import is_live, is_named
-from native_reader.records.sync import frame_of, head_at, valid_records
+from native_reader.records.sync import head_at, valid_records
 from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
@@ -200,7 +200,7 @@ def _written_end(window: Window) -> int:
 
 def _torn_at(window: Window, position: int) -> int:
     """The offset up to which a record reaches that was begun at that position and not finished; 0 where none was."""
-    segment, frame = window.segment, frame_of(window.segment)
+    segment, frame = window.segment, window.segment.frame
     head, here = head_at(window, position), segment.base + position
     if head["magic"] not in (MAGIC_V1, MAGIC_V2) or head["physical_offset"] != here + frame or head["size"] <= 0:
         return 0
@@ -213,7 +213,7 @@ def has_successor(window: Window, position: int) -> bool:
     if len(head) < 8:
         return False
     first, second = struct.unpack(">ii", head)
-    if frame_of(window.segment):
+    if window.segment.frame:
         return bool(first == MAGIC_ENTRY)
     return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
 
@@ -224,7 +224,7 @@ def is_complete(window: Window, position: int, size: int, consume_queue: str | N
     A broker copies a record front to back, so one that was cut short has zeros up to its end. A value may end in a NUL too,
     where the last property has no separator after it (4.9.1 to 5.1.4): then its queue must name it.
     """
-    frame = frame_of(window.segment)
+    frame = window.segment.frame
     window.load(position, size)
     records, _ = valid_records(window, np.array([frame], np.intp))
     body_at, topic_at = int(records.body_at[0]), int(records.topic_at[0])

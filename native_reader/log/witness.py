@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from native_reader.records.sync import frame_of, head_at, parts_at
+from native_reader.records.sync import head_at, parts_at
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.storage.window import Window
@@ -31,7 +31,7 @@ def is_named(window: Window, consume_queue: str | None, position: int) -> bool:
     parts = parts_at(window, position) if consume_queue is not None else None
     if parts is None or consume_queue is None:
         return False
-    head, frame = head_at(window, position), frame_of(window.segment)
+    head, frame = head_at(window, position), window.segment.frame
     topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
     if "/" in topic or "\0" in topic or topic in (".", ".."):  # no broker takes such a name, and it must not lead elsewhere
         return False

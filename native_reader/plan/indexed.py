@@ -9,7 +9,7 @@ from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY
 from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION
 from native_reader.plan.index import Hits
 from native_reader.plan.keys import ABSENT, UNJUDGED, Judged
-from native_reader.records.sync import frame_of, head_at, parts_at
+from native_reader.records.sync import head_at, parts_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
@@ -58,7 +58,7 @@ class _Nearby(Window):
 
 def _judged(window: _Nearby, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int, bool]:
     """Of one hit, as of all."""
-    frame = frame_of(window.segment)
+    frame = window.segment.frame
     position = offset - window.segment.base - frame
     window.look_at(position)
     parts = parts_at(window, position) if position >= 0 else None

@@ -16,7 +16,7 @@ from native_reader.plan.estimate import AUTO, SCAN, Estimate
 from native_reader.plan.keys import NOT_WORTH_ASKING, Located
 from native_reader.predicate.outcomes import Facts, Known, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
-from native_reader.storage.store import DLEDGER, Segment, StoreFiles
+from native_reader.storage.store import Segment, StoreFiles
 
 _SPLIT_COSTS = 256 << 10
 """The bytes that could be read in the time that a split takes, whatever it reads."""
@@ -229,7 +229,7 @@ def plan(
     splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
     found = {uri: set(each.hits) for uri, each in lookups.items()}
     splits.sort(
-        key=lambda split: len(split) > 1 or split.start + split.segment.base + _frame(split.segment) not in found.get(split.store, ())
+        key=lambda split: len(split) > 1 or split.start + split.segment.base + split.segment.frame not in found.get(split.store, ())
     )
     return Plan(
         tuple(splits),
@@ -286,7 +286,7 @@ def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple
 
 def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
     """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
-    base = split.segment.base + _frame(split.segment)  # a record's own offset lies behind its frame
+    base = split.segment.base + split.segment.frame  # a record's own offset lies behind its frame
     spans = _within(spans, base + split.start, base + split.stop)
     near: list[tuple[int, int]] = []
     for start, stop in spans:
@@ -318,10 +318,6 @@ def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, qu
     found = follows or start == split.border
     part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if found else queue)
     return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
-
-
-def _frame(segment: Segment) -> int:
-    return ENTRY_HEAD if segment.framing == DLEDGER else 0
 
 
 def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) -> str | None:

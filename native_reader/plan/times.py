@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-from native_reader.layout.record import ENTRY_HEAD, LONGEST_HEAD, MAGIC_V1, MAGIC_V2
+from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import is_named
 from native_reader.plan.plan import Times
 from native_reader.predicate.outcomes import Within, may_be_true
 from native_reader.predicate.tree import Predicate
-from native_reader.records.sync import frame_of, head_in, sync
+from native_reader.records.sync import head_in, sync
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import DLEDGER, Segment
+from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 
 _SIDE_BY_SIDE = 64
@@ -75,7 +75,7 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
                 place = written * which // _SAMPLES
                 start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
                 if start is not None:
-                    times = _store_times_in(window.peek(start + frame_of(segment), LONGEST_HEAD))
+                    times = _store_times_in(window.peek(start + segment.frame, LONGEST_HEAD))
                     if not times:
                         return []
                     found.append((start, times[0]))
@@ -104,7 +104,7 @@ def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[i
 
 def _first_store_times(segment: Segment, count: int) -> list[int]:
     """Of the first so many records, in microseconds since 1970; fewer where no record stands there, or the file cannot be read."""
-    frame = ENTRY_HEAD if segment.framing == DLEDGER else 0
+    frame = segment.frame
     found: list[int] = []
     try:
         with storage_of(segment.uri).open(segment.uri) as file:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Records, entries_valid, measure
-from native_reader.records.sync import frame_of
 from native_reader.storage.window import Window
 
 _STEPS = 16
@@ -68,7 +67,7 @@ def records_of(window: Window, extents: Extents, *, single: bool = False) -> tup
 
     `single`: each is one record.
     """
-    frame = frame_of(window.segment)
+    frame = window.segment.frame
     shifts = _load(window, extents)
     lanes = np.arange(len(extents))
     positions, ends = extents.starts - shifts + frame, extents.ends - shifts + frame
@@ -95,15 +94,15 @@ def _measured(window: Window, positions: Index, shifts: Index) -> tuple[Records,
     inside = positions <= window.filled - SMALLEST_RECORD
     positions = np.where(inside, positions, 0)
     records, valid = measure(window.u8, window.filled, positions, offsets)
-    if frame_of(window.segment):
-        valid &= inside & (positions >= frame_of(window.segment))
+    if window.segment.frame:
+        valid &= inside & (positions >= window.segment.frame)
         valid &= entries_valid(window.u8, records, offsets)
     return records, valid & inside
 
 
 def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tuple[Index, Index, Index]:
     """All places to which sizes lead from a few lanes, the lane of each, and where each must lead; measuring proves them."""
-    frame, content = frame_of(window.segment), window.u8.data
+    frame, content = window.segment.frame, window.u8.data
     found: list[tuple[int, int, int]] = []
     for lane, begin in zip(lanes.tolist(), positions.tolist(), strict=True):
         position, end = begin, int(ends[lane])

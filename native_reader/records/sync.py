@@ -30,7 +30,6 @@ from native_reader.layout.record import (
     magics,
     measure,
 )
-from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.window import Window
 
 _UP_TO_MAGIC, _OFFSET_AT = 8, 28
@@ -39,17 +38,12 @@ _FIRST_LOOK = 8 << 10
 _LARGEST_LOOK = 4 << 20
 
 
-def frame_of(segment: Segment) -> int:
-    """The bytes that stand before each record; a record *starts* where they do."""
-    return ENTRY_HEAD if segment.framing == DLEDGER else 0
-
-
 def sync(window: Window, start: int, stop: int) -> int | None:
     """The position of the first structurally valid record that starts in `[start, stop)`, None where none does.
 
     The window's content is lost.
     """
-    look, frame = _FIRST_LOOK, frame_of(window.segment)
+    look, frame = _FIRST_LOOK, window.segment.frame
     while start < stop:
         # In a hole there is no magic.
         start = max(start, window.next_data(start) - frame - _UP_TO_MAGIC)
@@ -68,7 +62,7 @@ def sync(window: Window, start: int, stop: int) -> int | None:
 def candidates(window: Window) -> Index:
     """Where the window holds a magic and the offset of that very place: hardly anything but records, whatever the bytes."""
     found = magics(window.u8, window.filled, window.scratch)
-    found = found[found >= frame_of(window.segment)]
+    found = found[found >= window.segment.frame]
     here: Mask = at(window.u8, ">i8")[found + _OFFSET_AT] == found + window.offset
     return found[here]
 
@@ -86,7 +80,7 @@ def proven(window: Window, starts: Index) -> tuple[Records, Mask, Mask]:
 def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     """The records at those positions of the window, behind their frames, and which of them are valid."""
     records, valid = measure(window.u8, window.filled, starts, window.offset)
-    if frame_of(window.segment) and len(starts):
+    if window.segment.frame and len(starts):
         valid &= entries_valid(window.u8, records, window.offset)
     for start, stop in window.unreadable:  # hardly ever any, and then few
         valid &= (records.starts + records.sizes <= start - window.position) | (records.starts >= stop - window.position)
@@ -117,7 +111,7 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
 
     Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
     """
-    segment, frame = window.segment, frame_of(window.segment)
+    segment, frame = window.segment, window.segment.frame
     left = segment.size - position - frame
     if left < SMALLEST_RECORD:
         return None
@@ -147,7 +141,7 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
 
 def head_at(window: Window, position: int) -> np.void:
     """The fixed fields of whatever starts at that position of the file, as they stand there now."""
-    return head_in(window.peek(position + frame_of(window.segment), LONGEST_HEAD))
+    return head_in(window.peek(position + window.segment.frame, LONGEST_HEAD))
 
 
 def head_in(begin: bytes) -> np.void:
@@ -171,7 +165,7 @@ def _reaching_out(window: Window, records: Records) -> Mask:
 
 def _valid_beyond(window: Window, records: Records) -> Index:
     """Which of those are valid: the sizes of topic and properties are read, many at a time, where they are."""
-    frame = frame_of(window.segment)
+    frame = window.segment.frame
     wide = records.heads["magic"] == MAGIC_V2
     which: Index = np.arange(len(records))
     if frame:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from native_reader.errors import SplitError, StoreDamaged
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, at
-from native_reader.records.sync import frame_of, record_size_at
+from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
 
 KINDS = (
@@ -80,7 +80,7 @@ def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.i
 
     The first field that cannot be right decides. No number is told that the bytes of a body could make.
     """
-    segment, frame = window.segment, frame_of(window.segment)
+    segment, frame = window.segment, window.segment.frame
     length = frame + _UP_TO_OFFSET.itemsize
     places = positions - window.position
     if not len(positions) or places.min() < 0 or places.max() + length > window.filled:

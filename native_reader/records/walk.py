@@ -21,7 +21,7 @@ from native_reader.layout.record import (
     magics,
 )
 from native_reader.records.damages import RANGE, Damages
-from native_reader.records.sync import candidates, frame_of, proven, record_size_at, sync, valid_records
+from native_reader.records.sync import candidates, proven, record_size_at, sync, valid_records
 from native_reader.records.trouble import KINDS, crosses_end, damaged, forged_record, kinds_at, too_large
 from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
@@ -65,7 +65,7 @@ class Walk:
     ) -> None:
         self._window, self._start, self._stop, self._end = window, start, stop, end
         self._max_record_bytes, self._skip_damage, self._decided = max_record_bytes, skip_damage, decided
-        self._frame, self._leaves = frame_of(window.segment), leaves
+        self._frame, self._leaves = window.segment.frame, leaves
         self.reached = start
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
         self.closed = False

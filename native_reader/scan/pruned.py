@@ -23,7 +23,6 @@ from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Damages
 from native_reader.records.extents import Extents, records_of
-from native_reader.records.sync import frame_of
 from native_reader.records.trouble import too_large
 from native_reader.records.walk import CHUNK, Walk
 from native_reader.scan.claimed import contradicted, has_true_one, true_ones
@@ -53,7 +52,7 @@ class Pruned:
     ) -> None:
         self._window, self._split, self._predicate = window, split, predicate
         self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
-        self._frame = frame_of(window.segment)
+        self._frame = window.segment.frame
         self._walks: list[Walk] = []
         self._records = self._record_bytes = 0
         self._begin = begin

@@ -26,7 +26,7 @@ from native_reader.plan.plan import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import CHECKSUM, Damage, Damages
 from native_reader.records.report import Report, SegmentReport
-from native_reader.records.sync import frame_of, sync
+from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, Walk
 from native_reader.scan.pruned import Pruned
 from native_reader.schema import schema_of
@@ -231,7 +231,7 @@ class Reading:
         return rows.where(~failed)
 
     def _count_failed(self, rows: Rows, failed: Mask) -> None:
-        frame, told = frame_of(self._split.segment), list[Damage]()
+        frame, told = self._split.segment.frame, list[Damage]()
         for row in np.flatnonzero(failed).tolist():  # rare
             start = int(rows.records.heads["physical_offset"][row]) - frame
             size = int(rows.records.sizes[row]) + frame

@@ -37,6 +37,11 @@ class Segment:
         return self.base + self.size
 
     @property
+    def frame(self) -> int:
+        """The bytes that stand before each of its records; a record *starts* where they do."""
+        return ENTRY_HEAD if self.framing == DLEDGER else 0
+
+    @property
     def name(self) -> str:
         """Its file name: 20 digits."""
         return self.uri.rpartition("/")[2]
