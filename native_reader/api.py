@@ -23,8 +23,8 @@ from native_reader.plan.explain import Explanation
 from native_reader.plan.index import Hits
 from native_reader.plan.indexed import judged
 from native_reader.plan.keys import BY_KEY, Judged, Located, located
-from native_reader.plan.plan import Plan, Times, plan
-from native_reader.plan.times import times_of
+from native_reader.plan.plan import Plan, plan
+from native_reader.plan.times import Times, times_of
 from native_reader.predicate.outcomes import mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import FAILFAST

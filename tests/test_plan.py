@@ -15,7 +15,8 @@ from stores import ZERO, files_of, in_memory, log_of, message, on_disk, sampled
 
 import native_reader as nr
 from native_reader.plan.estimate import AUTO, TRUST, Estimate
-from native_reader.plan.plan import Plan, Split, plan
+from native_reader.plan.plan import Plan, plan
+from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare
 from native_reader.scan.read import Projection, read
 from native_reader.storage import FaultyStorage

@@ -14,83 +14,14 @@ from native_reader.errors import DataLoss
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.estimate import AUTO, SCAN, Estimate
 from native_reader.plan.keys import NOT_WORTH_ASKING, Located
-from native_reader.predicate.outcomes import Facts, Known, Within, exactly, may_be_true, mentions
+from native_reader.plan.split import SPLIT_COSTS, Split
+from native_reader.plan.times import Times
+from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
 from native_reader.storage.store import Segment, StoreFiles
 
-_SPLIT_COSTS = 256 << 10
-"""The bytes that could be read in the time that a split takes, whatever it reads."""
 _MOST_FIRST = 64
 _FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Bytes `[start, stop)` of a segment; it owns the records that start there.
-
-    Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
-    directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
-    `alone`: the bytes after it, up to the next record, are not wanted. `follows`: another split of the plan ends where
-    this one begins, and checks that its records lead there. `border`: a position at or before `start` at which a record starts
-    for certain. If it is before `start` and no split leads there, the consume queues in `queue` may confirm a nearer one.
-    `stale`: the bytes of old records after `end`.
-    """
-
-    store: str
-    segment: Segment
-    start: int
-    stop: int
-    end: int
-    access: str = SCAN
-    queues: tuple[str, ...] = ()
-    share: float = 1.0
-    alone: bool = False
-    border: int = 0
-    follows: bool = False
-    queue: str = ""
-    stale: int = 0
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def written(self) -> int:
-        """How many of its bytes lie below the end of the log."""
-        return min(self.stop, self.end) - self.start
-
-    @property
-    def work(self) -> int:
-        """The bytes that it will read, about."""
-        return max(self.written, _SPLIT_COSTS) if self.access == SCAN else int(self.written * self.share) + _SPLIT_COSTS
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled flat, with the store's name once: a plan has a split for each task."""
-        segment = self.segment
-        known = segment.base, segment.size, segment.identity, segment.framing
-        way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
-        cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale
-        return _split, (self.store, (_inside(segment.uri, self.store), _inside(self.queue, self.store)), known, cut, way)
-
-
-def _inside(uri: str, store: str) -> str:
-    return uri.removeprefix(f"{store}/")
-
-
-def _split(
-    store: str,
-    places: tuple[str, str],
-    known: tuple[int, int, int, str],
-    cut: tuple[int, int, int, bool, int, bool, int],
-    way: tuple[str | float, ...],
-) -> Split:
-    def whole(inside: str) -> str:
-        return inside if "://" in inside or not inside else f"{store}/{inside}"
-
-    (base, size, identity, framing), (place, queue) = known, map(whole, places)
-    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, place, identity, framing), cut
-    access, *queues, share = way or (SCAN, 1.0)
-    asked = tuple(map(whole, map(str, queues)))
-    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, queue, stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,31 +75,6 @@ class Plan:
             tasks[-1].append(split)
             room -= split.work
         return [tuple(task) for task in tasks]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Of each segment, by its first offset: the least and the largest store time of its records, as far as that is known."""
-
-    bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
-    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record starts at each for certain."""
-
-    def facts(self, segment: Segment) -> dict[str, Known]:
-        """What is known of its records."""
-        found = self.bounds.get(segment.base)
-        return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
-
-    def parts(self, split: Split, predicate: Predicate) -> list[Split]:
-        """The parts of it in which a wanted row may lie, neighbours together."""
-        found: list[Split] = []
-        for first, stop, low, high in self.inside.get(split.segment.base, ()):
-            start = max(first, split.start)
-            if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
-                touches = bool(found) and found[-1].stop == start
-                part = replace(split, start=start, stop=stop, border=max(first, split.border))
-                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], part]
-        return found if self.inside.get(split.segment.base) else [split]
 
 
 def plan(
@@ -290,7 +196,7 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
     spans = _within(spans, base + split.start, base + split.stop)
     near: list[tuple[int, int]] = []
     for start, stop in spans:
-        if near and start - near[-1][1] < _SPLIT_COSTS and len(spans) > _MOST_FIRST:
+        if near and start - near[-1][1] < SPLIT_COSTS and len(spans) > _MOST_FIRST:
             near[-1] = near[-1][0], stop
         else:
             near.append((start, stop))

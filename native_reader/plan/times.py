@@ -6,14 +6,15 @@ than that, the clock stepped back further or one of the heads lies, and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import is_named
-from native_reader.plan.plan import Times
-from native_reader.predicate.outcomes import Within, may_be_true
+from native_reader.plan.split import Split
+from native_reader.predicate.outcomes import Known, Within, may_be_true
 from native_reader.predicate.tree import Predicate
 from native_reader.records.sync import head_in, sync
 from native_reader.storage.protocol import storage_of
@@ -31,6 +32,31 @@ _WORTH_IT = 4 << 20
 """A smaller segment is read as quickly as it is sampled."""
 _FOREVER = 2**62
 _MOST_MILLISECONDS = 2**62 // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of each segment, by its first offset: the least and the largest store time of its records, as far as that is known."""
+
+    bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
+    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record starts at each for certain."""
+
+    def facts(self, segment: Segment) -> dict[str, Known]:
+        """What is known of its records."""
+        found = self.bounds.get(segment.base)
+        return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
+
+    def parts(self, split: Split, predicate: Predicate) -> list[Split]:
+        """The parts of it in which a wanted row may lie, neighbours together."""
+        found: list[Split] = []
+        for first, stop, low, high in self.inside.get(split.segment.base, ()):
+            start = max(first, split.start)
+            if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
+                touches = bool(found) and found[-1].stop == start
+                part = replace(split, start=start, stop=stop, border=max(first, split.border))
+                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], part]
+        return found if self.inside.get(split.segment.base) else [split]
 
 
 def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool, queue: str | None = None) -> Times:

@@ -17,8 +17,8 @@ from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
-from native_reader.plan.plan import Split
 from native_reader.plan.queues import Numbers, Topic, topics_in
+from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.records.damages import Damages

@@ -22,7 +22,7 @@ from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
 from native_reader.plan.estimate import SCAN, TRUST
-from native_reader.plan.plan import Split
+from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import CHECKSUM, Damage, Damages
 from native_reader.records.report import Report, SegmentReport

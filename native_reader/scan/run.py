@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from native_reader.errors import OptionError
-from native_reader.plan.plan import Plan, Split
+from native_reader.plan.plan import Plan
+from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, Reading, read

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.plan.ends import Ends
-from native_reader.plan.plan import Split
+from native_reader.plan.split import Split
 from native_reader.scan.read import Projection
 from native_reader.schema import ColumnSpec
 from native_reader.storage.store import StoreFiles
