@@ -14,20 +14,14 @@ import pyarrow as pa
 
 from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.errors import OptionError, UseError, nearest, shown
-from native_reader.log.witness import is_live
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
-from native_reader.plan.ends import Ends, ends_of
-from native_reader.plan.estimate import SCAN, TRUST, Estimate, estimate
+from native_reader.plan.ends import ends_of
+from native_reader.plan.estimate import TRUST
 from native_reader.plan.explain import Explanation
-from native_reader.plan.index import Hits
-from native_reader.plan.indexed import judged
-from native_reader.plan.keys import BY_KEY, Judged, Located, located
-from native_reader.plan.plan import Plan, plan
-from native_reader.plan.times import Times, times_of
-from native_reader.predicate.outcomes import mentions
+from native_reader.plan.plan import Plan
+from native_reader.plan.planner import Ranges, planned
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.read import FAILFAST
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores, uri_of
@@ -38,7 +32,6 @@ from native_reader.tables.table import Part, Request, Table
 
 TABLE_NAMES = ("messages", *TABLES)
 TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
-_SOON_READ = 8 << 20
 _SHOWN = 300
 _log = logging.getLogger("native_reader")
 
@@ -203,11 +196,9 @@ class Scan(Lazy):
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._stores = stores
-        self._projection, self._predicate = options.projection(), options.predicate()
-        self._partition_bytes, self._refuses_loss = options.partition_bytes(), options.refuses_loss()
-        self._access, self._skew, self._zone = options.paths(), options.skew(), options.time_zone
-        self._partitions, self._tail, self._slots = options.partitions(), options.end(), options.index_slots()
-        self._ranges: Mapping[str, tuple[int, int]] | None = None
+        self._projection, self._predicate, self._planning = options.projection(), options.predicate(), options.planning()
+        self._zone = options.time_zone
+        self._ranges: Ranges | None = None
         self._plan: Plan | None = None
 
     @property
@@ -225,67 +216,10 @@ class Scan(Lazy):
         )
 
     def plan(self) -> Plan:
-        """The splits, and where each log was found to end."""
+        """The splits, and where each log ends."""
         if self._plan is None:
-            ends, stale, _ = self._ends()
-            stores = self._stores
-            if self._ranges is not None:
-                stores = tuple(_within(store, self._ranges[store.uri]) for store in stores if store.uri in self._ranges)
-            # A head can lie about its time, so who asks for a scan gets one.
-            timed = stores if self._access != SCAN and mentions(self._predicate, "store_timestamp") else ()
-            # Queues and index files are asked about the whole log, whatever part of it is read.
-            asked = [store for store in self._stores if store.uri in ends]
-            lookups = {store.uri: self._located(store, ends[store.uri]) for store in asked}
-            self._plan = plan(
-                stores,
-                ends,
-                self._predicate,
-                max_partition_bytes=self._partition_bytes,
-                min_partitions=self._partitions,
-                fail_on_data_loss=self._refuses_loss,
-                times={store.uri: self._times(store, ends[store.uri]) for store in timed},
-                estimates={store.uri: self._estimate(store, lookups[store.uri], ends[store.uri]) for store in asked},
-                lookups=lookups,
-                starts=None if self._ranges is None else {uri: start for uri, (start, _) in self._ranges.items()},
-                stale=stale,
-            )
+            self._plan = planned(self._stores, self._predicate, self._planning, self._ranges)
         return self._plan
-
-    def _ends(self) -> Ends:
-        if self._ranges is not None:
-            return Ends({uri: stop for uri, (_, stop) in self._ranges.items()}, {}, {})
-        return ends_of(
-            self._stores,
-            max_record_bytes=self._projection.max_record_bytes,
-            partition_bytes=self._partition_bytes,
-            lenient=self._projection.mode != FAILFAST,
-            refuses_loss=self._refuses_loss,
-            tail=self._tail,
-        )
-
-    def _located(self, store: StoreFiles, end: int) -> Located:
-        def judge(hits: Hits) -> Judged:
-            return judged(store, hits, self._projection.max_record_bytes)
-
-        first = store.segments[0].frame if store.segments else 0  # a record's own offset lies behind its frame
-        live, log = is_live(store.uri), (store.min_offset + first, end)
-        return located(store, self._predicate, self._access_to(store), log, slots=self._slots, live=live, judge=judge)
-
-    def _estimate(self, store: StoreFiles, lookup: Located, end: int) -> Estimate:
-        if lookup.is_complete:
-            return Estimate(why=BY_KEY)
-        return estimate(store, lookup.predicate, self._access_to(store), end)
-
-    def _access_to(self, store: StoreFiles) -> str:
-        """A stream asks again and again for little, which is read sooner than the way to it is found."""
-        start, stop = (0, _SOON_READ) if self._ranges is None else self._ranges[store.uri]
-        return SCAN if stop - start < _SOON_READ else self._access
-
-    def _times(self, store: StoreFiles, end: int) -> Times:
-        written = [segment for segment in store.segments if segment.base < end]
-        # Who allows no cuts inside a segment gets none here either.
-        cut = any(segment.size > self._partition_bytes for segment in written)
-        return times_of(written, end, self._predicate, tolerance=self._skew, cut=cut, queue=store.consume_queue)
 
     def narrowed(self, predicate: Predicate) -> Scan:
         """The same scan of rows of which that is true, and nothing else is asked."""
@@ -316,7 +250,9 @@ class Scan(Lazy):
             return
         for doubt in self._doubts():
             if not rows:
-                missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and self._access == TRUST else ""
+                missed = (
+                    " (access=trust does not search the log for deleted topics)" if doubt.topic and self._planning.access == TRUST else ""
+                )
                 _log.warning("%s%s", doubt.after(self._predicate), missed)
             elif doubt.always and doubt.text:
                 _log.warning("%s", doubt.text)
@@ -337,18 +273,12 @@ class Scan(Lazy):
         return run.report.rows
 
 
-def _within(store: StoreFiles, span: tuple[int, int]) -> StoreFiles:
-    """The store with no other segments than those that hold something of that range."""
-    start, stop = span
-    return replace(store, segments=tuple(each for each in store.segments if each.base < stop and start < each.end))
-
-
 class TableScan(Lazy):
     """One of the other tables. Where each log ends is decided at its first use."""
 
     def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._table, self._stores = table, stores
-        self._projection, self._partition_bytes = options.projection(), options.partition_bytes()
+        self._projection, self._planning = options.projection(), options.planning()
         self._parts: list[Part] | None = None
 
     @property
@@ -363,9 +293,8 @@ class TableScan(Lazy):
     def parts(self) -> list[Part]:
         """What it is read in: one part after the other, or each by somebody else."""
         if self._parts is None:
-            most = self._projection.max_record_bytes
-            ends = ends_of(self._stores, max_record_bytes=most, partition_bytes=self._partition_bytes, lenient=True, refuses_loss=False)
-            self._parts = self._table.parts(Request(self._stores, ends, self._partition_bytes))
+            how = replace(self._planning, lenient=True, refuses_loss=False)
+            self._parts = self._table.parts(Request(self._stores, ends_of(self._stores, how), how.partition_bytes))
         return self._parts
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from native_reader.conditions import Conditions
 from native_reader.errors import OptionError
 from native_reader.log.tail import AVAILABLE, TAILS
 from native_reader.plan.estimate import ACCESSES, AUTO
+from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import Predicate, all_of
 from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.schema import projected
@@ -69,7 +70,7 @@ class MessageOptions:
             max_record_bytes=size("max_record_bytes", self.max_record_bytes, 1),
             max_decompressed_bytes=size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
             max_read_rate=None if self.max_read_rate is None else size("max_read_rate", self.max_read_rate, 1 << 20),
-            refuses_loss=self.refuses_loss(),
+            refuses_loss=flag("fail_on_data_loss", self.fail_on_data_loss),
             ignores_missing=flag("ignore_missing_files", self.ignore_missing_files),
             corrupt_name=corrupt_name,
         )
@@ -78,31 +79,17 @@ class MessageOptions:
         """All conditions on rows, combined with AND."""
         return all_of(Conditions(self).parts())
 
-    def refuses_loss(self) -> bool:
-        """Whether a hole in the log is an error."""
-        return flag("fail_on_data_loss", self.fail_on_data_loss)
-
-    def end(self) -> str:
-        """How much of the log's end counts."""
-        return one_of_words("tail", self.tail, TAILS)
-
-    def partition_bytes(self) -> int:
-        """The largest split."""
-        return size("max_partition_bytes", self.max_partition_bytes, 1)
-
-    def partitions(self) -> int:
-        """How many splits there must be at least."""
-        return whole("min_partitions", self.min_partitions, 1, _MOST_PARTITIONS)
-
-    def paths(self) -> str:
-        """Which ways to the rows may be taken."""
-        return one_of_words("access", self.access, ACCESSES)
-
-    def index_slots(self) -> int | None:
-        """How many slots an index file has, where its size does not tell."""
-        most = 2**31 - 1
-        return None if self.max_hash_slot_num is None else whole("max_hash_slot_num", self.max_hash_slot_num, 1, most)
-
-    def skew(self) -> int:
-        """How far store time may step back, in microseconds."""
-        return duration("time_skew_tolerance", self.time_skew_tolerance)
+    def planning(self) -> Planning:
+        """How the read is planned."""
+        slots = self.max_hash_slot_num
+        return Planning(
+            access=one_of_words("access", self.access, ACCESSES),
+            tail=one_of_words("tail", self.tail, TAILS),
+            partition_bytes=size("max_partition_bytes", self.max_partition_bytes, 1),
+            min_partitions=whole("min_partitions", self.min_partitions, 1, _MOST_PARTITIONS),
+            max_record_bytes=size("max_record_bytes", self.max_record_bytes, 1),
+            clock_skew=duration("time_skew_tolerance", self.time_skew_tolerance),
+            index_slots=None if slots is None else whole("max_hash_slot_num", slots, 1, 2**31 - 1),
+            lenient=one_of_words("mode", self.mode, MODES) != FAILFAST,
+            refuses_loss=flag("fail_on_data_loss", self.fail_on_data_loss),
+        )

@@ -70,17 +70,7 @@ class Request:
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
-        for check in (
-            checks.projection,
-            checks.predicate,
-            checks.partition_bytes,
-            checks.partitions,
-            checks.refuses_loss,
-            checks.end,
-            checks.paths,
-            checks.skew,
-            checks.index_slots,
-        ):
+        for check in (checks.projection, checks.predicate, checks.planning):
             check()
         if request.table != MESSAGES and request.takes_filters:
             raise OptionError(f"table={request.table} does not take the option filterPushdown: it is read whole")

@@ -147,7 +147,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _follow(self) -> Following:
         if self._following is None:
             request = self._request  # and not this reader, which would then outlive its last reference, with open files
-            self._following = Following(lambda: request.open().stores, self._limits, self._options.end())
+            self._following = Following(lambda: request.open().stores, self._limits, self._options.planning().tail)
         return self._following
 
     def _store(self, uri: str) -> StoreFiles:
@@ -204,7 +204,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.starting_physical_offset is not None:
             begins.append(begin_by_offset(store, end, options.starting_physical_offset, self._limits))
         if options.starting_timestamp is not None:
-            begins.append(begin_by_time(store, end, self._predicate, options.skew()))
+            begins.append(begin_by_time(store, end, self._predicate, options.planning().clock_skew))
         if asked == LATEST or (asked is None and len(begins) == 1 and options.starting_offsets is None):
             return end
         return max(begins, key=lambda begin: begin.offset)
@@ -297,7 +297,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lose(self, what: str) -> None:
         """Messages that a query should have read, and cannot."""
-        if self._options.refuses_loss():
+        if self._options.planning().refuses_loss:
             raise DataLoss(f"{what}. fail_on_data_loss=False goes on with what is there. {_AFRESH}")
         self._tell(f"data loss: {what}. Goes on with what is there")
 

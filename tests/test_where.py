@@ -144,5 +144,5 @@ def test_zones_and_durations() -> None:
 def test_shorthands_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
     asked = MessageOptions(**options)  # type: ignore[arg-type]
     with pytest.raises(nr.OptionError) as raised:
-        asked.paths() if "access" in options else asked.predicate()
+        asked.planning() if "access" in options else asked.predicate()
     assert str(raised.value).startswith(said)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from native_reader.log.tail import ALL, AVAILABLE, look_at_end
 from native_reader.log.witness import is_live
 from native_reader.plan.beyond import Lost, lost_after
+from native_reader.plan.planning import Planning
 from native_reader.storage.store import StoreFiles
 
 _WALKED_WHOLE = 8 << 20
@@ -23,16 +24,14 @@ class Ends(NamedTuple):
     lost: dict[str, Lost]
 
 
-def ends_of(
-    stores: Iterable[StoreFiles], *, max_record_bytes: int, partition_bytes: int, lenient: bool, refuses_loss: bool, tail: str = AVAILABLE
-) -> Ends:
-    """Of each store. What follows a log and is neither records nor zeros is an error; or, if `lenient`, belongs to it as damage."""
+def ends_of(stores: Iterable[StoreFiles], how: Planning) -> Ends:
+    """Of each store. What follows a log and is neither records nor zeros is an error, or damage of the log if the read is lenient."""
     found = Ends({}, {}, {})
     # Who allows no cuts inside a segment gets none here either.
-    walked_whole = max(_WALKED_WHOLE, partition_bytes)
+    walked_whole = max(_WALKED_WHOLE, how.partition_bytes)
     for store in stores:
-        end = look_at_end(store, max_record_bytes, walked_whole, past_unreadable=lenient, tail=tail)
-        lost = lost_after(store, end) if tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
+        end = look_at_end(store, how.max_record_bytes, walked_whole, past_unreadable=how.lenient, tail=how.tail)
+        lost = lost_after(store, end) if how.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
         found.offsets[store.uri] = end.offset
         if end.stale:
             found.stale[store.uri] = end.stale
@@ -40,9 +39,9 @@ def ends_of(
         if lost is None:
             continue
         found.lost[store.uri] = lost
-        if lost.is_loss and refuses_loss and not lenient:
+        if lost.is_loss and how.refuses_loss and not how.lenient:
             raise lost.error()
         _log.warning("%s", lost)
-        if lenient:
+        if how.lenient:
             found.offsets[store.uri] = max(end.offset, lost.junk_end)
     return found

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
-from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION
+from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION, Mask
 from native_reader.plan.index import Hits
-from native_reader.plan.keys import ABSENT, UNJUDGED, Judged
+from native_reader.plan.queues import Numbers
 from native_reader.records.sync import head_at, parts_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
 _AT_ONCE = 4 << 10
+ABSENT, UNJUDGED = 1, -1
+
+
+class Judged(NamedTuple):
+    """Of each hit: how many bytes the record there takes, frame included; how many keys of that hash it has; whether it is prepared.
+
+    All 0 where no record with such a key stands. Sizes of another kind: ABSENT where the log has no file, UNJUDGED where the
+    record is too large, damaged, or could not be read. Reading tells of each.
+    """
+
+    sizes: Numbers
+    keys: Numbers
+    prepared: Mask
+
+    def where(self, which: Mask) -> Judged:
+        """Some of them."""
+        return Judged(self.sizes[which], self.keys[which], self.prepared[which])
 
 
 def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:

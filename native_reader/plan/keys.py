@@ -9,20 +9,21 @@ the planner that leaves out by any other condition.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.layout.record import Mask
+from native_reader.log.witness import is_live
 from native_reader.plan.batches import has_queues, topics_with_batches
 from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.index import Hits, IndexFile, Looked, index_files, look
+from native_reader.plan.indexed import UNJUDGED, Judged, judged
 from native_reader.plan.queues import Numbers, topics_in
 from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten
@@ -43,27 +44,6 @@ _SLOW = 1 << 20
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
-
-ABSENT, UNJUDGED = 1, -1
-
-
-class Judged(NamedTuple):
-    """Of each hit: how many bytes the record there takes, frame included; how many keys of that hash it has; whether it is prepared.
-
-    All 0 where no record with such a key stands. Sizes of another kind: ABSENT where the log has no file, UNJUDGED where the
-    record is too large, damaged, or could not be read. Reading tells of each.
-    """
-
-    sizes: Numbers
-    keys: Numbers
-    prepared: Mask
-
-    def where(self, which: Mask) -> Judged:
-        """Some of them."""
-        return Judged(self.sizes[which], self.keys[which], self.prepared[which])
-
-
-Judge = Callable[[Hits], Judged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +79,8 @@ class Located:
         )
 
 
-def located(
-    store: StoreFiles, predicate: Predicate, access: str, log: tuple[int, int], *, slots: int | None, live: bool, judge: Judge
-) -> Located:
-    """The predicate with what that store's index says; `log`: the offsets that its log has, `live`: a broker of this host writes it."""
+def located(store: StoreFiles, predicate: Predicate, access: str, end: int, *, slots: int | None, max_record_bytes: int) -> Located:
+    """The predicate with what the index of that store says, whose log ends at `end`."""
     by_id = rewritten(predicate, _by_id)
     keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
     if access == SCAN or not keys:
@@ -110,7 +88,7 @@ def located(
     files = index_files(store.index, slots)
     if not files:
         return Located(by_id, why=(_why_none(store),))
-    facts = {"store": exactly(store.uri)}
+    facts, log = {"store": exactly(store.uri)}, (store.first_record, end)
     named, configured = set(_named(predicate)), Topics(store.config)
     if unknown := bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(named))})):
         named |= {*(topic.name for topic in topics_in(store.queues)), *configured.names()}
@@ -124,15 +102,15 @@ def located(
     found = Located(by_id, topics=len(names), files=len(files))
     if access == TRUST:
         hits = _joined([each.hits for each in looked])
-        told = _judged_if_few(hits, judge)
+        told = _judged_if_few(store, hits, max_record_bytes)
     else:
-        looked, told, sizes = _proven(looked, judge, log, _stale_after(store, live))
+        looked, told, sizes = _proven(store, looked, max_record_bytes, log)
         hits = _joined([each.hits for each in looked])
         found = replace(
             found,
             uncovered=tuple(_uncovered(looked, sizes, log)),
             unknown_topics=unknown,
-            batches=tuple(topics_with_batches(store, names, configured, log[1], by_records=not unknown)),
+            batches=tuple(topics_with_batches(store, names, configured, end, by_records=not unknown)),
             without_queues=tuple(name for name in names if not any(has_queues(each, name) for each in store.queues)),
             prepared=tuple(_first_prepared(hits.where(told.prepared), hashes)),
             why=tuple(f"{each.uri}: {each.why}" for each in looked if each.why is not None),
@@ -227,12 +205,12 @@ def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], c
         return list(threads.map(one, files))
 
 
-def _judged_if_few(hits: Hits, judge: Judge) -> Judged:
+def _judged_if_few(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
     """What stands at hits that are believed; where they are too many for a plan to look at, none counts as judged."""
     count = len(hits.offsets)
     if count > _MOST_HITS:
         return Judged(np.full(count, UNJUDGED), np.zeros(count, np.int64), np.zeros(count, np.bool_))
-    return judge(hits)
+    return judged(store, hits, max_record_bytes)
 
 
 def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[tuple[str, int]]:
@@ -245,12 +223,12 @@ def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[
 
 
 def _proven(
-    looked: Sequence[Looked], judge: Judge, log: tuple[int, int], stale_after: int | None
+    store: StoreFiles, looked: Sequence[Looked], max_record_bytes: int, log: tuple[int, int]
 ) -> tuple[list[Looked], Judged, list[int]]:
     """The same, with why some are not believed; what stands at their hits; and how many bytes the last record takes that each knows of."""
     looked = [_bounded(each) for each in looked]
     asked = [_joined([each.proofs, each.hits]) for each in looked]
-    told = judge(_joined(asked))
+    told, stale_after = judged(store, _joined(asked), max_record_bytes), _stale_after(store)
     is_hit = np.concatenate([np.arange(len(mine.offsets)) >= len(each.proofs.offsets) for each, mine in zip(looked, asked, strict=True)])
     often = _too_often(_joined(asked), told.keys, is_hit)
     found, last, begin = [], [], 0
@@ -293,9 +271,9 @@ def _bounded(looked: Looked) -> Looked:
     )
 
 
-def _stale_after(store: StoreFiles, live: bool) -> int | None:
+def _stale_after(store: StoreFiles) -> int | None:
     """Index files that end later are not whole for certain: a broker deletes them when it starts. None where all are."""
-    if live or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
+    if is_live(store.uri) or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
         return None
     return checkpoint_of(store.uri).indexed_time
 

@@ -66,6 +66,11 @@ class StoreFiles:
         return tuple(each for each in (self.consume_queue, self.batch_queue) if each is not None)
 
     @property
+    def first_record(self) -> int:
+        """The least offset that a record of it can have: after the frame, where records have one."""
+        return self.min_offset + (self.segments[0].frame if self.segments else 0)
+
+    @property
     def min_offset(self) -> int:
         """The first offset that is there; 0 in an empty store."""
         return self.segments[0].base if self.segments else 0

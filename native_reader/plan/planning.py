@@ -1,0 +1,26 @@
+"""How a read is planned: of its options, checked, those that no split needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from native_reader.log.tail import AVAILABLE
+from native_reader.plan.estimate import AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """They have the defaults of the options.
+
+    `clock_skew`: by how many microseconds store times may step back. `lenient`: damage does not stop the read.
+    """
+
+    access: str = AUTO
+    tail: str = AVAILABLE
+    partition_bytes: int = 128 << 20
+    min_partitions: int = 1
+    max_record_bytes: int = 64 << 20
+    clock_skew: int = 60_000_000
+    index_slots: int | None = None
+    lenient: bool = False
+    refuses_loss: bool = True
