@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.checks import LARGEST, MOST_JOBS, whole
+from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, UseError, nearest, shown
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
@@ -196,7 +197,7 @@ class Scan(Lazy):
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._stores = stores
-        self._projection, self._predicate, self._planning = options.projection(), options.predicate(), options.planning()
+        self._projection, self._predicate, self._planning = options.projection(), predicate_of(options), options.planning()
         self._zone = options.time_zone
         self._ranges: Ranges | None = None
         self._plan: Plan | None = None

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from native_reader.checks import flag, instant, list_of, plain, whole
 from native_reader.errors import OptionError, PredicateError, nearest
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
+from native_reader.options import MessageOptions
 from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, leaves
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
 from native_reader.schema import COLUMNS
-
-if TYPE_CHECKING:
-    from native_reader.options import MessageOptions
 
 _EARLIEST, _LATEST = -2, -1
 _HEX = re.compile("[0-9A-Fa-f]+")
@@ -26,63 +24,61 @@ _MEANT = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction
 _EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 
 
-class Conditions:
-    """The conditions among some options."""
+def predicate_of(options: MessageOptions) -> Predicate:
+    """All conditions among those options, combined with AND."""
+    return all_of(_parts(options))
 
-    def __init__(self, options: MessageOptions) -> None:
-        self._options = options
 
-    def parts(self) -> Iterator[Predicate]:
-        """Each of them."""
-        options = self._options
-        zone = None if options.time_zone is None else moment_zone(_text("time_zone", options.time_zone))
-        topics = None if options.topic is None else list_of("topic", options.topic, str)
-        if topics is not None:
-            yield _one_of("topic", topics)
-        if options.topic_pattern is not None:
-            yield RLike(Column("topic"), _pattern("topic_pattern", options.topic_pattern), whole=True)
-        if options.queue_id is not None:
-            yield _one_of("queue_id", [whole("queue_id", each, -(2**31), 2**31 - 1) for each in list_of("queue_id", options.queue_id, int)])
-        yield from self._of_clients()
-        first = instant("starting_timestamp", options.starting_timestamp, zone)
-        behind = instant("ending_timestamp", options.ending_timestamp, zone)
-        yield from _bounds("store_timestamp", "timestamp", first, behind)
-        yield from _bounds("physical_offset", "physical_offset", *self._offsets())
-        if not flag("system_topics", options.system_topics):
-            if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
-                raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
-            yield Not(In(Column("kind"), SYSTEM_KINDS))
-        if options.where is not None:
-            condition = parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
-            _check_kinds(condition)
-            yield condition
+def _parts(options: MessageOptions) -> Iterator[Predicate]:
+    zone = None if options.time_zone is None else moment_zone(_text("time_zone", options.time_zone))
+    topics = None if options.topic is None else list_of("topic", options.topic, str)
+    if topics is not None:
+        yield _one_of("topic", topics)
+    if options.topic_pattern is not None:
+        yield RLike(Column("topic"), _pattern("topic_pattern", options.topic_pattern), whole=True)
+    if options.queue_id is not None:
+        yield _one_of("queue_id", [whole("queue_id", each, -(2**31), 2**31 - 1) for each in list_of("queue_id", options.queue_id, int)])
+    yield from _of_clients(options)
+    first = instant("starting_timestamp", options.starting_timestamp, zone)
+    behind = instant("ending_timestamp", options.ending_timestamp, zone)
+    yield from _bounds("store_timestamp", "timestamp", first, behind)
+    yield from _bounds("physical_offset", "physical_offset", *_offsets(options))
+    if not flag("system_topics", options.system_topics):
+        if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
+            raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
+        yield Not(In(Column("kind"), SYSTEM_KINDS))
+    if options.where is not None:
+        condition = parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
+        _check_kinds(condition)
+        yield condition
 
-    def _of_clients(self) -> Iterator[Predicate]:
-        """What RocketMQ's clients and tools ask for."""
-        options = self._options
-        if options.tags is not None:
-            tags = [tag.strip() for each in list_of("tags", options.tags, str) for tag in each.split("||")]
-            if not all(tags):
-                raise OptionError(f"tags={options.tags!r}: a tag is empty. Example: 'paid || refunded'")
-            if "*" not in tags:
-                yield _one_of("tags", tags)
-        if options.keys is not None:
-            found = tuple(ArrayContains(Column("keys"), key) for key in list_of("keys", options.keys, str))
-            yield found[0] if len(found) == 1 else Or(found)
-        if options.msg_id is not None:
-            name = _text("msg_id", options.msg_id).strip()
-            # Java clients write upper case, others lower: an index knows the exact text only, so each is asked for.
-            cases = list(dict.fromkeys((name, name.upper(), name.lower()))) if _HEX.fullmatch(name) else [name]
-            yield Or((_one_of("uniq_key", cases), Compare(Column("offset_msg_id"), "=", name.upper())))
-        yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
-        yield from _queue_bounds("ending_offsets", options.ending_offsets, ">=", "latest", _LATEST)
 
-    def _offsets(self) -> tuple[int | None, int | None]:
-        first, behind = self._options.starting_physical_offset, self._options.ending_physical_offset
-        return (
-            None if first is None else whole("starting_physical_offset", first, 0),
-            None if behind is None else whole("ending_physical_offset", behind, 0),
-        )
+def _of_clients(options: MessageOptions) -> Iterator[Predicate]:
+    """What RocketMQ's clients and tools ask for."""
+    if options.tags is not None:
+        tags = [tag.strip() for each in list_of("tags", options.tags, str) for tag in each.split("||")]
+        if not all(tags):
+            raise OptionError(f"tags={options.tags!r}: a tag is empty. Example: 'paid || refunded'")
+        if "*" not in tags:
+            yield _one_of("tags", tags)
+    if options.keys is not None:
+        found = tuple(ArrayContains(Column("keys"), key) for key in list_of("keys", options.keys, str))
+        yield found[0] if len(found) == 1 else Or(found)
+    if options.msg_id is not None:
+        name = _text("msg_id", options.msg_id).strip()
+        # Java clients write upper case, others lower: an index knows the exact text only, so each is asked for.
+        cases = list(dict.fromkeys((name, name.upper(), name.lower()))) if _HEX.fullmatch(name) else [name]
+        yield Or((_one_of("uniq_key", cases), Compare(Column("offset_msg_id"), "=", name.upper())))
+    yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
+    yield from _queue_bounds("ending_offsets", options.ending_offsets, ">=", "latest", _LATEST)
+
+
+def _offsets(options: MessageOptions) -> tuple[int | None, int | None]:
+    first, behind = options.starting_physical_offset, options.ending_physical_offset
+    return (
+        None if first is None else whole("starting_physical_offset", first, 0),
+        None if behind is None else whole("ending_physical_offset", behind, 0),
+    )
 
 
 def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbounded: int) -> Iterator[Predicate]:

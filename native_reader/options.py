@@ -1,4 +1,4 @@
-"""The options of `messages`, checked once and turned into a predicate and limits."""
+"""The options of `messages`, and what they come to: what is wanted of each row, and how the read is planned."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from native_reader.checks import Duration, Instant, Size, duration, flag, list_of, one_of_words, plain, size, whole
-from native_reader.conditions import Conditions
 from native_reader.errors import OptionError
 from native_reader.log.tail import AVAILABLE, TAILS
 from native_reader.plan.estimate import ACCESSES, AUTO
 from native_reader.plan.planning import Planning
-from native_reader.predicate.tree import Predicate, all_of
 from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.schema import projected
 
@@ -74,10 +72,6 @@ class MessageOptions:
             ignores_missing=flag("ignore_missing_files", self.ignore_missing_files),
             corrupt_name=corrupt_name,
         )
-
-    def predicate(self) -> Predicate:
-        """All conditions on rows, combined with AND."""
-        return all_of(Conditions(self).parts())
 
     def planning(self) -> Planning:
         """How the read is planned."""

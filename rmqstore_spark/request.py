@@ -10,6 +10,7 @@ from typing import Any
 import native_reader as nr
 from native_reader.api import TABLE_OPTIONS, Scan, Store, TableScan
 from native_reader.checks import size, whole
+from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError
 from native_reader.options import MessageOptions
 from native_reader.plan.estimate import TRUST
@@ -70,8 +71,7 @@ class Request:
         if not request.paths and not places:
             raise OptionError(_NO_PATH)
         checks = MessageOptions(**request.messages)
-        for check in (checks.projection, checks.predicate, checks.planning):
-            check()
+        checks.projection(), predicate_of(checks), checks.planning()
         if request.table != MESSAGES and request.takes_filters:
             raise OptionError(f"table={request.table} does not take the option filterPushdown: it is read whole")
         if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):
@@ -132,7 +132,7 @@ class Request:
 
     def predicate(self) -> Predicate:
         """Which rows are wanted."""
-        return MessageOptions(**self.messages).predicate()
+        return predicate_of(MessageOptions(**self.messages))
 
     def open(self) -> Store:
         """The stores as they lie there now."""
