@@ -28,7 +28,7 @@ from rocketmq import Java, missing
 from run import interleaved
 
 import native_reader as nr
-from native_reader.storage import FaultyStorage
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import index_hash
 from native_reader.testing.records import Message, encode, pack_properties
 

@@ -27,7 +27,7 @@ from run import interleaved
 import native_reader as nr
 from native_reader.plan import estimate
 from native_reader.scan import pruned
-from native_reader.storage import FaultyStorage
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import Message, encode
 from native_reader.testing.spec import MIB, StoreSpec
 from native_reader.testing.store_writer import write_store

@@ -13,7 +13,8 @@ from growing import Disk, GrowingStore
 from rocketmq import Java, Unreachable, missing
 from stores import ZERO, Backend, files_of, in_memory, on_disk
 
-from native_reader.storage import FaultyStorage, Storage, storage_of
+from native_reader.storage import Storage, storage_of
+from native_reader.testing.faulty import FaultyStorage
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,9 @@ from random import Random
 from queued_stores import dispatched
 from stores import message
 
-from native_reader.storage import MemoryStorage
-from native_reader.storage.memory import MemoryFile
 from native_reader.storage.protocol import Entry, StoredFile
 from native_reader.testing.logs import CommitLog, Placed, name
+from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.records import Message, encode
 
 

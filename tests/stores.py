@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import native_reader as nr
-from native_reader.storage import MemoryStorage, Storage
+from native_reader.storage import Storage
 from native_reader.testing.logs import CommitLog, Framing
+from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, pack_properties
 
 Files = dict[str, bytes]

@@ -12,8 +12,8 @@ import pytest
 from stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.storage import FaultyStorage
-from native_reader.storage.memory import MemoryStorage
+from native_reader.testing.faulty import FaultyStorage
+from native_reader.testing.memory import MemoryStorage
 
 COUNT = 200
 

@@ -14,10 +14,10 @@ import native_reader as nr
 from native_reader.log import boundary, certain
 from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, counted, stands
 from native_reader.records.sync import sync
-from native_reader.storage import MemoryStorage
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog, Framing
+from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import encode
 
 LIMITS = Limits(1 << 20)

@@ -15,7 +15,7 @@ from faults import ordinary
 from stores import ZERO, as_nobody, dledger, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.storage import FaultyStorage
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 
 SEGMENT = 2048

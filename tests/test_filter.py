@@ -34,8 +34,8 @@ from native_reader.predicate.tree import (
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.schema import COLUMNS
-from native_reader.storage import MemoryStorage
 from native_reader.testing import compression
+from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 from native_reader.testing.strategies import PROPERTY_NAMES, commitlogs
 

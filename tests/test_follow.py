@@ -16,9 +16,9 @@ import native_reader as nr
 from native_reader.log import follow
 from native_reader.log.boundary import Boundary, Limits, stands
 from native_reader.log.follow import Follower, Following
-from native_reader.storage.memory import MemoryFile
 from native_reader.storage.window import Window
 from native_reader.testing.logs import name
+from native_reader.testing.memory import MemoryFile
 
 LIMITS = Limits(1 << 20)
 CHECKPOINT = struct.Struct(">5q")
@@ -268,7 +268,7 @@ def test_an_idle_look_reads_next_to_nothing(disk: Disk, monkeypatch: pytest.Monk
     read: list[int] = []
     into = MemoryFile.read_into
     monkeypatch.setattr(
-        "native_reader.storage.memory.MemoryFile.read_into", lambda self, at, to: read.append(len(to)) or into(self, at, to)
+        "native_reader.testing.memory.MemoryFile.read_into", lambda self, at, to: read.append(len(to)) or into(self, at, to)
     )
     following.look()
     assert sum(read) < 500

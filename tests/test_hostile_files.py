@@ -19,8 +19,8 @@ import native_reader as nr
 from native_reader.plan.queues import QueueReader, Topic, queues_of
 from native_reader.records.damages import Damage, Damages
 from native_reader.records.report import Report
-from native_reader.storage import FaultyStorage
 from native_reader.storage.protocol import storage_of
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import encode, pack_properties
 

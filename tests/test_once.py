@@ -13,7 +13,8 @@ from micro_batches import Query, at_once
 from stores import ZERO, dledger, files_of, in_memory, log_of, on_disk, rows
 
 import native_reader as nr
-from native_reader.storage import FaultyStorage, once, storage_of
+from native_reader.storage import once, storage_of
+from native_reader.testing.faulty import FaultyStorage
 
 SECOND = f"{2048:020}"
 

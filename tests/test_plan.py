@@ -19,8 +19,8 @@ from native_reader.plan.plan import Plan, plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare
 from native_reader.scan.read import Projection, read
-from native_reader.storage import FaultyStorage
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import encode
 
 GIB = 1 << 30

@@ -27,7 +27,7 @@ from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like,
 from native_reader.scan import pruned
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
-from native_reader.storage import MemoryStorage
+from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 

@@ -19,8 +19,8 @@ from native_reader.columns import properties as fast
 from native_reader.columns import rows as scan_rows
 from native_reader.scan.read import Projection
 from native_reader.scan.read import read as read_split
-from native_reader.storage import FaultyStorage
 from native_reader.testing import compression
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, encode, pack_inner, pack_properties
 from native_reader.testing.spec import StoreSpec

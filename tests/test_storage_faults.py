@@ -9,7 +9,7 @@ import pytest
 from stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.storage import FaultyStorage
+from native_reader.testing.faulty import FaultyStorage
 
 # Faults
 

@@ -15,9 +15,9 @@ from stores import sampled
 import native_reader as nr
 from native_reader.records.damages import REASONS
 from native_reader.records.report import Report
-from native_reader.storage import MemoryStorage
 from native_reader.testing import strategies as drawn
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, encode
 
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999

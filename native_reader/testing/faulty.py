@@ -113,4 +113,4 @@ def _mounted(uri: str) -> Storage:
     return found
 
 
-register("faulty", _mounted)
+register("faulty", _mounted, hidden=True)

@@ -91,4 +91,4 @@ def _mounted(uri: str) -> Storage:
     return found
 
 
-register("memory", _mounted)
+register("memory", _mounted, hidden=True)
