@@ -135,7 +135,10 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
         if moment.tzinfo is None and zone is None:
             way = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
             raise OptionError(no_zone(f"{name}={str(value)!r}", way))
-        since = (moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH
+        try:
+            since = (moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH
+        except Exception:  # a tzinfo of the user's own may raise anything
+            raise OptionError(f"{name}: the time zone of this datetime tells no offset") from None
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     try:
         milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]

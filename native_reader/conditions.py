@@ -89,7 +89,7 @@ def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbound
         told = plain(name, json.loads(value)) if isinstance(value, str) else value
         if not isinstance(told, Mapping):
             raise TypeError
-        bounds = [(topic, int(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
+        bounds = [(topic, _queue_number(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise OptionError(f"{name}={value!r} is neither '{all_of_it}' nor offsets by topic and queue. Example: {_EXAMPLE}") from None
     for topic, queue, offset in bounds:
@@ -98,6 +98,13 @@ def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbound
         if offset != unbounded:
             here = Compare(Column("topic"), "=", topic), Compare(Column("queue_id"), "=", whole(name, queue, -(2**31), 2**31 - 1))
             yield Not(And((*here, Compare(Column("queue_offset"), beyond, offset))))
+
+
+def _queue_number(key: object) -> int:
+    """JSON has texts for keys, Python's mappings have numbers too."""
+    if isinstance(key, bool) or not isinstance(key, int | str):
+        raise TypeError
+    return int(key)
 
 
 def _bounds(column: str, what: str, first: int | None, behind: int | None) -> Iterator[Predicate]:

@@ -27,9 +27,10 @@ class Growing:
         self._first, self._known = first, pa.array(first(1 << 16))
 
     def __call__(self, count: int) -> pa.Array:
-        if count > len(self._known):
-            self._known = pa.array(self._first(2 * count))
-        return self._known.slice(0, count)
+        known = self._known  # several threads share it
+        if count > len(known):
+            known = self._known = pa.array(self._first(2 * count))
+        return known.slice(0, count)
 
 
 _every_other = Growing(lambda count: np.arange(0, 2 * count, 2))

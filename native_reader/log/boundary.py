@@ -192,7 +192,7 @@ def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None
         if not isinstance(found, Damages):
             frame = window.segment.frame
             return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
-        if (after := found[-1].behind) is not None:
+        if (after := found[0].behind) is not None:
             position = after - window.segment.base
             size = record_size_at(window, position)
             if size is not None:

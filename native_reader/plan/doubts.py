@@ -10,7 +10,7 @@ from typing import Any
 from native_reader.errors import nearest
 from native_reader.plan.batches import has_queues
 from native_reader.plan.queues import numbers_of, topics_in
-from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate, leaves
+from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
 
@@ -63,7 +63,11 @@ class _Known:
         self._names: list[str] | None = None
 
     def has(self, name: str) -> bool:
-        return any(has_queues(each, name) for each in self._queues) or any(each.has(name) for each in self._configured)
+        """Whether one of them knows it; True where that cannot be read, for then nothing can be said."""
+        try:
+            return any(has_queues(each, name) for each in self._queues) or any(each.has(name) for each in self._configured)
+        except OSError:
+            return True
 
     @property
     def names(self) -> list[str]:
@@ -104,9 +108,21 @@ def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]
     return conditions, bounds
 
 
+def _wanted(predicate: Predicate) -> Iterator[Predicate]:
+    """Its conditions, but for those under a NOT: what must not be there need not be known."""
+    match predicate:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _wanted(part)
+        case Not():
+            return
+        case _:
+            yield predicate
+
+
 def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
     """The values that a column must have, or be one of."""
-    for leaf in (leaf for part in conditions for leaf in leaves(part)):
+    for leaf in (leaf for part in conditions for leaf in _wanted(part)):
         match leaf:
             case Compare(Column(column, None), "=", value) if column == name:
                 yield value

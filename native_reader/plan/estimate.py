@@ -138,6 +138,10 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
 def _why_none(store: StoreFiles) -> str:
     """Why no queue can be asked."""
     for directory in store.queues:
-        if storage_of(directory).entry(f"{directory}/CURRENT") is not None:
+        try:
+            in_rocksdb = storage_of(directory).entry(f"{directory}/CURRENT") is not None
+        except OSError:
+            return "the consume queues cannot be read"
+        if in_rocksdb:
             return "the consume queues lie in RocksDB, which is not read"
     return "there are no consume queues"

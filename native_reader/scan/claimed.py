@@ -30,8 +30,9 @@ def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], b
     checksums = False
     for each in (Claims(queue, entries) for queue, all_entries in claims for entries in all_entries.by_file()):
         ends = {0, len(each.entries) - 1}
-        if all(is_true(window, each, which) for which in ends):
-            kept.append(each)
+        if not all(is_true(window, each, which) for which in ends):
+            continue
+        kept.append(each)
         for which in ends:
             end = int(each.entries.offsets[which] + each.entries.sizes[which]) - window.segment.base
             checksums = checksums or window.peek(end - CRC_SIZE, len(CRC_NAME)) == CRC_NAME

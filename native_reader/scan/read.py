@@ -123,16 +123,33 @@ class Reading:
                 self._walk = Walk(window, begin, split.stop, split.end, leaves=not split.alone, **limits)
             else:
                 self._walk = Pruned(window, split, begin, self._pruning, **limits)
-            for found in self._walk:
-                if self._stopped:
-                    return
-                if isinstance(found, Damages):
-                    self._tell(found)
-                    if projection.tells_damage:
-                        self._untold.append(found)
-                else:
-                    yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
+            try:
+                yield from self._found(window)
+            except DataLoss:
+                yield from self._corrupt_rows(window)
+                raise
             yield from self._corrupt_rows(window)
+
+    def _found(self, window: Window) -> Iterator[pa.RecordBatch]:
+        """What the walk comes over, but for damage after the last message."""
+        assert self._walk is not None
+        for found in self._walk:
+            if self._stopped:
+                return
+            if isinstance(found, Damages):
+                self._tell(found)
+                if self._projection.tells_damage:
+                    self._wait(found)
+            else:
+                yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
+
+    def _wait(self, damages: Damages) -> None:
+        """Keep damage until the messages before it are told; a scan after all finds some that is before what waits."""
+        if self._untold and int(damages.starts[0]) < int(self._untold[-1].starts[-1]):
+            damages = Damages.joined([*self._untold, damages])
+            damages = damages.where(np.argsort(damages.starts, kind="stable"))
+            self._untold.clear()
+        self._untold.append(damages)
 
     def _begin(self, window: Window) -> int | None:
         """Where the first record of the split starts; None where none does."""
@@ -161,7 +178,7 @@ class Reading:
                 places = rows.records.heads["physical_offset"].astype(np.int64)
                 while self._untold and int(self._untold[0].starts[0]) < int(places[-1]):
                     damages = self._untold.popleft()
-                    which = np.searchsorted(places, damages.starts)
+                    which = np.maximum(np.searchsorted(places, damages.starts), begin)  # none before what was told already
                     if which[-1] == len(places):
                         self._untold.appendleft(damages[int(np.argmax(which == len(places))) :])
                         damages, which = damages[: int(np.argmax(which == len(places)))], which[which < len(places)]

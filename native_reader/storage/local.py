@@ -133,17 +133,17 @@ class LocalFile(StoredFile):
         while low < high:
             middle = (low + high) // 2
             data = self.next_data(middle)
-            if data >= end:
+            if data >= end or data < middle:  # less: the file was cut meanwhile
                 high = middle
             else:
-                low = self._next_hole(data)
+                low = max(middle + 1, self._next_hole(data))
         return min(low, end)
 
     def next_data(self, offset: int) -> int:
         try:
             return os.lseek(self._descriptor, offset, os.SEEK_DATA)
         except OSError as error:
-            return self.size() if error.errno == errno.ENXIO else offset  # else a file system that does not know its holes
+            return max(offset, self.size()) if error.errno == errno.ENXIO else offset  # else a file system that does not know its holes
 
     def _next_hole(self, offset: int) -> int:
         try:

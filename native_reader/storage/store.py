@@ -149,5 +149,7 @@ def _same_bytes(one: Segment, other: Segment) -> bool:
             got = left.read_into(offset, buffers[0])
             if got != right.read_into(offset, buffers[1]) or buffers[0][:got] != buffers[1][:got]:
                 return False
+            if not got:  # both were cut meanwhile
+                break
             offset += _COMPARED
     return True

@@ -16,7 +16,7 @@ from native_reader.storage.protocol import storage_of
 _LARGEST = 64 << 20
 _MOST_QUEUES = 1 << 16
 _TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
-_TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(-?\d+)(?=\s*:)', re.DOTALL)
+_TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(?<![0-9])(-?[0-9]++)(?=\s*+:)', re.DOTALL)
 
 
 class Topics:
