@@ -14,9 +14,10 @@ import numpy as np
 from native_reader.columns.makers import Columns
 from native_reader.columns.rows import Rows
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
-from native_reader.layout.record import COMMITTED, HEAD_SIZE, INNER_BATCH, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, PADDING, TRANSACTION, heads_of
+from native_reader.layout.record import COMMITTED, HEAD_SIZE, INNER_BATCH, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, TRANSACTION
 from native_reader.plan.claims import Claims
 from native_reader.plan.queues import Entries, Numbers
+from native_reader.records.sync import head_in
 from native_reader.storage.window import Window
 
 
@@ -47,10 +48,7 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
     queue, entries = claims
     size, number = int(entries.sizes[which]), int(entries.numbers[which])
     position = int(entries.offsets[which]) - window.segment.base
-    begin = window.peek(position, LONGEST_HEAD)
-    u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
-    u8[: len(begin)] = np.frombuffer(begin, np.uint8)
-    head = heads_of(u8, np.zeros(1, np.intp))[0]
+    head = head_in(window.peek(position, LONGEST_HEAD))
     said = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
     if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or said != (size, position + window.segment.base, queue.queue_id, number):
         return False
