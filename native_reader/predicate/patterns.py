@@ -182,7 +182,7 @@ class _Translation:
             self._made.append(found[0])
 
     def _not_after_end(self, here: _Branches) -> None:
-        # What follows a `$` could take the line end that it stands before.
+        # Text after a `$` could match the line end that `$` matches before.
         if here.ended:
             raise ValueError("$ is possible at the end of the pattern or of an alternative only")
 
