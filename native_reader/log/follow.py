@@ -1,8 +1,8 @@
 """Where logs end now, checked repeatedly while brokers, or copies, extend them.
 
-Each look continues from the last one: it costs as much as there is new data. A record counts by the same rule as for a single
-read (`log.tail`). Some things stop such a look, for example a hole with records after it. To find those records, the end of
-the log is searched afresh now and then.
+Each look continues from the last one, so it costs only what is new. A record counts by the same rule as for a single read
+(`log.tail`). An obstacle such as a hole with records after it stops a look. So the end of the log is also searched afresh
+now and then.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Follower:
         return file
 
     def look_afresh(self) -> Boundary:
-        """Like `look`, but also finds records after something that stops a look."""
+        """Like `look`, but also finds records after an obstacle that stops a look."""
         try:
             before, found = self.look(), self._afresh()
             if found.offset > before.offset and self.look() == before:

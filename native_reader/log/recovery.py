@@ -5,8 +5,8 @@ offset. It treats any blank as the end of a file, and discards everything after 
 
     stopped cleanly (no file `abort`)   from the third-last file on (up to 5.3.1; later versions start at the newest
                                         file that a consume queue refers to, and miss older damage)
-    otherwise                           from the newest file whose first record is older than the checkpoint's times
-                                        less three seconds; from the first file if there is none
+    otherwise                           from the newest file whose first record is older than both times of the
+                                        checkpoint less three seconds; from the first file if there is none
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it, everything is unwritten: preallocated files, dirty ends of pooled buffers, t
 preallocates one or two segments, so the highest files are often all zeros.
 
 The newest record counts if something proves that it is complete. In a log at rest, its own bytes prove it. While a broker
-writes, only its consume queue entry does (`log.witness`). Old records that a broker discarded (`log.runs`) do not count.
+writes, only a successor or its consume queue entry does (`log.witness`). Old records that a broker discarded (`log.runs`) do not count.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A broker copies a record into the file without marking its end. Another process can see the head before the properties, with
 every checksum right. Data that is written later is proof: a successor, or the consume queue entry, which a broker (all
-versions) writes only for a complete record. Read the record again after the proof: a plan finds the proof, and reads come later.
+versions) writes only for a complete record. Bytes that were read before the proof may be incomplete, so read the record again:
+a plan looks for the proof, and reads come later.
 """
 
 from __future__ import annotations

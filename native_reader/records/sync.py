@@ -82,7 +82,7 @@ def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     records, valid = measure(window.u8, window.filled, starts, window.offset)
     if window.segment.frame and len(starts):
         valid &= entries_valid(window.u8, records, window.offset)
-    for start, stop in window.unreadable:  # hardly ever any, and then few
+    for start, stop in window.unreadable:  # rarely any, and few
         valid &= (records.starts + records.sizes <= start - window.position) | (records.starts >= stop - window.position)
     return records, valid
 
@@ -179,7 +179,7 @@ def _valid_beyond(window: Window, records: Records) -> Index:
     which, properties_at = which[fits], properties_at[fits]
     sizes = window.peek_pairs(properties_at).astype(np.intp)
     which = which[(sizes >= 0) & (properties_at + 2 + sizes == ends[which])]
-    for first, stop in window.unreadable:  # hardly ever any, and then few
+    for first, stop in window.unreadable:  # rarely any, and few
         which = which[(ends[which] <= first) | (begins[which] - frame >= stop)]
     return which
 

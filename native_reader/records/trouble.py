@@ -120,7 +120,7 @@ def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.i
 
 def _unreadable(window: Window, positions: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
     found = np.zeros(len(positions), np.bool_)
-    for first, stop in window.unreadable:  # hardly ever any, and then few
+    for first, stop in window.unreadable:  # rarely any, and few
         found |= (first < positions + length) & (positions < stop)
     return found
 

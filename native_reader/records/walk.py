@@ -46,8 +46,8 @@ class Walk:
     Use the records of a chunk before requesting the next: they share the window's one buffer.
     `start` must be certain: anything there but a record is damage. `end` is where the log ends in this file; bytes after it
     are unwritten. `decided=False`: `end` only limits the search, and a record may reach past it while a broker writes.
-    `leaves=False`: do not look at other bytes after `stop`, nor check that the next split begins where this one ends.
-    `reached` is that position.
+    `leaves=False`: do not search for the next record after `stop`, nor check that the next split begins where this one
+    ends. `reached` is that position.
     Without `skip_damage`, the first damage raises. With it, records over the limit are skipped without loading them.
     """
 

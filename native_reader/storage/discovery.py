@@ -222,7 +222,7 @@ def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
 
 
 def _store_of(home: str, logs: Iterable[_Log]) -> StoreFiles:
-    """The store with those logs. Only strays are an error: a compressed log must not look empty."""
+    """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
     logs = list(logs)
     found = _store(home, [segment for log in logs for segment in log.segments])
     if not any(log.strays for log in logs):
