@@ -1,8 +1,8 @@
 """Boundaries: certain offsets between two records, safe to store.
 
 A search for records only gives a guess, because a body can contain the bytes of a record with the right offset. Three places
-are certain: the start of a segment, every record that a walk from a certain place reaches, and a record that its consume queue
-names. Far from a known boundary, we search for nearby records and check one against its consume queue; without queues we walk.
+are certain: the start of a segment, a record that a walk from a certain place reaches, and a record with a matching consume
+queue entry. Far from a known boundary, we search for records and check one against its consume queue; without queues we walk.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def fingerprint_at(window: Window, position: int) -> Fingerprint:
 
 
 def stands(store: StoreFiles, at: Boundary) -> bool:
-    """Whether the record before that boundary is still there, with no record between them; False if its file is gone."""
+    """Whether the record before that boundary is still there, with no other record before the boundary; False if its file is gone."""
     if at.last is None:
         return False
     segment = segment_before(store.segments, at.last.offset + 1)

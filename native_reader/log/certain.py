@@ -1,7 +1,8 @@
 """Certain starts: positions near a given place at which a record really starts.
 
 A body can contain the bytes of a whole record with the right offset, so the result of a search is a guess. A start is certain
-if the consume queue names it, or if a walk from another certain start reaches it. The start of a segment is certain.
+if the record has a matching consume queue entry, or if a walk from another certain start reaches it. The start of a segment
+is certain.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from native_reader.storage.window import Window
 
 _LOOK = 64 << 10
 _WIDER, _WIDEST = 16, 64 << 20
-"""If no queue names a record in the range, it grows by this factor, up to this size."""
+"""If no record in the range has a consume queue entry, the range grows by this factor, up to this size."""
 _ASKED = 4
 """About this many records of a range are looked up in their queues."""
 
@@ -47,7 +48,7 @@ def certain_before(window: Window, queue: str | None, low: int, position: int, m
 
 
 def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_bytes: int) -> int | None:
-    """The start of a record in that range that its queue names. Looks up only a few records."""
+    """The start of a record in that range with a matching consume queue entry. Looks up only a few records."""
     first = sync(window, begin, stop)
     if first is None:
         return None

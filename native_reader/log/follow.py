@@ -1,8 +1,8 @@
 """Where logs end now, checked repeatedly while brokers, or copies, extend them.
 
 Each look continues from the last one, so it costs only what is new. A record counts by the same rule as for a single read
-(`log.tail`). An obstacle such as a hole with records after it stops a look. So the end of the log is also searched afresh
-now and then.
+(`log.tail`). An obstacle such as a hole with records after it stops a look. So the end of the log is also searched from
+scratch now and then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from native_reader.storage.window import Window
 
 _STEP = 4 << 20
 _QUIET = 3.0
-"""If no queue names the newest record of a live log, it counts after this many seconds without a newer one.
+"""If the newest record of a live log has no consume queue entry, it counts after this many seconds without a newer one.
 Torn records were seen for 15 ms at most."""
 _LISTED_EVERY, _AFRESH_EVERY = 1.0, 10.0
 _REST = 300
@@ -277,7 +277,7 @@ class Following:
         """List the stores and their segments again."""
         begun = time.monotonic()
         found = {store.uri: store for store in self._listed()}
-        if not self._followers:  # new followers search afresh anyway
+        if not self._followers:  # new followers search from scratch anyway
             self._next_afresh = begun + _AFRESH_EVERY
         for uri in self._followers.keys() - found.keys():
             self._followers[uri].close()

@@ -221,7 +221,7 @@ def is_complete(window: Window, position: int, size: int, consume_queue: str | N
     """Whether the newest record, without a successor, was written completely.
 
     A broker copies a record front to back, so an unfinished one has zeros at its end. But a complete record can also end in
-    NUL, if its last property has no separator (4.9.1 to 5.1.4): then its consume queue must name it.
+    NUL, if its last property has no separator (4.9.1 to 5.1.4): then it needs a consume queue entry.
     """
     frame = window.segment.frame
     window.load(position, size)

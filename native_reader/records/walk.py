@@ -30,7 +30,7 @@ CHUNK = 4 << 20
 """Fits a core's cache: larger chunks were measured to be slower, and need more memory."""
 _FIRST_CHUNK = 64 << 10
 _BEHIND_DAMAGE = 8 << 10
-"""Small at first, so that data forged to break the chain often is not loaded often."""
+"""Small at first: data forged to break the chain again and again would otherwise be loaded again and again."""
 _BEYOND_CUT = 4 << 10
 _LARGE = 1 << 10
 """Above this mean record size, hopping from record to record is cheaper than searching all bytes."""
@@ -47,7 +47,7 @@ class Walk:
     `start` must be certain: anything there but a record is damage. `end` is where the log ends in this file; bytes after it
     are unwritten. `decided=False`: `end` only limits the search, and a record may reach past it while a broker writes.
     `leaves=False`: do not search for the next record after `stop`, nor check that the next split begins where this one
-    ends. `reached` is that position.
+    ends. `reached` is the position where the walk ended.
     Without `skip_damage`, the first damage raises. With it, records over the limit are skipped without loading them.
     """
 
@@ -149,7 +149,7 @@ class Walk:
         return self._by_size(limit) if starts is None else starts
 
     def _by_magic(self, limit: int) -> Index | None:
-        """The position of every magic; None if some magics are in bodies."""
+        """The start that belongs to each magic; None if they do not form a chain, because bodies contain magics."""
         starts = magics(self._window.u8, self._window.filled, self._window.scratch)
         starts = starts[(starts >= self._frame) & (starts < min(limit + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
         sizes = at(self._window.u8, ">i4")[starts].astype(np.intp)
