@@ -1,4 +1,4 @@
-"""The kind of a record, from its topic and sysFlag only: a delivered copy keeps the properties of the original."""
+"""The kind of a record, from its topic and sysFlag. Properties do not count: a delivered copy keeps those of the original."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ PADDING = 256
 
 _V1_WORD, _V2_WORD = (int.from_bytes(magic.to_bytes(4, "big", signed=True), "little") for magic in (MAGIC_V1, MAGIC_V2))
 _FIRST_PAIR, _MIDDLE_PAIR = _V1_WORD & 0xFFFF, _V1_WORD >> 8 & 0xFFFF
-"""Two byte pairs that the V1 and V2 magics share."""
+"""The first and the middle two bytes of a magic, the same in V1 and V2."""
 
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.intp]

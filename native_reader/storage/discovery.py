@@ -209,7 +209,7 @@ def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
 
 
 def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
-    """The log of the DLedger node that has segments, below a store's root; None if no node has a log directory."""
+    """The log of the only DLedger node with segments, below a store's root; None if no node has a log directory."""
     storage = storage_of(root)
     nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
     places = {node: log for node in nodes if (found := _entry(log := f"{root}/{storage.quoted(node)}/data")) and found.is_directory}

@@ -1,4 +1,4 @@
-"""The local file system. The only module of the engine that imports `os` or opens a file."""
+"""The local file system. Except in `testing`, the only module of the engine that imports `os` or opens a file."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class _Files:
 
 @cache
 def _tell(uri: str, other: str) -> None:
-    """Log once, and only at INFO: the rows are right, and the user may know of the link."""
+    """Log once, and only at INFO: the rows are right, and the user may have made the link deliberately."""
     _log.info("%s is %s by another name, or a part of it. It is read once, as %s", uri, other, other)
 
 

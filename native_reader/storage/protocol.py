@@ -1,7 +1,7 @@
 """The protocol for all reads, and the lookup of a storage by URI.
 
-A storage implements the abstract methods. The other methods add the guarantees of every storage: an error names the file and
-the byte, and a read is short only at the end of the file.
+A storage implements the abstract methods. The methods that call them guarantee the same for every storage: an error names the
+file and the byte, and a read is short only at the end of the file.
 """
 
 from __future__ import annotations
