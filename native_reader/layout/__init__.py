@@ -1,1 +1,1 @@
-"""What bytes mean: dtypes, masks, hashes. Pure functions on arrays and bytes; no files."""
+"""The byte formats: dtypes, masks, hashes. Pure functions on arrays and bytes, no file access."""

@@ -1,11 +1,11 @@
-"""Stored bodies and how to get back what the producer sent.
+"""Decompression of stored bodies.
 
     sysFlag & 0x700     codec     container
     0x000, 0x300        zlib      zlib stream; the gRPC proxy of 5.x also stores gzip under type 0
     0x100               LZ4       LZ4 frame, not a raw block
     0x200               zstd      one frame, usually without a content size
 
-The type counts only where COMPRESSED is set: 4.9.4+ leaves type bits behind after a client has inflated a body.
+The type bits are valid only if COMPRESSED is set: when a client of 4.9.4+ decompresses a body, the type bits remain.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PIECE = 64 << 10
 
 
 def codec_of(sys_flag: int) -> str | None:
-    """The codec that a compressed record's type bits name; None for the types that no broker knows."""
+    """The codec named by the type bits of a compressed record; None for an unknown type."""
     return _CODECS.get((sys_flag >> 8) & 7)
 
 
 def decompress(stored: bytes | memoryview, sys_flag: int, at_most: int) -> bytes | None:
-    """The body as it was sent; None where it cannot be decoded or would be larger than `at_most`."""
-    if not len(stored):  # Java leaves an empty body alone, whatever its flags say
+    """The body as the producer sent it; None if it cannot be decoded or is larger than `at_most`."""
+    if not len(stored):  # Java does not decompress an empty body, whatever its flags
         return b""
     codec = codec_of(sys_flag)
     if codec == "zlib":
@@ -43,7 +43,7 @@ def _inflate(stored: bytes | memoryview, at_most: int) -> bytes | None:
 
 
 def _stream(stored: bytes | memoryview, codec: str, at_most: int) -> bytes | None:
-    """Piece by piece, because neither frame need say how large it will become."""
+    """Decompress piece by piece, because neither frame format has to state the decompressed size."""
     pieces, size = [], 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(stored)), codec) as stream:

@@ -1,4 +1,4 @@
-"""Hosts and the message ids made from them, as RocketMQ's Java client shows them."""
+"""Hosts, and the message ids built from them, formatted as in RocketMQ's Java client."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _IPV4_MAPPED = bytes(10) + b"\xff\xff"
 
 
 def host_text(host: bytes) -> str:
-    """`address:port` of 4 or 16 address bytes and a 4-byte port; IPv6 groups unshortened, as Java prints them."""
+    """`address:port` from 4 or 16 address bytes and a 4-byte port; IPv6 is printed without `::`, as in Java."""
     address, port = host[:-4], int.from_bytes(host[-4:], "big", signed=True)
-    if len(address) == 16 and address.startswith(_IPV4_MAPPED):  # Java makes an Inet4Address of these
+    if len(address) == 16 and address.startswith(_IPV4_MAPPED):  # Java converts these to Inet4Address
         address = address[12:]
     if len(address) == 4:
         return f"{'.'.join(map(str, address))}:{port}"
@@ -23,7 +23,7 @@ def host_text(host: bytes) -> str:
 
 
 def offset_message_ids(hosts: NDArray[np.void], physical_offsets: NDArray[np.signedinteger]) -> Bytes:
-    """Upper-case hex of store host and physical offset, a row of 32 (IPv4) or 56 (IPv6) bytes for each record."""
+    """Upper-case hex of store host and physical offset: one row of 32 (IPv4) or 56 (IPv6) bytes per record."""
     width = hosts.dtype.itemsize
     raw = np.empty((len(hosts), width + 8), np.uint8)
     raw[:, :width] = np.ascontiguousarray(hosts).view(np.uint8).reshape(len(hosts), width)

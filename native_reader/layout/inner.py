@@ -1,7 +1,7 @@
-"""Inner batches (5.0+, topics of queue type BatchCQ): one record whose body packs n messages.
+"""Inner batches (5.0+, topics of queue type BatchCQ): one record whose body contains n messages.
 
-A unit: total size i4, magic i4 (0), crc i4 (0), flag i4, body size i4, body, properties size i2, properties.
-Nothing in a unit can be checked but its lengths; they must add up exactly, unit by unit and in all.
+A message in it, called a unit: total size i4, magic i4 (0), crc i4 (0), flag i4, body size i4, body, properties size i2, properties.
+Only the lengths in a unit can be checked: they must add up exactly, in each unit and in total.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALLEST_UNIT = _BODY + 2
 
 
 class Units(NamedTuple):
-    """Messages of inner batches: the flag of each, and where its parts lie."""
+    """Messages of inner batches: the flag of each, and the positions of its parts."""
 
     flag: Index
     body_at: Index
@@ -30,7 +30,7 @@ class Units(NamedTuple):
 
     @staticmethod
     def at(u8: Bytes, starts: Index) -> Units:
-        """Of the units that start there, whose lengths were proven."""
+        """The units at those positions; their lengths must be validated already."""
         flag, body_size = (at(u8, ">i4")[starts + field].astype(np.intp) for field in (_FLAG, _BODY_SIZE))
         body_at = starts + _BODY
         properties_size = at(u8, ">i2")[body_at + body_size].astype(np.intp)
@@ -38,9 +38,9 @@ class Units(NamedTuple):
 
 
 def units_of(body: Bytes) -> Index | None:
-    """Where the units of an inner batch's body start; None where their lengths do not add up, or there are none."""
+    """The start of each unit in the body of an inner batch; None if the lengths do not add up or there are no units."""
     content, starts, sizes, place, last = body.data, array("q"), array("q"), 0, len(body) - SMALLEST_UNIT
-    while place <= last:  # each unit says where the next one starts
+    while place <= last:  # the size of each unit leads to the next
         starts.append(place)
         (total,) = _total_size(content, place)
         if total < SMALLEST_UNIT:

@@ -1,4 +1,4 @@
-"""What a record is: decided by its topic and sysFlag, never by its properties (delivered copies keep those)."""
+"""The kind of a record, from its topic and sysFlag. Properties do not count: a delivered copy keeps those of the original."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ KINDS = (
     "batch",
     NORMAL,
 )
-"""In order of precedence. The first two are transactions of 4.0 to 4.2, which lie in the topic itself."""
+"""In order of precedence. The first two are transactions of 4.0 to 4.2, which are stored in the topic itself."""
 
 SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
-"""What a broker keeps for itself; retry and DLQ topics hold users' messages."""
+"""Internal to the broker. Retry and DLQ topics hold users' messages."""
 
 _OF_TOPIC = {
     HALF_TOPIC: "half",
@@ -54,7 +54,7 @@ _LAST_WORD = int.from_bytes(_REPLY_SUFFIX[-_WORD:].encode(), "little")
 
 
 def may_be_special(u8: Bytes, topics_at: Index, topic_sizes: Index) -> Mask:
-    """Which topics might decide a kind, by their first and last four bytes; the others are a user's for certain."""
+    """Which topics may determine a kind, by their first and last four bytes; all others are user topics."""
     words = unsigned_at(u8, _WORD)
     first, last = words[topics_at], words[topics_at + topic_sizes - _WORD]
     special: Mask = last == _LAST_WORD
@@ -64,7 +64,7 @@ def may_be_special(u8: Bytes, topics_at: Index, topic_sizes: Index) -> Mask:
 
 
 def kind_of_topic(topic: str | None) -> str | None:
-    """The kind that the topic alone decides, None for a user's topic."""
+    """The kind, if the topic alone determines it; None for a user topic."""
     if topic is None:
         return None
     kind = _OF_TOPIC.get(topic)
@@ -76,7 +76,7 @@ def kind_of_topic(topic: str | None) -> str | None:
 
 
 def kind_of(topic: str | None, sys_flag: int) -> str:
-    """The kind of one record: the first that fits, in the order of KINDS."""
+    """The kind of one record: the first match in the order of KINDS."""
     transaction = sys_flag & TRANSACTION
     if transaction == PREPARED:
         return "prepared"

@@ -1,17 +1,17 @@
-"""Entries of consume queues: where a queue's messages lie in the log.
+"""Entries of consume queues: the place of each message of a queue in the log.
 
 Big-endian. `consumequeue/<topic>/<queue>/<20 digits>`, the entry of queue offset n at byte 20 n of the queue:
 
     0 offset i8      8 size i4       12 tags_code i8
 
-`batchconsumequeue/…` (5.0+, topics of queue type BatchCQ), found by what they say, not by their place:
+`batchconsumequeue/…` (5.0+, topics of queue type BatchCQ); `base` is the queue offset of an entry's first message:
 
     0 offset i8      8 size i4       12 tags_code i8      20 store_timestamp i8      28 base i8      36 count i2
     38 compacted i4  42 reserved i4
 
-`offset` is the physical offset that the record itself names, `tags_code` Java's hash of its TAGS, or 0; in the delay topic
-the moment of delivery, and at or below -2^31 - 1 an address in `consumequeue_ext`. Unwritten entries are zeros. Where a queue
-does not begin at 0, the places before its first entry hold offset 0 and the largest size.
+`offset` equals the record's own physical_offset. `tags_code` is Java's hash of TAGS, or 0; in the delay topic it is the
+delivery time. At or below -2^31 - 1 it is an address in `consumequeue_ext`. Unwritten entries are zeros. If a queue does not
+begin at 0, the entries before its first one have offset 0 and size FILLER_SIZE.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ BATCH_ENTRY = np.dtype(
 )
 FILLER_SIZE = 2**31 - 1
 LIGHT_TOPIC = "%LMQ%"
-"""Queues of such names list records of other topics once more (LMQ, 4.9.3+)."""
+"""Queues with this prefix repeat records of other topics (LMQ, 4.9.3+)."""
 
 _LARGEST_ADDRESS = -(2**31) - 1
 
 
 def is_written(entries: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Which entries name a record."""
+    """Which entries refer to a record."""
     found: NDArray[np.bool_] = (entries["size"] > 0) & (entries["size"] != FILLER_SIZE) & (entries["offset"] >= 0)
     return found
 
 
 def is_hash(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which tags codes are hashes, and no addresses of extensions."""
+    """Which tags codes are hashes, not addresses in `consumequeue_ext`."""
     found: NDArray[np.bool_] = codes > _LARGEST_ADDRESS
     return found
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode()`: over UTF-16 units, 32 bits and signed."""
+    """`String.hashCode()`: over UTF-16 code units, as a signed 32-bit integer."""
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
     found = 0
     for unit in units.tolist():

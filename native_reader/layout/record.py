@@ -1,7 +1,7 @@
-"""One stored message, V1 and V2, measured and proven many at a time.
+"""One stored message, V1 or V2: its layout, and the validation of many records at once.
 
-Big-endian. A host is its raw address (4 bytes, or 16 where sysFlag says IPv6) and a 4-byte port, so everything behind
-the born host moves by 12 for each IPv6 host:
+Big-endian. A host is its raw address (4 bytes, or 16 if sysFlag marks it as IPv6) and a 4-byte port. Each IPv6 host shifts
+all fields after it by 12:
 
     0 size i4      4 magic i4      8 body_crc i4      12 queue_id i4     16 flag i4        20 queue_offset i8
     28 physical_offset i8          36 sys_flag i4     40 born_timestamp i8                 48 born_host 8 | 20
@@ -9,8 +9,8 @@ the born host moves by 12 for each IPv6 host:
     76 prepared_transaction_offset i8                 84 body_size i4    88 body
     topic_size (V1: i1, V2: i2), topic, properties_size i2, properties
 
-The size counts the whole record. A DLedger log puts an entry header of 48 bytes before each record (CommitLog of
-DLedger, 4.5.0+): magic i4 = 1, size i4, index i8, term i8, position i8, channel i4, crc i4, crc i4, body size i4.
+`size` covers the whole record. A DLedger log (4.5.0+) has an entry header of 48 bytes before each record: magic i4 = 1,
+size i4, index i8, term i8, position i8, channel i4, crc i4, crc i4, body size i4.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ SMALLEST_RECORD = HEAD_SIZE + 1 + 1 + 2
 BLANK_HEAD = 8
 ENTRY_HEAD = 48
 PADDING = 256
-"""Zero bytes that must follow the last byte of a buffer handed to `measure`, so that no gather leaves it."""
+"""How many zero bytes must follow the data in a buffer passed to `measure`, so that no gather reads outside it."""
 
 _V1_WORD, _V2_WORD = (int.from_bytes(magic.to_bytes(4, "big", signed=True), "little") for magic in (MAGIC_V1, MAGIC_V2))
 _FIRST_PAIR, _MIDDLE_PAIR = _V1_WORD & 0xFFFF, _V1_WORD >> 8 & 0xFFFF
-"""What V1 and V2 magics have in common."""
+"""The first and the middle two bytes of a magic, the same in V1 and V2."""
 
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.intp]
@@ -51,7 +51,7 @@ Mask = NDArray[np.bool_]
 
 
 def head_dtype(born: int = 8, store: int = 8) -> np.dtype[np.void]:
-    """The fixed fields, for hosts of 8 (IPv4) or 20 (IPv6) bytes."""
+    """The fixed fields; each host takes 8 (IPv4) or 20 (IPv6) bytes."""
     return np.dtype(
         [
             ("size", ">i4"),
@@ -92,7 +92,7 @@ _BEHIND_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction
 
 
 def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
-    """Every position of the buffer as an unaligned element of that type: fancy-index the result to gather."""
+    """View every position of the buffer as an unaligned element of that type: fancy-index the result to gather."""
     kind = np.dtype(dtype)
     if len(u8) < kind.itemsize:
         return np.empty(0, kind)
@@ -100,13 +100,13 @@ def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
 
 
 def unsigned_at(u8: Bytes, width: int) -> NDArray[np.unsignedinteger]:
-    """Every position as an unaligned little-endian unsigned integer, for comparing bytes, not for reading numbers."""
+    """View every position as an unaligned little-endian unsigned integer: to compare bytes, not to read numbers."""
     return at(u8, f"<u{width}")  # type: ignore[return-value]
 
 
 @dataclass(slots=True, frozen=True)
 class Records:
-    """The fixed fields of many records, and where their variable parts lie in the buffer."""
+    """The fixed fields of many records, and the positions of their variable parts in the buffer."""
 
     starts: Index
     heads: NDArray[np.void]
@@ -124,16 +124,16 @@ class Records:
     def __getitem__(self, which: slice | Index | Mask) -> Records:
         if isinstance(which, slice):
             return Records(*(getattr(self, name)[which] for name in self.__slots__))
-        if which.dtype == np.bool_:  # one look for all the arrays
+        if which.dtype == np.bool_:  # convert the mask once for all arrays
             which = np.flatnonzero(which)
-        # numpy 2.4 indexes an array of structs field by field; `take` copies each as a whole, thirty times faster.
+        # numpy 2.4 indexes an array of structs field by field; `take` copies each struct whole, thirty times faster.
         return Records(*(getattr(self, name).take(which) for name in self.__slots__))
 
 
 def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:
-    """The heads at those starts, in one gather; of IPv6 records, the fields behind the born host are put right.
+    """The heads at those starts, in one gather. For IPv6 records, the shifted fields are corrected.
 
-    An IPv6 host itself does not fit: `born_host_at` and `store_host_at` say where it is.
+    An IPv6 host does not fit in HEAD: read it at `born_host_at` or `store_host_at`.
     """
     heads: NDArray[np.void] = at(u8, f"V{HEAD_SIZE}")[starts].view(HEAD)
     families = heads["sys_flag"] & (BORN_IPV6 | STORE_IPV6)
@@ -150,22 +150,23 @@ def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:
 
 
 def born_host_at(starts: Index) -> Index:
-    """Where the born host of each record begins."""
+    """The position of each record's born host."""
     return starts + 48
 
 
 def store_host_at(starts: Index, heads: NDArray[np.void]) -> Index:
-    """Where the store host of each record begins: behind a born host of either length."""
+    """The position of each record's store host: it depends on the length of the born host."""
     found: Index = starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
     return found
 
 
 def measure(u8: Bytes, filled: int, starts: Index, offset: int | Index) -> tuple[Records, Mask]:
-    """Where the parts of the records at `starts` lie, and which of them are structurally valid and wholly in the buffer.
+    """The parts of the records at `starts`, and which records are structurally valid and completely in the buffer.
 
-    `u8` holds `filled` bytes and PADDING more; every start is below `filled`; `offset` is the log's offset of byte 0,
-    where the buffer holds bytes of many places one for each record.
-    Valid: magic, bounds, the identity of size and lengths, and physical_offset = place. Only what is valid may be used.
+    `u8` holds `filled` bytes plus PADDING; every start is below `filled`. `offset` is the log offset of byte 0, or one
+    value per record if the buffer holds bytes from several places.
+    Valid: magic and bounds are right, the lengths add up to the size, and physical_offset is the record's real offset.
+    Use valid records only.
     """
     heads = heads_of(u8, starts)
     sizes = heads["size"].astype(np.intp)
@@ -198,7 +199,7 @@ def measure(u8: Bytes, filled: int, starts: Index, offset: int | Index) -> tuple
 
 
 def entries_valid(u8: Bytes, records: Records, offset: int | Index) -> Mask:
-    """Which records stand behind a DLedger entry header that agrees with them; each start is at least ENTRY_HEAD."""
+    """Which records follow a DLedger entry header that matches them; each start must be at least ENTRY_HEAD."""
     entries = at(u8, f"V{ENTRY.itemsize}")[records.starts - ENTRY_HEAD].view(ENTRY)
     valid: Mask = (entries["magic"] == MAGIC_ENTRY) & (entries["size"] == records.sizes + ENTRY_HEAD)
     valid &= (entries["body_size"] == records.sizes) & (entries["position"] == records.starts - ENTRY_HEAD + offset)
@@ -206,11 +207,11 @@ def entries_valid(u8: Bytes, records: Records, offset: int | Index) -> Mask:
 
 
 def magics(u8: Bytes, filled: int, scratch: Mask | None = None) -> Index:
-    """Every position that might start a record, ascending: a V1 or V2 magic stands 4 bytes behind it.
+    """Every position that may start a record, ascending: 4 bytes before a V1 or V2 magic.
 
-    Looked for two bytes at a time, and hits eight such pairs at a time: a magic at an even place shows as its first two
-    bytes, at an odd one as its middle two. `scratch`: two rows of half a buffer, to be used again; fresh memory costs more
-    than the look.
+    Compares two bytes at a time and collects matches from eight pairs at a time. A magic at an even position matches with
+    its first two bytes, at an odd position with its middle two. `scratch`: reusable memory, two rows of half a buffer;
+    allocating it costs more than the search.
     """
     pairs = u8[: -(-filled // 16) * 16].view("<u2")
     if scratch is None:

@@ -1,1 +1,1 @@
-"""Where a log ends, where a read of it may begin, and how it is followed while it grows."""
+"""Where a log ends, where a read may start, and how to follow a log that grows."""

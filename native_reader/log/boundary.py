@@ -1,8 +1,8 @@
-"""Boundaries: offsets between two records that are certain, so that they can be written down for good.
+"""Boundaries: certain offsets between two records, safe to store.
 
-Where a record seems to stand is a guess, for a body can hold the bytes of a record of that very place. Certain are the start
-of a segment, whatever a walk from something certain comes to, and a record that its consume queue names. So a boundary far
-from any other is found by a look at the records near it and at the queue of one of them; without queues by a walk.
+A search for records only gives a guess, because a body can contain the bytes of a record with the right offset. Three places
+are certain: the start of a segment, a record that a walk from a certain place reaches, and a record with a matching consume
+queue entry. Far from a known boundary, we search for records and check one against its consume queue; without queues we walk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOK = 256 << 10
 
 
 class Fingerprint(NamedTuple):
-    """What tells a record from any other that could stand at its place."""
+    """Distinguishes a record from any other that could be at its offset."""
 
     offset: int
     stored: int
@@ -33,38 +33,38 @@ class Fingerprint(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """An offset at which a record ends or a segment begins, and the last record before it; None where there was none."""
+    """An offset at which a record ends or a segment begins, and the last record before it; None if there was none."""
 
     offset: int
     last: Fingerprint | None = None
 
 
 class Limits(NamedTuple):
-    """How a log is walked."""
+    """Settings for walking a log."""
 
     max_record_bytes: int
     past_unreadable: bool = False
 
 
 def window_of(store: StoreFiles, segment: Segment, limits: Limits) -> Window:
-    """A window for looks at a few records, and now and then at all."""
+    """A window for reading a few records, and sometimes all of them."""
     return Window(segment, _LOOK, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
 
 
 def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
-    """The last segment that begins before that offset."""
+    """The last segment that begins before that offset; None if there is none."""
     which = bisect_left(segments, offset, key=lambda segment: segment.base)
     return segments[which - 1] if which else None
 
 
 def fingerprint_at(window: Window, position: int) -> Fingerprint:
-    """Of the record that starts at that position of the file, as it stands there now."""
+    """The fingerprint of the record that is at that position of the file now."""
     head = head_at(window, position)
     return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
 
 
 def stands(store: StoreFiles, at: Boundary) -> bool:
-    """Whether the record before that boundary is still there, and none between the two; False also where its file is gone."""
+    """Whether the record before that boundary is still there, with no other record before the boundary; False if its file is gone."""
     if at.last is None:
         return False
     segment = segment_before(store.segments, at.last.offset + 1)
@@ -76,16 +76,16 @@ def stands(store: StoreFiles, at: Boundary) -> bool:
             if fingerprint_at(window, position) != at.last:
                 return False
             end = position + int.from_bytes(window.peek(position + segment.frame, 4), "big") + segment.frame
-            # A power loss can take the blank that closed a segment, and a broker then goes on where it stood.
+            # A power loss can erase the blank that closed a segment; the broker then continues in its place.
             return segment.base + end >= at.offset or record_size_at(window, end) is None
-    except OSError:  # gone since, or unreadable: whoever reads it tells
+    except OSError:  # gone or unreadable: reading it will report the error
         return False
 
 
 def is_left(store: StoreFiles, segment: Segment) -> bool:
-    """Whether the log goes on in the next segment, so that nothing more comes into this one.
+    """Whether the log continues in the next segment, so that this segment gets no more records.
 
-    A broker that recovers (all versions), and finds no segment behind a blank, goes on where the blank stood.
+    A broker (all versions) that recovers and finds no segment after a blank continues where the blank was.
     """
     following = next((each for each in store.segments[bisect_left(store.segments, segment) :] if each.base == segment.end), None)
     if following is None:
@@ -93,22 +93,22 @@ def is_left(store: StoreFiles, segment: Segment) -> bool:
     try:
         with Window(following, BLANK_HEAD) as window:
             return any(window.peek(0, BLANK_HEAD))
-    except OSError:  # gone since
+    except OSError:  # deleted meanwhile
         return False
 
 
 def behind(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
-    """The boundary behind the record of that size at that position; behind its segment, if the log has left that."""
+    """The boundary after the record at that position; if the log continues in the next segment, the end of this segment."""
     segment, end = window.segment, position + size
-    # Fewer bytes than a blank's head can be the beginning of a record, in a copy that still grows.
+    # In a copy that still grows, fewer bytes than a blank's head can be the start of a record.
     closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_left(store, segment)
     return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
 
 
 def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
-    """The boundary behind the last record that ends at `target` or before; where none does, behind the first one after `start`.
+    """The boundary after the last record that ends at `target` or before; if there is none, after the first record after `start`.
 
-    `start` itself where no record follows it. `target` must not lie behind the end of the log.
+    Returns `start` if no record follows it. `target` must not be after the end of the log.
     """
     segment = segment_before(store.segments, target)
     if segment is None or segment.end <= start.offset:
@@ -120,9 +120,9 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
         begin = aim
         while begin > low:
             begin = certain_before(window, store.consume_queue, low, begin, limits.max_record_bytes)
-            if end := _last_end(window, begin, aim, limits):  # the record that starts there may end behind the target
+            if end := _last_end(window, begin, aim, limits):  # the record that starts there may end after the target
                 return behind(store, window, *end)
-        if segment.base > start.offset:  # no record of this segment lies before the target
+        if segment.base > start.offset:  # no record of this segment ends before the target
             before = boundary_before(store, start, segment.base, limits)
             return before if before != start else Boundary(segment.base, start.last)
         first = _first(window, low, limits)
@@ -130,7 +130,7 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
 
 
 def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
-    """The first boundary at or behind `target`, which lies behind `start`."""
+    """The first boundary at or after `target`, which must be after `start`."""
     found = boundary_before(store, start, target, limits)
     while found.offset < target and (further := boundary_before(store, found, found.offset + 1, limits)) != found:
         found = further
@@ -138,7 +138,7 @@ def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limi
 
 
 def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limits: Limits) -> tuple[Boundary, int]:
-    """The boundary behind the first `most` records behind `start`, or `stop` if it comes first; and how many records that is."""
+    """The boundary after the first `most` records after `start`, or `stop` if it comes first; and the number of records."""
     count = 0
     for segment in store.segments:
         if segment.end <= start.offset or segment.base >= stop.offset:
@@ -158,22 +158,22 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
 
 
 def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
-    """Position and size of the last record that a walk from there comes to and that ends at `aim` or before."""
+    """Position and size of the last record that ends at `aim` or before, on a walk from `begin`."""
     kept: list[tuple[int, int]] = []
     walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), window.segment.frame
     for found in walk:
         if not isinstance(found, Damages):
             starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
             kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
-    if walk.last_record is not None and walk.last_record not in kept:  # one over the limit
+    if walk.last_record is not None and walk.last_record not in kept:  # a record over the limit
         kept.append(walk.last_record)
     return next((each for each in reversed(kept) if sum(each) <= aim), None)
 
 
 def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
-    """The end of a segment that is closed, which is certain however the last record before it was found.
+    """The end of a closed segment; None if it is not closed. The end is certain even if the last record is a guess.
 
-    That record tells whether the log is still the same, and decides nothing else.
+    That record only helps to detect later whether the log is still the same.
     """
     segment = window.segment
     first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
@@ -186,7 +186,7 @@ def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boun
 
 
 def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
-    """Position and size of the first record at or behind `begin`."""
+    """Position and size of the first record at or after `begin`."""
     walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
     for found in walk:
         if not isinstance(found, Damages):

@@ -1,7 +1,8 @@
-"""Certain starts: positions at which a record starts for sure, near a given place.
+"""Certain starts: positions near a given place at which a record really starts.
 
-A body can hold the bytes of a whole record of that very place, so what a search finds is a guess. A start is certain if
-the consume queue of its record names it, or if a walk from another certain start comes to it. The start of a segment is certain.
+A body can contain the bytes of a whole record with the right offset, so the result of a search is a guess. A start is certain
+if the record has a matching consume queue entry, or if a walk from another certain start reaches it. The start of a segment
+is certain.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from native_reader.storage.window import Window
 
 _LOOK = 64 << 10
 _WIDER, _WIDEST = 16, 64 << 20
-"""Where no queue names a record in so many bytes, the walk begins further back."""
+"""If no record in the range has a consume queue entry, the range grows by this factor, up to this size."""
 _ASKED = 4
-"""The queues of so many records of a stretch are asked."""
+"""About this many records of a range are looked up in their queues."""
 
 
 def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str | None, low: int, max_record_bytes: int) -> int | None:
-    """Where the first record starts that starts in `[position, stop)`, or where damage stands instead; None where neither does.
+    """The start of the first record in `[position, stop)`, or of damage in its place; None if there is neither.
 
     `low`: a certain start at or before `position`. `queue`: the directory of the consume queues, if there is one.
     """
@@ -37,7 +38,7 @@ def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str 
 
 
 def certain_before(window: Window, queue: str | None, low: int, position: int, max_record_bytes: int) -> int:
-    """A certain start not far before `position`; `low`, which is one, where there is none."""
+    """A certain start not far before `position`; if there is none, `low`, which must be certain."""
     look = _LOOK
     while queue is not None and (begin := position - look) > low and look <= _WIDEST:
         if (found := _named_within(window, queue, begin, position, max_record_bytes)) is not None:
@@ -47,7 +48,7 @@ def certain_before(window: Window, queue: str | None, low: int, position: int, m
 
 
 def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_bytes: int) -> int | None:
-    """The start of a record in that range that its queue names, if one of the few that are asked about is."""
+    """The start of a record in that range with a matching consume queue entry. Looks up only a few records."""
     first = sync(window, begin, stop)
     if first is None:
         return None
@@ -61,8 +62,8 @@ def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_
 
 
 def walk_on(window: Window, begin: int, stop: int, max_record_bytes: int) -> Walk:
-    """From a certain start over the records that start before `stop`; damage is skipped, and reported when these bytes are read.
+    """Walk from a certain start over the records that start before `stop`. Skips damage; reading these bytes reports it.
 
-    What stands after `stop` is not looked at, for it may be a gibibyte of nothing.
+    Does not look after `stop`, where a gibibyte of zeros may follow.
     """
     return Walk(window, begin, stop, stop, max_record_bytes=max_record_bytes, skip_damage=True, decided=False, leaves=False)

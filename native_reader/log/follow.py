@@ -1,8 +1,8 @@
-"""Where logs end now, looked at again and again while brokers, or copies, make them longer.
+"""Where logs end now, checked repeatedly while brokers, or copies, extend them.
 
-Each look goes on from the last: it costs what is new, and next to nothing where nothing is. A record counts by the same rule
-as for one read (`log.tail`). What such looks cannot pass, like a hole with records behind it, is found by looking at the end
-of the log afresh now and then.
+Each look continues from the last one, so it costs only what is new. A record counts by the same rule as for a single read
+(`log.tail`). An obstacle such as a hole with records after it stops a look. So the end of the log is also searched from
+scratch now and then.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from native_reader.storage.window import Window
 
 _STEP = 4 << 20
 _QUIET = 3.0
-"""Seconds for which a live log must stay the same until its newest record counts by its own bytes, where no queue knows it.
+"""If the newest record of a live log has no consume queue entry, it counts after this many seconds without a newer one.
 Torn records were seen for 15 ms at most."""
 _LISTED_EVERY, _AFRESH_EVERY = 1.0, 10.0
 _REST = 300
-"""So many times as long as it took, a costly look is not taken again."""
+"""A costly look is not repeated for this many times its own duration."""
 
 
 class Follower:
-    """The end of one store's log. `end` goes back only where the log does."""
+    """The end of one store's log. `end` moves back only if the log does."""
 
     def __init__(self, store: StoreFiles, limits: Limits, tail: str) -> None:
         self.store, self._limits, self._tail = store, limits, tail
         self._newest: tuple[int, float] | None = None
-        """Where the newest record lies that waits for its witness, and since when."""
+        """Offset of the newest record that has no consume queue entry yet, and since when."""
         self.is_stale = False
-        """Whether a file went, or was replaced, while it was looked at; the next look needs a new list of them."""
+        """Whether a file was deleted or replaced during a look; the next look needs a new list of files."""
         self.end = self._afresh()
         self._watched: tuple[StoredFile, int, bytes] | None = None
 
     def has_news(self) -> bool:
-        """Whether something was written behind the end since the last look; at next to no cost, and not every news is seen."""
+        """Whether something was written after the end since the last look. Cheap, but may miss changes."""
         if self._watched is None:
             return False
         file, position, seen = self._watched
         now = bytearray(BLANK_HEAD)
         try:
             return file.read_into(position, now) > 0 and bytes(now) != seen
-        except OSError:  # the next look tells
+        except OSError:  # the next look reports it
             return False
 
     def look(self) -> Boundary:
@@ -73,13 +73,13 @@ class Follower:
         return self.end
 
     def close(self) -> None:
-        """Let go of the file that is watched."""
+        """Close the watched file."""
         if self._watched is not None:
             self._watched[0].close()
             self._watched = None
 
     def _watch(self) -> None:
-        """Remember what stands where the log ends, and keep that file open."""
+        """Remember the bytes at the end of the log, and keep that file open."""
         segment = self._segment_now()
         if segment is None:
             self.close()
@@ -88,7 +88,7 @@ class Follower:
         self._watched = self._opened(segment), position, self._stands_at(segment, position)
 
     def _stands_at(self, segment: Segment, position: int) -> bytes:
-        """So much of it as tells whether anything is written there."""
+        """The first bytes at that position, to tell whether anything is written there."""
         found = bytearray(BLANK_HEAD)
         self._opened(segment).read_into(position, found)
         return bytes(found)
@@ -102,7 +102,7 @@ class Follower:
         return file
 
     def look_afresh(self) -> Boundary:
-        """The same, also behind what a look cannot pass."""
+        """Like `look`, but also finds records after an obstacle that stops a look."""
         try:
             before, found = self.look(), self._afresh()
             if found.offset > before.offset and self.look() == before:
@@ -112,14 +112,14 @@ class Follower:
         return self.end
 
     def _afresh(self) -> Boundary:
-        """The boundary at the end of the log, by what stands near it."""
+        """Search for the boundary at the end of the log, independently of earlier looks."""
         store, limits = self.store, self._limits
         start = Boundary(store.min_offset)
         end = end_of_log(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail)
         return boundary_before(store, start, end, limits) if end > start.offset else start
 
     def _goes_on(self, bound: int | None) -> bool:
-        """A few MiB further, up to the end of a segment at most; whether there may be more."""
+        """Advance a few MiB, at most to the end of a segment; returns whether there may be more."""
         segment = self._segment_now()
         if segment is None:
             return False
@@ -138,7 +138,7 @@ class Follower:
             return found.offset >= segment.base + until or is_blank(window, found.offset - segment.base)
 
     def _leaves(self, segment: Segment) -> bool:
-        """On to the next segment, if something is written there already."""
+        """Advance to the next segment, if something is written there already."""
         self._next_to(segment)
         if not is_left(self.store, segment):
             return False
@@ -146,9 +146,9 @@ class Follower:
         return True
 
     def _reached(self, window: Window, begin: int, until: int, most: int) -> Boundary | None:
-        """The boundary behind the last record that counts, of those that start before `until` and end at `most` or before.
+        """The boundary after the last record that counts, of those that start before `until` and end at `most` or before.
 
-        None where there is none, or the log grew meanwhile so that another look is needed.
+        None if there is none, or if the log grew meanwhile and needs another look.
         """
         last = self._chain(window, begin, until)
         if not last:
@@ -159,15 +159,15 @@ class Follower:
         return Boundary(window.segment.base + position, fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last)
 
     def _chain(self, window: Window, begin: int, until: int) -> list[tuple[int, int]]:
-        """Position and size of the last two records that follow each other from there; what comes after a break is not looked at.
+        """Position and size of the last two records in the unbroken chain from `begin`; ignores what comes after a break.
 
-        Old records can follow a break, which a broker took back: whether the log goes on there, only a look afresh tells.
+        Old records can follow a break, if a broker truncated the log. Only a fresh search shows whether the log continues there.
         """
         last: list[tuple[int, int]] = []
         reached, frame = begin, window.segment.frame
 
         def over_the_limit(before: int) -> bool:
-            """Whether nothing but records over the limit, which the walk passes, lead to that position."""
+            """Whether only records over the limit, which the walk skips, lead to that position."""
             nonlocal reached, last
             while reached < before and (size := record_size_at(window, reached) or 0) > self._limits.max_record_bytes:
                 last, reached = [*last, (reached, size)][-2:], reached + size
@@ -189,7 +189,7 @@ class Follower:
         return last
 
     def _counts(self, window: Window, position: int, size: int) -> bool:
-        """Whether something proves that this record was written to its end."""
+        """Whether something proves that this record is complete."""
         if size > self._limits.max_record_bytes or has_successor(window, position + size):
             return True
         if is_named(window, self.store.consume_queue, position):
@@ -204,18 +204,18 @@ class Follower:
         return now - self._newest[1] >= _QUIET
 
     def _segment_now(self) -> Segment | None:
-        """The segment that holds what comes next, as it is now; None where there is none yet."""
+        """The segment for the next record, in its current state; None if there is none yet."""
         segments = self.store.segments
         which = bisect_right(segments, self.end.offset, key=lambda segment: segment.base) - 1
         if which < 0:
             return None
         segment = self._as_it_is_now(which)
-        # So little is no blank; a broker leaves at least that much, a copy that was cut off may end so.
+        # Too few bytes for a blank: a broker leaves room for one, but a truncated copy may end here.
         following = self._next_to(segment) if self.end.offset > segment.end - BLANK_HEAD else None
         return following or (segment if self.end.offset < segment.end else None)
 
     def _as_it_is_now(self, which: int) -> Segment:
-        """A copy that is being made grows, and may be put in the place of an earlier one."""
+        """The segment in its current state: a copy in progress grows, and may replace an earlier one."""
         segments = self.store.segments
         segment = segments[which]
         entry = storage_of(segment.uri).entry(segment.uri)
@@ -226,7 +226,7 @@ class Follower:
         return changed
 
     def _next_to(self, segment: Segment) -> Segment | None:
-        """The segment behind that one, if it is there by now: its name is known before."""
+        """The segment after that one, if it exists by now: its name is known in advance."""
         segments = self.store.segments
         which = bisect_right(segments, segment.base, key=lambda each: each.base)
         if which < len(segments):
@@ -241,7 +241,7 @@ class Follower:
 
 
 class Following:
-    """The ends of the logs of all stores at some paths; stores come and go."""
+    """The log ends of all stores at some paths; stores may appear and disappear."""
 
     def __init__(self, listed: Callable[[], Iterable[StoreFiles]], limits: Limits, tail: str) -> None:
         self._listed, self._limits, self._tail = listed, limits, tail
@@ -250,7 +250,7 @@ class Following:
 
     @property
     def stores(self) -> dict[str, StoreFiles]:
-        """Their files, by URI, as far as they are known."""
+        """The known files of each store, by URI."""
         return {uri: follower.store for uri, follower in self._followers.items()}
 
     def look(self) -> dict[str, Boundary]:
@@ -265,19 +265,19 @@ class Following:
         return {uri: follower.look() for uri, follower in self._followers.items()}
 
     def has_news(self) -> bool:
-        """Whether a look would see something that the last one did not."""
+        """Whether something was written since the last look. Cheap, but may miss changes."""
         return any(follower.has_news() for follower in self._followers.values())
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for follower in self._followers.values():
             follower.close()
 
     def list(self) -> None:
-        """Look at which stores and which segments there are."""
+        """List the stores and their segments again."""
         begun = time.monotonic()
         found = {store.uri: store for store in self._listed()}
-        if not self._followers:  # those that are made now look afresh anyway
+        if not self._followers:  # new followers search from scratch anyway
             self._next_afresh = begun + _AFRESH_EVERY
         for uri in self._followers.keys() - found.keys():
             self._followers[uri].close()

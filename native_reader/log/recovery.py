@@ -1,12 +1,12 @@
-"""Where a broker's own recovery would cut off the log: at the first record it does not like, whatever lies behind it.
+"""Where a broker's own recovery would truncate the log: at the first record it rejects, whatever comes after it.
 
-A broker that starts walks its log from some file on. It looks at magic, lengths and the body's checksum, not at the
-physical offset; it takes any blank for the end of a file, and all that lies behind the first failure for lost.
+On start, a broker walks its log from some file on. It checks magic, lengths and the body's checksum, but not the physical
+offset. It treats any blank as the end of a file, and discards everything after the first failure.
 
-    stopped cleanly (no file `abort`)   from the third-last file on (up to 5.3.1; later ones begin at the newest file
-                                        that a consume queue knows of, so that older damage goes unseen)
-    otherwise                           from the newest file whose first record is older than what the checkpoint says
-                                        was flushed, less three seconds; from the first file where none is
+    stopped cleanly (no file `abort`)   from the third-last file on (up to 5.3.1; later versions start at the newest
+                                        file that a consume queue refers to, and miss older damage)
+    otherwise                           from the newest file whose first record is older than both times of the
+                                        checkpoint less three seconds; from the first file if there is none
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SYS_FLAG_AT, _LONGEST_UP_TO_STORE_TIME = 36, 76
 
 
 def recovery_begins(store: StoreFiles) -> int:
-    """The first offset that a broker looks at when it starts on that store."""
+    """The first offset that a broker checks when it starts on that store."""
     segments, storage = store.segments, storage_of(store.uri)
     if not segments:
         return 0
@@ -41,9 +41,9 @@ def recovery_begins(store: StoreFiles) -> int:
 
 
 def recovery_stops(window: Window, position: int) -> int | None:
-    """From a record's place on: the position at which a broker stops in that file, None where it goes on to the next one.
+    """The position at which a broker stops in that file, from a record's position on; None if it continues with the next file.
 
-    One record after the other, as a broker does: to be asked at the first place where something is wrong.
+    Slow, because it checks record by record, as a broker does: call it at the first invalid place.
     """
     frame = window.segment.frame
     while (size := _accepted(window, position, frame)) is not None:
@@ -54,7 +54,7 @@ def recovery_stops(window: Window, position: int) -> int | None:
 
 
 def _accepted(window: Window, position: int, frame: int) -> int | None:
-    """The size of what stands there if a broker takes it for a record, 0 for a blank, None for neither."""
+    """The size of the record there if a broker accepts it, 0 for a blank, None for neither."""
     left = window.segment.size - position
     head = window.peek(position, frame + _HEAD.size)
     if len(head) < frame + _HEAD.size:
@@ -75,7 +75,7 @@ def _accepted(window: Window, position: int, frame: int) -> int | None:
 
 
 def _body_of(record: bytes, *, wide: bool) -> bytes | None:
-    """The stored body of a record whose lengths add up to its size."""
+    """The stored body of a record; None if its lengths do not add up to its size."""
     (sys_flag,) = struct.unpack_from(">i", record, _SYS_FLAG_AT)
     body_size_at = 84 + 12 * (bool(sys_flag & 0x10) + bool(sys_flag & 0x20))
     if body_size_at + 4 > len(record):
@@ -95,7 +95,7 @@ def _body_of(record: bytes, *, wide: bool) -> bytes | None:
 
 
 def _first_store_time(segment: Segment) -> int:
-    """When the first record of a segment was stored; 0 where none stands there."""
+    """The store time of a segment's first record; 0 if there is none."""
     with Window(segment, _LONGEST_UP_TO_STORE_TIME) as window:
         head = window.peek(segment.frame, _LONGEST_UP_TO_STORE_TIME)
     if len(head) < _LONGEST_UP_TO_STORE_TIME or _HEAD.unpack_from(head)[1] not in (MAGIC_V1, MAGIC_V2):

@@ -1,7 +1,7 @@
-"""Going on at a boundary that was written down: where the log has it now, and what was lost meanwhile.
+"""Resuming at a stored boundary: where to continue in the current log, and what was lost meanwhile.
 
-A broker deletes its oldest segments. After a crash of a master it may cut its log and write other records at the same offsets.
-A path may hold another store than before.
+A broker deletes its oldest segments. After a crash of a master it may truncate its log and write other records at the same
+offsets. A path may contain a different store than before.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from native_reader.storage.store import StoreFiles
 
 
 def goes_on(store: StoreFiles, at: Boundary, end: Boundary) -> bool:
-    """Whether a log that ends at `end` is still the one in which that boundary was, and goes on from there."""
-    if at.last is None:  # nothing was read yet, so nothing that went is missed
+    """Whether a log that ends at `end` still contains that boundary, so that a read can continue there."""
+    if at.last is None:  # nothing was read yet, so deleted segments are no loss
         return store.min_offset <= at.offset <= end.offset
     if at.last.offset < store.min_offset:
         return store.min_offset <= at.offset <= end.offset
@@ -20,7 +20,7 @@ def goes_on(store: StoreFiles, at: Boundary, end: Boundary) -> bool:
 
 
 def resumed(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tuple[Boundary, str | None]:
-    """The boundary at which to go on in a log that ends at `end`, and what is lost if anything is."""
+    """The boundary at which to resume in a log that ends at `end`, and a text about what was lost, if anything."""
     first = store.min_offset
     if goes_on(store, at, end):
         return at, None
@@ -34,7 +34,7 @@ def resumed(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> t
 
 
 def expired(store: StoreFiles, start: int, stop: int) -> str:
-    """That a broker deleted segments before they were read."""
+    """The error text if a broker deleted segments before they were read."""
     return (
         f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes), which were to be read next, are gone: "
         f"the log begins at {stop:,} now. A broker deletes its oldest segments"
@@ -42,7 +42,7 @@ def expired(store: StoreFiles, start: int, stop: int) -> str:
 
 
 def rewritten(store: StoreFiles, at: Boundary) -> str:
-    """That the log is not the one it was."""
+    """The error text if the log is not the same as before."""
     last = 0 if at.last is None else at.last.offset
     return (
         f"{store.uri}: the log does not hold the record at offset {last:,} any more, the last that was read before offset {at.offset:,}. "

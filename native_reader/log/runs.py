@@ -1,8 +1,8 @@
-"""Runs of records: records that follow each other without a break, and whether those after a break were taken back.
+"""Runs of records: consecutive records without a break, and whether a broker discarded those after a break.
 
-A broker that recovers, or joins another master, cuts its log: it goes back and writes on from there. Old records then stand
-after the new end, whole and at their right places, often after some bytes of one that was half overwritten (seen with 5.5.0).
-All of them are older than the last record of the log, which damage never makes them.
+A broker that recovers, or joins another master, truncates its log: it goes back and continues to write from there. Old records
+then remain after the new end, complete and at their right offsets, often after part of a half overwritten one (seen with 5.5.0).
+All of them are older than the last record of the log. Damage does not cause this.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Numbers = NDArray[np.int64]
 
 
 class Run(NamedTuple):
-    """Where a run ends, its last record and the store time of that one, and the newest store time after it; in milliseconds."""
+    """Where a run ends, its last record and that record's store time, and the newest store time after it, in milliseconds."""
 
     end: int
     last: int
     last_time: int
     newest_after: int = 0
     is_broken: bool = False
-    """Whether other bytes than the next record follow."""
+    """Whether bytes other than the next record follow."""
 
 
 @dataclass
 class Runs:
-    """The runs that a walk came over, piece by piece. A run also ends where the next record is older than its last."""
+    """The runs of records in a walk, collected chunk by chunk. A run also ends where the next record is older than its last."""
 
     _ends: list[Numbers] = field(default_factory=list)
     _lasts: list[Numbers] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Runs:
 
     @staticmethod
     def of(walk: Walk, window: Window) -> Runs:
-        """All that the walk comes over, once it is through."""
+        """Complete the walk and collect its runs."""
         runs, frame = Runs(), window.segment.frame
         for found in walk:
             if not isinstance(found, Damages):
@@ -68,13 +68,13 @@ class Runs:
 
     @property
     def last(self) -> Run:
-        """The last one."""
+        """The last run."""
         return Run(int(self._ends[-1][-1]), int(self._lasts[-1][-1]), int(self._last_times[-1][-1]))
 
     def cuts(self) -> Iterator[Run]:
-        """Each run of which the last record is newer than all records after it, where something follows."""
+        """Each run, except the last, whose last record is newer than all records after it."""
         ends, lasts, times, newest, begins = map(np.concatenate, (self._ends, self._lasts, self._last_times, self._newest, self._begins))
         after = np.maximum.accumulate(newest[::-1])[::-1]
-        for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, but where a clock stepped back again and again
+        for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, unless a clock was set back often
             end = int(ends[which])
             yield Run(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))

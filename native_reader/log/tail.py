@@ -1,11 +1,11 @@
-"""Where the log ends: decided once, before a read is planned, and carried by every split.
+"""Where the log ends: decided once, before a read is planned, and passed to every split.
 
-The end of the last valid record, or of the blank, in the highest segment that has one. Below it zeros are damage; at or
-above it everything is unwritten: files sized ahead, dirty tails of pooled buffers, half of a record that never came.
-A broker sizes one or two segments ahead, so the highest files are often all zeros.
+It is the end of the last valid record, or of the blank, in the highest segment that has one. Before it, zeros are damage. After
+it, everything is unwritten: preallocated files, dirty ends of pooled buffers, the first half of an unfinished record. A broker
+preallocates one or two segments, so the highest files are often all zeros.
 
-The newest record counts if something proves that it was finished. At rest its own bytes do; while a broker writes they do
-not, and it waits for its witness. Old records that a broker took back (`log.runs`) do not count.
+The newest record counts if something proves that it is complete. In a log at rest, its own bytes prove it. While a broker
+writes, only a successor or its consume queue entry does (`log.witness`). Old records that a broker discarded (`log.runs`) do not count.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ _log = logging.getLogger("native_reader")
 
 AVAILABLE, ALL = "available", "all"
 TAILS = (AVAILABLE, "flushed", "confirmed", ALL)
-"""What may be asked for: the second and third are offsets of the checkpoint; `all` also old records that a broker took back."""
+"""`flushed` and `confirmed` end at an offset in the checkpoint. `all` includes old records that a broker discarded."""
 
 _LOOK = 256 << 10
 _ZEROS_IN_A_RECORD = 64 << 10
-"""More zeros than a record can end in: its properties are the last and hold 32,767 bytes at most."""
+"""More zeros than a record can end with: its last part, the properties, has 32,767 bytes at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """Where a log ends, and what stands there.
+    """Where a log ends, and what is there.
 
-    `written`: how far bytes other than zeros reach, in whatever segment. `stale`: how many of the bytes after the end are old
-    records, which a broker took back. `last_time`: the store time of the last record, in milliseconds, if the log ends with a record
-    that counts. `torn`: the offset up to which a record reaches that was begun at the end.
-    `junk`: segments after the end that hold something, but no record.
+    `written`: the end of the last non-zero byte in any segment. `stale`: the size of old, discarded records after the end.
+    `last_time`: the store time of the last record, in milliseconds, if the log ends with a record that counts.
+    `torn`: the end of an unfinished record at the end of the log, or 0. `junk`: segments after the end with data but no record.
     """
 
     offset: int
@@ -56,19 +55,19 @@ class LogEnd:
     torn: int = 0
     junk: tuple[Segment, ...] = ()
     is_empty: bool = False
-    """Whether no record was found at all."""
+    """Whether the log has no record."""
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
 def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
-    """The offset where the log ends. Segments of up to `walked_whole` bytes are walked from their start, others from near their end."""
+    """The offset where the log ends. Walks segments of up to `walked_whole` bytes from their start, larger ones from near their end."""
     return look_at_end(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable, tail=tail).offset
 
 
 def look_at_end(
     store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE
 ) -> LogEnd:
-    """The same, and what stands there."""
+    """Like `end_of_log`, and what is there."""
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
     bound = said_by_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
@@ -76,19 +75,19 @@ def look_at_end(
     if bound is None or bound >= end.offset:
         return end
     segment = next((each for each in store.segments if each.base <= bound < each.end), None)
-    if segment is None:  # the bound lies in no file: before the first, or in a hole
+    if segment is None:  # the bound is in no file: before the first one, or in a gap
         return LogEnd(max(store.min_offset, max((each.end for each in store.segments if each.end <= bound), default=0)), end.written)
     return LogEnd(segment.base + _boundary(store, segment, bound - segment.base, max_record_bytes), end.written)
 
 
 def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
-    """The offset up to which the log counts; None where all of it does, or the broker wrote down none."""
+    """The offset up to which the log counts; None if all of it counts, or if the checkpoint has no such offset."""
     offset = 0 if tail in (AVAILABLE, ALL) else int(getattr(checkpoint_of(store.uri), tail))
     return offset if offset > 0 else None
 
 
 def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> int:
-    """The position at or before the bound at which a record ends."""
+    """The last position at or before `bound` at which a record ends."""
     with Window(segment, _LOOK) as window:
         walk = walk_on(window, certain_before(window, store.consume_queue, 0, bound, max_record_bytes), bound, max_record_bytes)
         for _ in walk:
@@ -98,7 +97,7 @@ def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes:
 
 
 class _Tail:
-    """One look for the end of a log."""
+    """One search for the end of a log."""
 
     def __init__(self, store: StoreFiles, max_record_bytes: int, walked_whole: int, past_unreadable: bool, with_stale: bool) -> None:
         self._store, self._max_record_bytes, self._walked_whole = store, max_record_bytes, walked_whole
@@ -107,7 +106,7 @@ class _Tail:
         self._checkpoint = checkpoint_of(store.uri)
 
     def end(self) -> LogEnd:
-        """From the highest segment down to the first that holds a record."""
+        """Search from the highest segment down to the first one with a record."""
         store, junk, written, torn = self._store, list[Segment](), self._store.min_offset, 0
         for segment in reversed(store.segments):
             with Window(segment, _LOOK, leave_no_trace=self._live, past_unreadable=self._past_unreadable) as window:
@@ -123,7 +122,7 @@ class _Tail:
         return LogEnd(store.min_offset, written, torn=torn, junk=tuple(junk[::-1]), is_empty=True, checkpoint=self._checkpoint)
 
     def _end_in(self, window: Window, written: int) -> LogEnd | None:
-        """Where the log ends in this segment, if it holds a record; `written`: where its last byte ends that is not zero."""
+        """Where the log ends in this segment; None if it has no record. `written`: the end of its last non-zero byte."""
         size = window.segment.size
         bound = min(size, written + _ZEROS_IN_A_RECORD)
         begin = 0
@@ -147,9 +146,9 @@ class _Tail:
         return LogEnd(base + end, 0, last_time=last_time, torn=_torn_at(window, end))
 
     def _last_that_counts(self, window: Window, record: tuple[int, int], time: int | None) -> tuple[int, int | None]:
-        """Where the newest record ends and when it was stored, if it was finished; else where it starts."""
+        """The end and store time of the newest record if it is complete; otherwise its start and None."""
         position, size = record
-        # One that is too large is refused by whoever reads it; it is not worth its memory here.
+        # Do not load a record over the limit: reading it is an error anyway.
         if size > self._max_record_bytes or has_successor(window, position + size) or self._is_finished(window, position, size):
             return position + size, int(head_at(window, position)["store_timestamp"]) if time is None else time
         return position, None
@@ -158,35 +157,35 @@ class _Tail:
         queue = self._store.consume_queue
         return is_named(window, queue, position) if self._live else is_complete(window, position, size, queue)
 
-    # Whether a broker took records back
+    # Whether a broker discarded records
 
     def _may_be_cut(self, window: Window, last: Run) -> bool:
-        """Whether what stands near the end is older than what the checkpoint knows: the log may end before it."""
+        """Whether the last records are older than the checkpoint: the log may end before them."""
         if window.segment.framing != PLAIN:
             return False
         begin, end = window.segment.base, window.segment.base + last.end
         return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and self._is_controlled)
 
     def _cuts(self, window: Window, runs: Runs) -> Iterator[Run]:
-        """Where a broker may have cut the log, if its checkpoint agrees."""
+        """Where a broker may have truncated the log, if its checkpoint agrees."""
         checkpoint, base = self._checkpoint, window.segment.base
         for cut in runs.cuts() if window.segment.framing == PLAIN else ():
-            # Stopped cleanly, it has the time of the last record (which of its two, differs), or its place; killed, an earlier
-            # time, but a later one than those of all records that were taken back.
-            times = {checkpoint.flushed_time, checkpoint.dispatched_time} - {0}  # 0: it has none
+            # After a clean stop, one of its two times is that of the last record, or `confirmed` is that record's end. After
+            # a kill, its times are earlier than that, but later than those of all discarded records.
+            times = {checkpoint.flushed_time, checkpoint.dispatched_time} - {0}  # 0: not set
             between = cut.is_broken and max(0, cut.newest_after) < checkpoint.newest < cut.last_time
             if cut.last_time in times or between or (checkpoint.confirmed == base + cut.end and self._is_controlled):
                 yield cut
 
     @property
     def _is_controlled(self) -> bool:
-        """Whether a controller chooses the master; the checkpoint then has the end of the log."""
+        """Whether a controller chooses the master; the checkpoint then contains the end of the log."""
         uri = self._store.uri
         return storage_of(uri).entry(f"{uri}/epochFileCheckpoint") is not None
 
 
 def _written_end(window: Window) -> int:
-    """Where the last byte that is not zero ends."""
+    """The end of the last non-zero byte."""
     stop = window.written_end()
     while stop > 0:
         start = max(0, stop - _LOOK)
@@ -199,7 +198,7 @@ def _written_end(window: Window) -> int:
 
 
 def _torn_at(window: Window, position: int) -> int:
-    """The offset up to which a record reaches that was begun at that position and not finished; 0 where none was."""
+    """The offset at which an unfinished record at that position would end; 0 if there is none."""
     segment, frame = window.segment, window.segment.frame
     head, here = head_at(window, position), segment.base + position
     if head["magic"] not in (MAGIC_V1, MAGIC_V2) or head["physical_offset"] != here + frame or head["size"] <= 0:
@@ -208,7 +207,7 @@ def _torn_at(window: Window, position: int) -> int:
 
 
 def has_successor(window: Window, position: int) -> bool:
-    """Whether something that was begun stands behind the last record: proof that the record itself was finished."""
+    """Whether another record, or a blank, begins after the last record: proof that the record is complete."""
     head = window.peek(position, 8)
     if len(head) < 8:
         return False
@@ -219,10 +218,10 @@ def has_successor(window: Window, position: int) -> bool:
 
 
 def is_complete(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
-    """Whether the newest record, without a successor, was written to its end.
+    """Whether the newest record, without a successor, was written completely.
 
-    A broker copies a record front to back, so one that was cut short has zeros up to its end. A value may end in a NUL too,
-    where the last property has no separator after it (4.9.1 to 5.1.4): then its queue must name it.
+    A broker copies a record front to back, so an unfinished one has zeros at its end. But a complete record can also end in
+    NUL, if its last property has no separator (4.9.1 to 5.1.4): then it needs a consume queue entry.
     """
     frame = window.segment.frame
     window.load(position, size)
@@ -233,6 +232,6 @@ def is_complete(window: Window, position: int, size: int, consume_queue: str | N
     properties = window.u8[int(records.properties_at[0]) : size]
     if zlib.crc32(body.data) & 0x7FFFFFFF != records.heads["body_crc"][0] or not topic.all():
         return False
-    if properties[-1:].all():  # also where there are none
+    if properties[-1:].all():  # also if there are none
         return True
     return bool(properties[-2:-1].all()) and is_named(window, consume_queue, position)

@@ -1,9 +1,9 @@
-"""Proof that a record was written to its end and is no part of another: the consume queue's entry for it.
+"""Proof that a record is complete and not part of another record's body: its consume queue entry.
 
-A broker copies a record into the file without any mark of its end, and another process can see its head before its
-properties, with every checksum right. What is written after it is a proof: a successor, or its consume queue's entry,
-which a broker (all versions) makes only of a whole record. The record must then be read afresh: a plan looks for the
-proof, and reads come later.
+A broker copies a record into the file without marking its end. Another process can see the head before the properties, with
+every checksum right. Data that is written later is proof: a successor, or the consume queue entry, which a broker (all
+versions) writes only for a complete record. Bytes that were read before the proof may be incomplete, so read the record again:
+a plan looks for the proof, and reads come later.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _ENTRY = struct.Struct(">qiq")
 
 
 def is_live(store: str) -> bool:
-    """Whether a broker of this host runs on the store of that URI: it holds a lock on the file `lock`."""
+    """Whether a broker on this host uses the store at that URI: it holds a lock on the file `lock`."""
     return storage_of(store).is_locked(f"{store}/lock")
 
 
 def is_named(window: Window, consume_queue: str | None, position: int) -> bool:
-    """Whether a valid record starts at that position of the file, and the entry of its consume queue has its place and size.
+    """Whether a valid record starts at that position of the file and its consume queue entry has the same offset and size.
 
-    The window stays as it is.
+    The window does not change.
     """
     parts = parts_at(window, position) if consume_queue is not None else None
     if parts is None or consume_queue is None:
         return False
     head, frame = head_at(window, position), window.segment.frame
     topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
-    if "/" in topic or "\0" in topic or topic in (".", ".."):  # no broker takes such a name, and it must not lead elsewhere
+    if "/" in topic or "\0" in topic or topic in (".", ".."):  # no broker accepts such a name, and the path must stay below the queues
         return False
     queue = f"{consume_queue}/{storage_of(consume_queue).quoted(topic)}/{int(head['queue_id'])}"
     return _entry(queue, int(head["queue_offset"])) == (int(head["physical_offset"]), parts.size - frame)
 
 
 def _entry(queue: str, number: int) -> tuple[int, int] | None:
-    """Physical offset and size of one entry of a consume queue; None where it has none."""
+    """Physical offset and size of one consume queue entry; None if there is none."""
     storage, place = storage_of(queue), number * _ENTRY.size
     try:
         for file in storage.list(queue):
@@ -48,6 +48,6 @@ def _entry(queue: str, number: int) -> tuple[int, int] | None:
                 with storage.open(f"{queue}/{file.name}") as opened:
                     (found,) = opened.read_ranges([(place - int(file.name), _ENTRY.size)])
                 return _ENTRY.unpack(found)[:2] if len(found) == _ENTRY.size else None
-    except OSError:  # no queue, one that went, or one that cannot be read
+    except OSError:  # the queue is missing, deleted meanwhile, or unreadable
         return None
     return None

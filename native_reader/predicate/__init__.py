@@ -1,1 +1,1 @@
-"""Which rows are wanted: the tree, its SQL text, its patterns, and what it comes to when only part of a row is known."""
+"""Conditions on rows: the predicate tree, its SQL text, patterns, and evaluation when only part of a row is known."""

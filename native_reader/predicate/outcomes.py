@@ -1,7 +1,7 @@
-"""What a predicate can still come to, when only some of a row is known: the three-valued answer that pruning rests on.
+"""The possible outcomes of a predicate when only part of a row is known. Pruning uses them.
 
-An outcome is a set of SQL's truth values as bits, of one row or of many at a time. A row may be left out only where TRUE
-is not among them. Whatever is not known can be anything, so nothing that an index does not know is ever taken for a no.
+An outcome is a set of SQL's three truth values as bits, for one row or for many. A row may be pruned only if its set does not
+contain TRUE. An unknown value can be anything, so a value that an index does not have never rules out a row.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TRUE, FALSE, NULL = 1, 2, 4
 ANYTHING = TRUE | FALSE | NULL
 
 Outcomes = Any
-"""A whole number, or an array of them."""
+"""An integer, or an array of integers."""
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Whole numbers from `low` to `high`; `nullable`: or null."""
+    """Integers from `low` to `high`; `nullable`: or null."""
 
     low: Any
     high: Any
@@ -44,14 +44,14 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class NoneOf:
-    """A text that is none of these."""
+    """A text other than these."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """A text, or null, of which Java's hash is known where `known`. Null hashes to 0, and so may a text."""
+    """Texts or nulls; `known` marks those with a known Java hash. Null hashes to 0, but a text can too."""
 
     hashes: NDArray[np.int64]
     known: NDArray[np.bool_]
@@ -59,16 +59,16 @@ class Hashed:
 
 Known = Within | OneOf | NoneOf | Hashed
 Facts = Mapping[str, Known]
-"""What is known, by column."""
+"""The known facts, by column."""
 
 
 def exactly(value: Any) -> Known:
-    """One value: a text, a whole number, or an array of whole numbers."""
+    """One known value: a text, an integer, or an array of integers."""
     return OneOf((value,)) if isinstance(value, str) else Within(value, value)
 
 
 def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
-    """What the predicate can come to for a row of which those facts are known."""
+    """The possible outcomes of the predicate for a row with those facts."""
     match predicate:
         case And(parts):
             found: Outcomes = TRUE
@@ -88,12 +88,12 @@ def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
 
 
 def may_be_true(predicate: Predicate, facts: Facts) -> Any:
-    """Whether such a row can be among the wanted ones."""
+    """Whether the predicate can be true for a row with those facts."""
     return (outcomes(predicate, facts) & TRUE) != 0
 
 
 def _both(one: Outcomes, other: Outcomes) -> Outcomes:
-    """Of `a AND b`: true if both are, false if either is, else null."""
+    """The outcomes of `a AND b`: true if both are, false if either is, otherwise null."""
     false = (one | other) & FALSE
     null = ((one & NULL) * ((other & (TRUE | NULL)) != 0)) | ((other & NULL) * ((one & (TRUE | NULL)) != 0))
     return (one & other & TRUE) | false | null
@@ -119,7 +119,7 @@ def _leaf(predicate: Predicate, known: Known) -> Outcomes:
 
 
 def _of_text(predicate: Predicate, text: str) -> int:
-    """Of a text that is known. Texts are ordered by their bytes, as code points are."""
+    """The outcome for a known text. Texts are ordered by code point, like their UTF-8 bytes."""
     match predicate:
         case Compare(_, operator, str(value)):
             found = _ordered(operator, text == value, text < value)
@@ -137,7 +137,7 @@ def _of_text(predicate: Predicate, text: str) -> int:
 
 
 def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
-    """Of a text of which only is known what it is not."""
+    """The outcomes for a text other than `texts`."""
     match predicate:
         case Compare(_, "=", value) if value in texts:
             return FALSE
@@ -173,7 +173,7 @@ def _of_numbers(predicate: Predicate, known: Within) -> Outcomes:
 
 
 def _compared(operator: str, low: Any, high: Any, value: int) -> tuple[Any, Any]:
-    """Whether a number from `low` to `high` may compare so, and whether it may not."""
+    """Whether the comparison can be true for a number from `low` to `high`, and whether it can be false."""
     can = {
         "=": ((low <= value) & (value <= high), (low != value) | (high != value)),
         "<": (low < value, high >= value),
@@ -187,7 +187,7 @@ def _compared(operator: str, low: Any, high: Any, value: int) -> tuple[Any, Any]
 
 
 def _of_hashes(predicate: Predicate, known: Hashed) -> Outcomes:
-    """A hash can say that a text is another one, or that there is one; never that it is this one."""
+    """A hash can prove that two texts differ, or that a text is not null. It cannot prove that two texts are equal."""
     there = NULL * ((known.hashes == 0) | ~known.known)
     match predicate:
         case Compare(_, "=", str(value)):
@@ -203,12 +203,12 @@ def _of_hashes(predicate: Predicate, known: Hashed) -> Outcomes:
 
 def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
     texts = [value for value in values if isinstance(value, str)]
-    if any(_REPLACEMENT in text for text in texts):  # bytes that are no UTF-8, which Java counts in its own way
+    if any(_REPLACEMENT in text for text in texts):  # invalid UTF-8, which Java decodes differently
         return np.ones(len(known.hashes), np.bool_)
     found: NDArray[np.bool_] = np.isin(known.hashes, np.array([java_hash(text) for text in texts], np.int64)) | ~known.known
     return found
 
 
 def mentions(predicate: Predicate, *names: str) -> bool:
-    """Whether it looks at one of those columns."""
+    """Whether the predicate uses one of those columns."""
     return any(column.name in names for column in predicate.columns() if isinstance(column, Column))

@@ -1,6 +1,6 @@
-"""Patterns of SQL, matched in time that grows with the text alone: LIKE, and Java's regular expressions as far as RE2 can mean the same.
+"""SQL patterns, matched in linear time: LIKE, and those Java regular expressions that RE2 can express.
 
-Arrow's kernels match with RE2, which never backtracks. What differs between Java and RE2 is written out here, or refused.
+Arrow's kernels match with RE2, which never backtracks. This module translates or rejects everything in which Java and RE2 differ.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _TOKEN = re.compile(
 )
 _CLASSES = {"d": "0-9", "D": r"\D", "w": "0-9A-Za-z_", "W": r"\W", "s": r"\x{9}-\x{d}\x{20}"}
 _CLASSES["S"] = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10ffff}"
-"""As Java has them; to RE2 a vertical tab is no space."""
+"""As Java defines them; RE2 does not treat a vertical tab as white space."""
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _NONE = "this is no regular expression"
 _LINEAR = "needs backtracking, which can take hours on a single text"
 
 
 class Regex(NamedTuple):
-    """A pattern as RE2 takes it; `ends`: it holds a `$`, which in Java also matches before a last line end."""
+    """A pattern in RE2 syntax; `ends`: it contains a `$`, which in Java also matches before a final line end."""
 
     text: str
     ends: bool = False
 
 
 def match_like(texts: pa.Array, pattern: str) -> pa.Array:
-    """Which of the texts SQL's LIKE matches."""
+    """Which texts match in SQL's LIKE."""
     return pc.match_substring_regex(texts, like_regex(pattern))
 
 
 def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
-    """In which of the texts Java finds the regular expression; `whole`: which it matches from begin to end."""
+    """Which texts contain a match of the Java regular expression; `whole`: which texts match entirely."""
     regex = java_regex(pattern)
     if whole:
         return pc.match_substring_regex(texts, rf"\A(?:{regex.text})\z")
@@ -57,14 +57,14 @@ def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
 
 @lru_cache(4096)
 def fits(text: str, pattern: str, java: bool, whole: bool = False) -> bool:
-    """Whether a single text matches: Java's expression, or LIKE."""
+    """Whether a single text matches a Java regular expression or a LIKE pattern."""
     texts = pa.array([text], pa.string())
     return bool((match_java(texts, pattern, whole) if java else match_like(texts, pattern))[0].as_py())
 
 
 @lru_cache(256)
 def like_regex(pattern: str) -> str:
-    """LIKE for RE2: `%` is any text, line ends too, `_` one character, a backslash before either means itself."""
+    """A LIKE pattern in RE2 syntax: `%` matches any text, also line ends, `_` one character; a backslash escapes either."""
     _refuse_odd(pattern)
     pieces = re.findall(r"\\.|%+|_|[^\\%_]+|\\", pattern, re.DOTALL)
     if not pieces:
@@ -75,7 +75,7 @@ def like_regex(pattern: str) -> str:
 
 
 def can_like(pattern: str) -> bool:
-    """Whether LIKE takes that pattern."""
+    """Whether LIKE accepts that pattern."""
     try:
         like_regex(pattern)
     except ValueError:
@@ -91,7 +91,7 @@ def _like_piece(piece: str) -> str:
 
 @lru_cache(256)
 def java_regex(pattern: str) -> Regex:
-    """The same expression for RE2; ValueError says what cannot be carried over."""
+    """A Java expression in RE2 syntax; raises ValueError with the reason if RE2 cannot express it."""
     _refuse_odd(pattern)
     flags = re.match(r"\(\?([is]{1,2})\)|", pattern)
     assert flags is not None
@@ -102,14 +102,14 @@ def java_regex(pattern: str) -> Regex:
 
 
 class _Branches:
-    """An open group: how many characters it can be made of, and whether a `$` ended its present branch, or any."""
+    """An open group: its expanded size in characters, and whether a `$` ended its current branch, or any branch."""
 
     def __init__(self) -> None:
         self.size, self.last, self.ended, self.ends, self.can_repeat = 0, 0, False, False, False
 
 
 class _Translation:
-    """Java's tokens, one after the other, as RE2's text."""
+    """Translates a Java expression to RE2, token by token."""
 
     def __init__(self, flags: str) -> None:
         self._folded, self._any = "i" in flags, "(?s:.)" if "s" in flags else _ANY
@@ -182,7 +182,7 @@ class _Translation:
             self._made.append(found[0])
 
     def _not_after_end(self, here: _Branches) -> None:
-        # What follows a `$` could take the line end that it stands before.
+        # Text after a `$` could match the line end that `$` matches before.
         if here.ended:
             raise ValueError("$ is possible at the end of the pattern or of an alternative only")
 
@@ -194,7 +194,7 @@ def _why_no_group(text: str) -> str:
 
 
 def _atom(found: re.Match[str], folded: bool) -> str:
-    """What stands for one character."""
+    """The RE2 text for one character."""
     text = found[0]
     match found.lastgroup:
         case "escape" | "escaped":
@@ -208,7 +208,7 @@ def _atom(found: re.Match[str], folded: bool) -> str:
 
 
 def _one(character: str, folded: bool) -> str:
-    # Only ASCII's letters have two cases in Java unless told otherwise; RE2's own (?i) folds all of Unicode.
+    # By default Java's (?i) folds only ASCII letters; RE2's (?i) folds all of Unicode.
     if folded and character.isascii() and character.isalpha():
         return f"[{character.lower()}{character.upper()}]"
     return _literal(character)
@@ -219,7 +219,7 @@ def _literal(character: str) -> str:
 
 
 def _escape(character: str) -> str:
-    """The character that an escape means."""
+    """The character that an escape stands for."""
     if character in _CONTROLS:
         return _CONTROLS[character]
     if character.isdigit() or character == "k":
@@ -267,7 +267,7 @@ def _range(first: str, last: str, text: str) -> str:
     if first > last:
         raise ValueError(f"{text!r}: the range {first}-{last} is the wrong way round")
     if first < "\ud800" and "\udfff" < last <= "\uffff":
-        # Java then also finds one half of a character beyond U+FFFF.
+        # Java would also match one half of a character above U+FFFF.
         raise ValueError(f"{text!r}: a range from before U+D800 to U+FFFF or less is not possible")
     return _literal(first) if first == last else f"{_literal(first)}-{_literal(last)}"
 
@@ -280,7 +280,7 @@ def _refuse_odd(pattern: str) -> None:
 
 
 def _accepted(regex: str) -> str:
-    """The expression, if RE2 takes it."""
+    """The expression, if RE2 accepts it; otherwise raises ValueError."""
     try:
         pc.match_substring_regex(pa.array([""], pa.string()), regex)
     except pa.ArrowInvalid as error:

@@ -1,4 +1,4 @@
-"""`where`: SQL text to the one predicate tree. A small part of SQL, meant exactly as Spark means it; all else is an error.
+"""`where`: parse SQL text to a predicate tree. A small subset of SQL with exactly Spark's meaning; all else is an error.
 
     condition   AND  OR  NOT  ( )  TRUE  FALSE
     comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
@@ -6,7 +6,7 @@
     operand     a column, properties['name']
     value       'text'  12  -12  12L  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00'
 
-Nothing is cast: a text is no number and no moment, and null is asked for with IS NULL.
+Nothing is cast: comparing a text with a number or a timestamp is an error. Test for null with IS NULL.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
 _DEEPEST = 200
 _FARTHEST = 18 * 60
-"""How many minutes a zone may be from UTC, in Java."""
+"""The largest difference of a zone from UTC in Java, in minutes."""
 _MOMENT = re.compile(
     r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
@@ -42,7 +42,7 @@ _MOMENT = re.compile(
 
 
 def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predicate:
-    """The predicate that the text means; `columns` says of each column what it holds, `zone` where moments are that name none."""
+    """Parse a condition. `columns`: the type of each column; `zone`: the time zone of timestamps that name none."""
     import sqlglot
     from sqlglot.errors import ParseError, TokenError
 
@@ -66,7 +66,7 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
 
 
 def _refuse_what_spark_refuses(text: str) -> None:
-    """What sqlglot takes of other databases: a semicolon, ISNULL, a comma with nothing after it."""
+    """Reject what sqlglot accepts for other databases: a semicolon, ISNULL, a trailing comma."""
     from sqlglot import TokenType, tokenize
 
     tokens = tokenize(text, dialect="spark")
@@ -80,7 +80,7 @@ def _refuse_what_spark_refuses(text: str) -> None:
 
 
 def moment_zone(name: str) -> tzinfo:
-    """The zone of that name, as Spark names zones: UTC, Europe/Berlin, +08:00."""
+    """The time zone with that name, as Spark names zones: UTC, Europe/Berlin, +08:00."""
     offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::(\d{2}))?", name)
     try:
         if offset and int(offset[2]) * 60 + int(offset[3] or 0) > _FARTHEST:
@@ -97,7 +97,7 @@ def moment_zone(name: str) -> tzinfo:
 
 
 class _Reading:
-    """One text."""
+    """Converts the syntax tree of one text."""
 
     def __init__(self, text: str, columns: dict[str, str], zone: tzinfo | None) -> None:
         self._text, self._columns, self._zone = text, columns, zone
@@ -105,7 +105,7 @@ class _Reading:
     def condition(self, node: Any) -> Predicate:
         from sqlglot import exp
 
-        # What a parser of another version may say of a node, nobody may pass over.
+        # Reject attributes that we do not understand: another version of sqlglot may add some.
         if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
             raise self._error(f"{_named(node)} is not possible here ({unknown[0]})", node, _HOW)
         match node:
@@ -178,7 +178,7 @@ class _Reading:
             like_regex(pattern)
         except ValueError as error:
             raise self._error(f"LIKE: {error}", node) from None
-        # sqlglot 30 says NOT LIKE in the node itself, versions before it around it.
+        # sqlglot 30 marks NOT LIKE in the node itself; earlier versions wrap the node in a Not.
         return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
@@ -202,7 +202,7 @@ class _Reading:
         return ArrayContains(column, self._text_of(node.expression))
 
     def _column(self, node: Any) -> tuple[Column, str]:
-        """A column or a property, and what it holds."""
+        """A column or a property, and its type."""
         from sqlglot import exp
 
         if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) == 1:
@@ -236,7 +236,7 @@ class _Reading:
         return value
 
     def _literal(self, node: Any) -> tuple[Value, str]:
-        """A value, and what it is."""
+        """A value, and its type."""
         from sqlglot import exp
 
         match node:
@@ -291,7 +291,7 @@ class _Reading:
 
 
 def moment(text: str, zone: tzinfo) -> int | None:
-    """Microseconds since 1970 of a moment as Spark writes them; None where it is none."""
+    """Parse a timestamp in Spark's format to microseconds since 1970; None if it is invalid."""
     found = _MOMENT.fullmatch(text.strip())
     if found is None or not 0 < int(found[1]) <= 9999:
         return None
@@ -306,13 +306,13 @@ def moment(text: str, zone: tzinfo) -> int | None:
 
 
 def names_zone(text: str) -> bool:
-    """Whether a moment names its own zone."""
+    """Whether a timestamp names its time zone."""
     found = _MOMENT.fullmatch(text.strip())
     return found is not None and found[8] is not None
 
 
 def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
-    """The parts of `a AND b AND c`, however many: no recursion, which a thousand of them would exhaust."""
+    """The parts of `a AND b AND c`. Not recursive: a thousand parts would exceed the recursion limit."""
     parts, waiting = [], [node]
     while waiting:
         each = waiting.pop()
@@ -343,13 +343,13 @@ def _named(node: Any) -> str:
 
 
 def _begin(node: Any, text: str) -> int:
-    """Where a node's text begins, as near as its names tell."""
+    """The approximate position in the text where a node begins."""
     if node is None:
         return 0
     starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
     if starts:
         first = min(starts)
-        # A function's name stands before its arguments.
+        # Include a function's name, which precedes its arguments.
         before = re.search(r"[A-Za-z_]\w*\s*\($", text[:first])
         return before.start() if before and type(node).__name__ not in ("Column", "Literal") else int(first)
     literals = [str(each.this) for each in node.walk() if isinstance(each.this, str) and each.this]

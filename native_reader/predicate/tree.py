@@ -1,7 +1,7 @@
-"""The condition that rows must meet, in one form for every face.
+"""The condition that rows must meet, in one form for every interface.
 
-A tree of small immutable nodes over columns. Truth is SQL's, of three values: a comparison with null is neither true nor
-false, and only rows for which the whole is true come out.
+A tree of small immutable nodes over columns. It uses SQL's three-valued logic: a comparison with null is null, and a row is
+selected only if the whole condition is true.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = str | int | bytes
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table, or one property of the record where `key` is given."""
+    """A column of the table; with `key`, one property of the record."""
 
     name: str
     key: str | None = None
@@ -33,13 +33,13 @@ class Predicate:
     __slots__ = ()
 
     def columns(self) -> Iterator[Column]:
-        """Every column it looks at."""
+        """Every column that the condition uses."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Compare(Predicate):
-    """`column operator value`, of `=  !=  <  <=  >  >=`."""
+    """`column operator value`; the operators are `=  !=  <  <=  >  >=`."""
 
     column: Column
     operator: str
@@ -68,7 +68,7 @@ class In(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Like(Predicate):
-    """`column LIKE pattern`: `%` any text, `_` one character, a backslash before either means itself."""
+    """`column LIKE pattern`: `%` matches any text, `_` one character; a backslash escapes either."""
 
     column: Column
     pattern: str
@@ -82,7 +82,7 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class RLike(Predicate):
-    """`column RLIKE pattern`: Java's regular expression is found somewhere in the text; `whole`: it is all of the text."""
+    """`column RLIKE pattern`: the Java regular expression matches somewhere in the text; `whole`: it matches the entire text."""
 
     column: Column
     pattern: str
@@ -124,7 +124,7 @@ class IsNull(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class And(Predicate):
-    """All of them."""
+    """True if all parts are true."""
 
     parts: tuple[Predicate, ...]
 
@@ -138,7 +138,7 @@ class And(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Or(Predicate):
-    """Any of them."""
+    """True if any part is true."""
 
     parts: tuple[Predicate, ...]
 
@@ -152,7 +152,7 @@ class Or(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Not(Predicate):
-    """The opposite; of neither true nor false, neither."""
+    """True if the part is false; null stays null."""
 
     part: Predicate
 
@@ -164,7 +164,7 @@ class Not(Predicate):
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
-    """One predicate for all of them; a single one stays itself, none is always true."""
+    """One predicate that needs all of them; a single one is returned unchanged, none is always true."""
     flat: list[Predicate] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, And) else (part,))
@@ -175,7 +175,7 @@ EVERYTHING: Predicate = And(())
 
 
 def leaves(predicate: Predicate) -> Iterator[Predicate]:
-    """The conditions that it combines."""
+    """The leaf conditions that a predicate combines."""
     match predicate:
         case And(parts) | Or(parts):
             for part in parts:
@@ -187,7 +187,7 @@ def leaves(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None]) -> Predicate:
-    """The same, each condition with what else must be true where it is; None is nothing."""
+    """The predicate with `AND more(leaf)` added to each leaf; nothing is added if `more` returns None."""
     match predicate:
         case And(parts):
             return And(tuple(rewritten(part, more) for part in parts))
@@ -200,7 +200,7 @@ def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None
 
 
 def _shown(column: Column, value: Value) -> str:
-    """A value as one would write it; moments are hard to read as numbers."""
+    """A value in SQL notation; timestamps are hard to read as numbers."""
     if isinstance(value, int) and column.name.endswith("_timestamp") and abs(value) < _FAR:
         return f"TIMESTAMP '{(_EPOCH + timedelta(microseconds=value)).isoformat(' ')}'"
     return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)

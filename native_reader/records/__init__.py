@@ -1,1 +1,1 @@
-"""Valid records in bytes: how they are found and followed, the words for damage, the account of every byte."""
+"""Records in bytes: finding, validating and walking them, kinds of damage, the account of every byte."""

@@ -1,4 +1,4 @@
-"""Damage: ranges of a segment that are not what they should be, kept as arrays until somebody looks at one."""
+"""Damage: ranges of a segment with invalid bytes, stored as arrays and turned into objects on access."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASONS = {
     CHECKSUM: "a whole record whose checksum is wrong; looked for with verify_crc only",
     "unreadable": "bytes that the file system or the disk did not give",
 }
-"""Every reason of damage, with its meaning."""
+"""Every reason for damage, with its meaning."""
 
 RANGE = np.dtype(
     [
@@ -31,17 +31,17 @@ RANGE = np.dtype(
         *((name, np.int64) for name in ("start", "end", "before", "behind", "number")),
     ]
 )
-"""The first three are places in a list of words; `number` is what the words of `found` say `{:,}` for; -1 is None."""
+"""The first three are indexes into a list of texts. `number` fills the `{:,}` in the text of `found`. -1 is None."""
 _WORDS = ("segment", "reason", "found")
 _AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are not what they should be: offsets `[start, end)` of a segment.
+    """Invalid bytes: offsets `[start, end)` of a segment.
 
-    `reason` is one of REASONS, `found` what stands there, in words. `before` and `behind` are the offsets of the records
-    that end where it begins and begin where it ends; None where there is none.
+    `reason` is one of REASONS; `found` describes the bytes. `before` is the offset of the record that ends at `start`,
+    `behind` of the one that begins at `end`; None if there is none.
     """
 
     segment: str
@@ -54,14 +54,14 @@ class Damage:
 
 
 class Damages(Sequence[Damage]):
-    """Many ranges, in 60 bytes each; equal to any sequence of the same."""
+    """Many ranges, at 52 bytes each; equal to any sequence of the same ranges."""
 
     def __init__(self, ranges: NDArray[np.void], words: Sequence[str]) -> None:
         self.ranges, self._words = ranges, words
 
     @staticmethod
     def of(damage: Iterable[Damage]) -> Damages:
-        """The same ranges as arrays."""
+        """Convert ranges to arrays."""
         if isinstance(damage, Damages):
             return damage
         words: dict[str, int] = {}
@@ -76,7 +76,7 @@ class Damages(Sequence[Damage]):
 
     @staticmethod
     def joined(pieces: Iterable[Damages]) -> Damages:
-        """All of them, one piece after the other."""
+        """Concatenate the ranges of all pieces."""
         pieces = [piece for piece in pieces if len(piece)]
         if not pieces:
             return _NO_DAMAGE
@@ -90,7 +90,7 @@ class Damages(Sequence[Damage]):
         return Damages(np.concatenate(ranges), tuple(words))
 
     def merged(self) -> Damages:
-        """In order of segments and offsets. What touches at a cut is one range; a record with a wrong checksum is one by itself."""
+        """Sort by segment and offset, and join ranges that touch at a cut. A record with a wrong checksum stays separate."""
         if not len(self):
             return self
         order = np.argsort(np.array(self._words, np.str_), kind="stable")
@@ -111,18 +111,18 @@ class Damages(Sequence[Damage]):
         return Damages(whole, self._words)
 
     def where(self, which: NDArray[Any]) -> Damages:
-        """Some of them."""
+        """A selection of the ranges."""
         return Damages(self.ranges[which], self._words)
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where each begins."""
+        """The start of each range."""
         found: NDArray[np.int64] = self.ranges["start"]
         return found
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """The first offset after each."""
+        """The first offset after each range."""
         found: NDArray[np.int64] = self.ranges["end"]
         return found
 
@@ -163,7 +163,7 @@ _NO_DAMAGE = Damages(np.empty(0, RANGE), ())
 
 
 def _plain(text: str) -> str:
-    """Text without a number to be put in."""
+    """Escape a text that takes no number."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -1,7 +1,7 @@
-"""Many small extents of one segment at once: read side by side into one buffer, walked in lanes.
+"""Many small extents of one segment at once: read into one buffer, and walked in parallel lanes.
 
-An extent holds records from its start to its end and nothing else, or it is none. Each lane stands at one record of one
-extent; a step measures the records of all lanes together. So a thousand extents cost as many steps as the longest holds records.
+An extent is valid only if it consists of records from its start to its end. Each lane is at one record of one extent. A step
+measures the records of all lanes together, so a thousand extents need only as many steps as the longest has records.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Records, e
 from native_reader.storage.window import Window
 
 _STEPS = 16
-"""So many records in one extent, and what is left is walked one by one: few extents are that long."""
+"""After this many records, the rest of an extent is walked record by record: few extents are that long."""
 _HOLE = 4 << 10
-"""Bytes between two extents that are read rather than skipped: a call costs as much."""
+"""Gaps between extents up to this size are read, not skipped: an extra call costs as much."""
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -37,16 +37,16 @@ class Extents:
         return Extents(self.starts[which], self.ends[which])
 
     def where(self, which: Mask | Index) -> Extents:
-        """Some of them."""
+        """A selection of the extents."""
         return Extents(self.starts[which], self.ends[which])
 
     @property
     def bytes(self) -> int:
-        """How many bytes they hold."""
+        """The total size of the extents."""
         return int((self.ends - self.starts).sum())
 
     def groups(self, first: int, most: int, alone: int) -> Iterator[Extents]:
-        """In pieces of some `first`, then `most` bytes; one of more than `alone` bytes by itself."""
+        """Split into groups of about `first`, then `most` bytes; an extent of more than `alone` bytes gets its own group."""
         sizes = self.ends - self.starts
         holes = np.concatenate(([0], self.starts[1:] - self.ends[:-1]))
         behind = np.cumsum(sizes + np.where(holes <= _HOLE, holes, 0))
@@ -63,9 +63,9 @@ class Extents:
 
 
 def records_of(window: Window, extents: Extents, *, single: bool = False) -> tuple[Records, Mask]:
-    """The records of those extents, which the window then holds, and which extents were what they should be.
+    """Load the extents into the window; returns their records, and which extents are valid.
 
-    `single`: each is one record.
+    `single`: each extent must be exactly one record.
     """
     frame = window.segment.frame
     shifts = _load(window, extents)
@@ -101,7 +101,7 @@ def _measured(window: Window, positions: Index, shifts: Index) -> tuple[Records,
 
 
 def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tuple[Index, Index, Index]:
-    """All places to which sizes lead from a few lanes, the lane of each, and where each must lead; measuring proves them."""
+    """Follow the sizes from a few lanes. Returns the lane and position of each hop and its target, all not validated yet."""
     frame, content = window.segment.frame, window.u8.data
     found: list[tuple[int, int, int]] = []
     for lane, begin in zip(lanes.tolist(), positions.tolist(), strict=True):
@@ -123,7 +123,7 @@ def _in_order(found: list[Records]) -> Records:
 
 
 def _load(window: Window, extents: Extents) -> Index:
-    """Read them; how much further each lies in the file than in the buffer."""
+    """Load the extents; returns for each its position in the file minus its position in the buffer."""
     holes = extents.starts[1:] - extents.ends[:-1]
     breaks = np.flatnonzero(holes > _HOLE) + 1
     begins = extents.starts[np.concatenate(([0], breaks))]

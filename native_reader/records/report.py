@@ -1,4 +1,4 @@
-"""What became of every byte: an account per segment, and the damage."""
+"""The account of every byte, per segment, and the damage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from native_reader.records.damages import Damage, Damages
 
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
-    """One segment's account: what was looked at, in bytes by class, and how many records."""
+    """One segment's account: the bytes read, by class, and the number of records."""
 
     segment: str
     base: int
@@ -21,11 +21,11 @@ class SegmentReport:
     damage_bytes: int = 0
     unwritten_bytes: int = 0
     stale_bytes: int = 0
-    """Old records after the end of the log, which a broker took back."""
+    """Old records after the end of the log, left when a broker truncated it."""
 
     @property
     def unread_bytes(self) -> int:
-        """What a pruned, limited or failed read never looked at."""
+        """Bytes that a pruned, limited or failed read did not look at."""
         return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
 
     def __add__(self, other: SegmentReport) -> SegmentReport:
@@ -42,23 +42,23 @@ class SegmentReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The accounts of some splits. `merge` is associative and commutative: splits merged are one pass."""
+    """The accounts of some splits. `merge` is associative and commutative: all splits merged equal one pass."""
 
     segments: tuple[SegmentReport, ...] = ()
     damage: Sequence[Damage] = ()
     rows: int = 0
     bytes_read: int = 0
-    """Bytes of the log that were brought into memory."""
+    """Bytes of the log that were read into memory."""
     scanned: tuple[str, ...] = ()
-    """The segments that queues should have pruned and that were scanned whole, and why."""
+    """The segments that were scanned whole although queues should have pruned them, and why."""
 
     def merge(self, other: Report) -> Report:
-        """Both together; damage that touches at a cut becomes one range."""
+        """Merge both reports; damage that touches at a cut becomes one range."""
         return Report.merged((self, other))
 
     @staticmethod
     def merged(reports: Iterable[Report]) -> Report:
-        """All of them together."""
+        """Merge all reports."""
         accounts: dict[str, SegmentReport] = {}
         damage: list[Damages] = []
         rows = bytes_read = 0

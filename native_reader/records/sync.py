@@ -1,8 +1,8 @@
-"""Finding records without walking to them: where a split begins, where the way goes on after damage.
+"""Find records without walking to them: the first record of a split, or the next one after damage.
 
-Records carry no marker, only a magic and their own offset, and a body may hold a whole record. So what is found here
-is *structurally valid*: magic, bounds, the identity of all lengths, physical_offset = place. A forged record in a body
-that passes all that is found out by the walk of the split before, which never arrives there.
+Records have no marker, only a magic and their own offset, and a body may contain a whole record. So a result is only
+*structurally valid*: magic and bounds are right, the lengths add up, physical_offset is the record's real offset. A forged
+record in a body can pass these checks. The walk of the previous split detects it, because it does not arrive there.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _LARGEST_LOOK = 4 << 20
 
 
 def sync(window: Window, start: int, stop: int) -> int | None:
-    """The position of the first structurally valid record that starts in `[start, stop)`, None where none does.
+    """The position of the first structurally valid record that starts in `[start, stop)`; None if there is none.
 
-    The window's content is lost.
+    Replaces the window's content.
     """
     look, frame = _FIRST_LOOK, window.segment.frame
     while start < stop:
-        # In a hole there is no magic.
+        # A hole contains no magic.
         start = max(start, window.next_data(start) - frame - _UP_TO_MAGIC)
         if start >= stop:
             return None
@@ -60,7 +60,7 @@ def sync(window: Window, start: int, stop: int) -> int | None:
 
 
 def candidates(window: Window) -> Index:
-    """Where the window holds a magic and the offset of that very place: hardly anything but records, whatever the bytes."""
+    """Positions in the window with a magic and the right physical offset: almost always records."""
     found = magics(window.u8, window.filled, window.scratch)
     found = found[found >= window.segment.frame]
     here: Mask = at(window.u8, ">i8")[found + _OFFSET_AT] == found + window.offset
@@ -68,7 +68,7 @@ def candidates(window: Window) -> Index:
 
 
 def proven(window: Window, starts: Index) -> tuple[Records, Mask, Mask]:
-    """The records at those positions of the window; which of them are valid, and which of these are not wholly in the window."""
+    """The records at those positions of the window, which are valid, and which of the valid ones end outside the window."""
     records, valid = valid_records(window, starts)
     reaching = np.zeros(len(starts), np.bool_)
     far = np.flatnonzero(_reaching_out(window, records))
@@ -78,17 +78,17 @@ def proven(window: Window, starts: Index) -> tuple[Records, Mask, Mask]:
 
 
 def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
-    """The records at those positions of the window, behind their frames, and which of them are valid."""
+    """The records at those positions of the window (after their frames), and which are valid."""
     records, valid = measure(window.u8, window.filled, starts, window.offset)
     if window.segment.frame and len(starts):
         valid &= entries_valid(window.u8, records, window.offset)
-    for start, stop in window.unreadable:  # hardly ever any, and then few
+    for start, stop in window.unreadable:  # rarely any, and few
         valid &= (records.starts + records.sizes <= start - window.position) | (records.starts >= stop - window.position)
     return records, valid
 
 
 class Parts(NamedTuple):
-    """Where the parts of a record lie in its file; `size` is all of it, frame included."""
+    """The positions of a record's parts in its file; `size` includes the frame."""
 
     size: int
     topic_at: int
@@ -98,18 +98,18 @@ class Parts(NamedTuple):
 
 
 def record_size_at(window: Window, position: int, *, entry: bool = True) -> int | None:
-    """The size, frame included, of the valid record that starts at that position of the file; None where none does.
+    """The size, with frame, of the valid record that starts at that position of the file; None if there is none.
 
-    Without `entry` what a DLedger entry says does not count.
+    `entry=False` does not check the DLedger entry header.
     """
     parts = parts_at(window, position, entry=entry)
     return None if parts is None else parts.size
 
 
 def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | None:
-    """The parts of the valid record that starts at that position of the file; None where none does.
+    """The parts of the valid record that starts at that position of the file; None if there is none.
 
-    Reads its head and its lengths only: a record of any size costs three small reads, and the window stays as it is.
+    Reads only the head and the lengths: three small reads for a record of any size. The window does not change.
     """
     segment, frame = window.segment, window.segment.frame
     left = segment.size - position - frame
@@ -140,12 +140,12 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
 
 
 def head_at(window: Window, position: int) -> np.void:
-    """The fixed fields of whatever starts at that position of the file, as they stand there now."""
+    """The fixed fields at that position of the file, read now and not validated."""
     return head_in(window.peek(position + window.segment.frame, LONGEST_HEAD))
 
 
 def head_in(begin: bytes) -> np.void:
-    """The fixed fields of a record that begins with those bytes; what is missing counts as zeros."""
+    """The fixed fields of a record that begins with those bytes; missing bytes count as zeros."""
     u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
     u8[: len(begin)] = np.frombuffer(begin, np.uint8)
     head: np.void = heads_of(u8, np.zeros(1, np.intp))[0]
@@ -153,7 +153,7 @@ def head_in(begin: bytes) -> np.void:
 
 
 def _reaching_out(window: Window, records: Records) -> Mask:
-    """Which of these may be records that are not wholly in the window, by their heads."""
+    """Which of these, by their heads, may be records that end outside the window."""
     heads, sizes = records.heads, records.sizes
     ends = records.starts + sizes
     found: Mask = (heads["physical_offset"] == records.starts + window.offset) & (ends > window.filled)
@@ -164,7 +164,7 @@ def _reaching_out(window: Window, records: Records) -> Mask:
 
 
 def _valid_beyond(window: Window, records: Records) -> Index:
-    """Which of those are valid: the sizes of topic and properties are read, many at a time, where they are."""
+    """Which of those are valid. Reads the sizes of topic and properties from the file, many at a time."""
     frame = window.segment.frame
     wide = records.heads["magic"] == MAGIC_V2
     which: Index = np.arange(len(records))
@@ -179,7 +179,7 @@ def _valid_beyond(window: Window, records: Records) -> Index:
     which, properties_at = which[fits], properties_at[fits]
     sizes = window.peek_pairs(properties_at).astype(np.intp)
     which = which[(sizes >= 0) & (properties_at + 2 + sizes == ends[which])]
-    for first, stop in window.unreadable:  # hardly ever any, and then few
+    for first, stop in window.unreadable:  # rarely any, and few
         which = which[(ends[which] <= first) | (begins[which] - frame >= stop)]
     return which
 

@@ -1,4 +1,4 @@
-"""What is wrong with bytes of a segment, in sentences for the person who reads them."""
+"""Error messages about invalid bytes in a segment."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ KINDS = (
     ("entry", "an entry header that does not fit its record of {:,} bytes"),
     ("unreadable", "a record of which some bytes could not be read"),
 )
-"""What can stand where a record must: one of REASONS, and words with room for one number."""
+"""What can be found instead of a record: one of REASONS, and a text with room for one number."""
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS, OTHER_ENTRY, UNREADABLE_PART = range(13)
 
 _UP_TO_OFFSET = np.dtype({"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, 28], "itemsize": 36})
 _WHOLE_FILE = 1 << 20
-"""An offset that is off by whole files of this size agrees in 20 bits and more, so bytes of a body do not look like it."""
+"""Offsets that differ by whole files of this size share 20 bits or more, so bytes of a body do not match by chance."""
 
 
 def forged_record(window: Window, position: int) -> SplitError:
-    """A split began at something that the split before it never came to."""
+    """A split began at a position that the previous split did not reach."""
     return SplitError(
         f"{_where(window, position)}: a cut fell on something that looks like a record but is inside one (a body that holds a stored "
         f"record?). Read it with max_partition_bytes={window.segment.size}, which cuts at the borders of segments only"
@@ -42,7 +42,7 @@ def forged_record(window: Window, position: int) -> SplitError:
 
 
 def crosses_end(window: Window, begin: int, position: int, end: int) -> SplitError:
-    """A walk went beyond the end of the log."""
+    """A walk went past the end of the log."""
     return SplitError(
         f"{_where(window, begin)}: the records from here reach to byte {position:,}, beyond the end of the log, which was found at byte "
         f"{end:,}: something inside a record looks like one (a body that holds a stored record?). "
@@ -51,7 +51,7 @@ def crosses_end(window: Window, begin: int, position: int, end: int) -> SplitErr
 
 
 def too_large(window: Window, position: int, size: int, most: int) -> StoreDamaged:
-    """A record that is valid, and over the limit."""
+    """A valid record over the limit."""
     return StoreDamaged(
         f"{_where(window, position)}: a record of {size:,} bytes is larger than max_record_bytes={most:,}. "
         f"If it is meant to be that large, read with max_record_bytes={size}"
@@ -59,7 +59,7 @@ def too_large(window: Window, position: int, size: int, most: int) -> StoreDamag
 
 
 def damaged(window: Window, position: int) -> StoreDamaged:
-    """Neither a record nor anything else that may stand there."""
+    """Bytes that are neither a record nor anything else allowed there."""
     segment = window.segment
     return StoreDamaged(
         f"{_where(window, position)}: expected a record or the blank that closes a segment, found {what_stands_at(window, position)[1]}. "
@@ -69,22 +69,22 @@ def damaged(window: Window, position: int) -> StoreDamaged:
 
 
 def what_stands_at(window: Window, position: int) -> tuple[str, str]:
-    """What stands there instead of a record: one of REASONS, and in words."""
+    """What is found instead of a record: one of REASONS, and a description."""
     kinds, numbers = kinds_at(window, np.array([position], np.int64))
     reason, words = KINDS[int(kinds[0])]
     return reason, words.format(int(numbers[0]))
 
 
 def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """What stands at those positions of the file instead of records, as places in KINDS, and the number in the words of each.
+    """What is found at those positions of the file instead of records: indexes into KINDS, and the number for each text.
 
-    The first field that cannot be right decides. No number is told that the bytes of a body could make.
+    The first invalid field decides. Numbers that a body could forge are not shown.
     """
     segment, frame = window.segment, window.segment.frame
     length = frame + _UP_TO_OFFSET.itemsize
     places = positions - window.position
     if not len(positions) or places.min() < 0 or places.max() + length > window.filled:
-        begins = [window.peek(position, length) for position in positions.tolist()]  # of one that ends beyond the window
+        begins = [window.peek(position, length) for position in positions.tolist()]  # at least one is outside the window
         u8, places = np.frombuffer(b"".join(each.ljust(length, b"\0") for each in begins), np.uint8), length * np.arange(len(begins))
     else:
         u8 = window.u8
@@ -93,7 +93,7 @@ def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.i
     left, sizes, offsets = segment.size - positions - frame, heads["size"].astype(np.int64), heads["offset"].astype(np.int64)
     is_record = (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
     fits = (sizes >= SMALLEST_RECORD) & (sizes <= left)
-    # A file that was used again holds records of the offsets that it had before.
+    # A reused file holds records with the offsets that it had before.
     earlier = (offsets >= 0) & (offsets < here) & ((here - offsets) % segment.size == 0) & (segment.size >= _WHOLE_FILE)
     conditions = [
         (UNREADABLE, _unreadable(window, positions, length)),
@@ -120,7 +120,7 @@ def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.i
 
 def _unreadable(window: Window, positions: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
     found = np.zeros(len(positions), np.bool_)
-    for first, stop in window.unreadable:  # hardly ever any, and then few
+    for first, stop in window.unreadable:  # rarely any, and few
         found |= (first < positions + length) & (positions < stop)
     return found
 

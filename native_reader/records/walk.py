@@ -1,4 +1,4 @@
-"""From record to record through one split of a segment, chunk by chunk, every byte accounted for."""
+"""Walk from record to record through one split of a segment, in chunks, and account for every byte."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
 
 CHUNK = 4 << 20
-"""What fits a core's cache: larger chunks were measured to be slower, and cost memory."""
+"""Fits a core's cache: larger chunks were measured to be slower, and need more memory."""
 _FIRST_CHUNK = 64 << 10
 _BEHIND_DAMAGE = 8 << 10
-"""Little at first, so that bytes made to break the chain again and again are not loaded again and again."""
+"""Small at first: data forged to break the chain again and again would otherwise be loaded again and again."""
 _BEYOND_CUT = 4 << 10
 _LARGE = 1 << 10
-"""The mean size of records from which on a hop for each is cheaper than a look at all their bytes."""
+"""Above this mean record size, hopping from record to record is cheaper than searching all bytes."""
 
 Many = NDArray[np.signedinteger] | int
 
@@ -41,14 +41,14 @@ _read_size = struct.Struct(">i").unpack_from
 
 
 class Walk:
-    """Iterate the records that start in `[start, stop)`, as `Records` of one chunk after the other, and the damage between.
+    """Iterate the records that start in `[start, stop)`, as one `Records` per chunk, and the damage between them.
 
-    The records of a chunk must be used before the next is asked for: they lie in the window's one buffer.
-    `start` is certain: what stands there and is no record is damage. `end` is where the log ends in this file; what is behind it is
-    unwritten. Not `decided`: it is how far to look, and a record may reach beyond it, as where a broker writes on meanwhile.
-    Not `leaves`: what is no record behind `stop` is not looked at, nor whether the next split would begin where this one ends;
-    `reached` says where that is.
-    A walk that skips no damage raises at the first; one that does passes records over the limit without taking memory for them.
+    Use the records of a chunk before requesting the next: they share the window's one buffer.
+    `start` must be certain: anything there but a record is damage. `end` is where the log ends in this file; bytes after it
+    are unwritten. `decided=False`: `end` only limits the search, and a record may reach past it while a broker writes.
+    `leaves=False`: do not search for the next record after `stop`, nor check that the next split begins where this one
+    ends. `reached` is the position where the walk ended.
+    Without `skip_damage`, the first damage raises. With it, records over the limit are skipped without loading them.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Walk:
         self.reached = start
         self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
         self.closed = False
-        """Whether the walk came to the segment's blank."""
+        """Whether the walk reached the segment's blank."""
         large = f"a record of {{:,}} bytes, over max_record_bytes={max_record_bytes:,}"
         self._words = (window.segment.uri, *(reason for reason, _ in KINDS), "too large", *(found for _, found in KINDS), large)
         self.last_record: tuple[int, int] | None = None
-        """Position and size of the last record, frame included."""
+        """Position and size of the last record, with its frame."""
 
     def __iter__(self) -> Iterator[Records | Damages]:
         position, look = self._start, _FIRST_CHUNK
@@ -105,15 +105,15 @@ class Walk:
             yield from self._leave(position)
 
     def _next_look(self, position: int, look: int) -> int:
-        """How much to load from that position on: little where most of what was loaded led nowhere."""
+        """How much to load from that position on: little if most of the previous load was not used."""
         window = self._window
         stopped_early = self._skip_damage and window.position + window.filled - position > window.filled // 2
         return _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
 
     def _chunk(self, position: int, look: int) -> Records | int | None:
-        """The valid records from that position on, as many as are at hand; None where none stands there.
+        """The valid records from that position on, as far as loaded; None if there is none.
 
-        Of one over the limit just the size, if it is to be passed: it never takes memory.
+        Returns only the size of a record over the limit that is to be skipped: it is never loaded.
         """
         window, frame, limit = self._window, self._frame, min(self._stop, self._end) - position
         window.load(position, min(look, limit + _BEYOND_CUT))
@@ -143,13 +143,13 @@ class Walk:
         return records if count == len(starts) else records[:count]
 
     def _guess(self, limit: int) -> Index:
-        """Where records probably start; a start is right when all before it are valid records that lead to it."""
+        """Probable starts of records. A start is right if all before it are valid records that lead to it."""
         large = self.record_bytes > _LARGE * self.records
         starts = None if large else self._by_magic(limit)
         return self._by_size(limit) if starts is None else starts
 
     def _by_magic(self, limit: int) -> Index | None:
-        """Every magic there is, unless some of them lie in bodies."""
+        """The start that belongs to each magic; None if they do not form a chain, because bodies contain magics."""
         starts = magics(self._window.u8, self._window.filled, self._window.scratch)
         starts = starts[(starts >= self._frame) & (starts < min(limit + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
         sizes = at(self._window.u8, ">i4")[starts].astype(np.intp)
@@ -157,7 +157,7 @@ class Walk:
         return starts if chained else None
 
     def _by_size(self, limit: int) -> Index:
-        """Hop by sizes, one after the other: where bodies hold magics, and over large records, which are few."""
+        """Hop from size to size: for bodies that contain magics, and for large records, which are few."""
         frame, content = self._frame, self._window.u8.data
         starts: list[int] = []
         position, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)
@@ -171,7 +171,7 @@ class Walk:
         return np.array(starts, np.intp)
 
     def _count(self, records: Records, begin: int) -> int:
-        """Account for records that follow each other from `begin` on; where the next one would start."""
+        """Account for records that follow each other from `begin` on; returns where the next one would start."""
         last, size = int(records.starts[-1]) - self._frame + self._window.position, int(records.sizes[-1]) + self._frame
         self.records += len(records)
         self.record_bytes += last + size - begin
@@ -179,10 +179,10 @@ class Walk:
         return last + size
 
     def _beyond(self, position: int) -> Generator[Records | Damages, None, int]:
-        """On behind damage that begins at that position, as far as this window shows all there is; where to go on.
+        """Continue after damage that begins at that position, within this window; returns where to continue.
 
-        Damage comes in hundreds where it comes at all, so the window is looked through once for all of it. Whatever it does not
-        show to its end is left to who comes next: large records, blanks, and damage that ends elsewhere.
+        Damage rarely comes alone, so the window is searched once for all of it. The caller handles what does not end in the
+        window: large records, blanks, and damage.
         """
         window, frame = self._window, self._frame
         begin = window.position
@@ -217,7 +217,7 @@ class Walk:
         return position
 
     def _blanks(self, positions: Index) -> Index:
-        """Which of those positions of the window begin what may be the blank that closes the segment."""
+        """Which of those positions of the window may begin the blank that closes the segment."""
         window, content = self._window, self._window.u8
         places = positions - window.position
         first, second = at(content, ">i4")[places], at(content, ">i4")[places + 4]
@@ -227,7 +227,7 @@ class Walk:
         return np.flatnonzero((second == MAGIC_BLANK) & (first == left))
 
     def _pass(self, position: int) -> Generator[Damages, None, int]:
-        """Past whatever is no record at that position, to the next record or the end of the file."""
+        """Skip what is not a record at that position, up to the next record or the end of the file."""
         size = self._window.segment.size
         if position >= self._end:
             self.unwritten_bytes += size - position
@@ -245,7 +245,7 @@ class Walk:
         return stop
 
     def _pass_large(self, position: int, size: int) -> Generator[Damages, None, int]:
-        """Past a record over the limit: for a reader it is damage, for who looks for the end a record like others."""
+        """Skip a record over the limit: damage when reading, an ordinary record when searching for the end of the log."""
         if not self._decided:
             self.records, self.record_bytes, self.last_record = self.records + 1, self.record_bytes + size, (position, size)
             return position + size
@@ -256,11 +256,11 @@ class Walk:
         return behind
 
     def _before(self, position: int) -> int:
-        """Where the last record starts, if it ends at that position; -1 otherwise."""
+        """Where the last record starts, if it ends at that position; otherwise -1."""
         return self.last_record[0] if self.last_record is not None and sum(self.last_record) == position else -1
 
     def _damages(self, stands: tuple[Many, Many], spans: tuple[Many, Many], records: tuple[Many, Many]) -> Damages:
-        """Ranges of positions, what stands there, and the positions of the records before and behind, -1 for none."""
+        """Damage from ranges of positions, what is found there, and the records before and after, -1 for none."""
         (kinds, numbers), (starts, stops) = stands, spans
         base, ranges = self._window.segment.base, np.zeros(np.size(starts), RANGE)
         ranges["reason"], ranges["found"], ranges["number"] = np.add(kinds, 1), np.add(kinds, len(KINDS) + 2), numbers
@@ -271,7 +271,7 @@ class Walk:
         return Damages(ranges, self._words)
 
     def _leave(self, position: int) -> Iterator[Records | Damages]:
-        """On to where the next split begins; it must be what `sync` says, or the cut fell on a forged record."""
+        """Continue to the start of the next split. If `sync` finds an earlier one, the cut fell on a forged record."""
         size = self._window.segment.size
         while position < size and (position >= self._end or record_size_at(self._window, position) is None):
             position = yield from self._pass(position)
@@ -281,9 +281,9 @@ class Walk:
 
 
 def _chain(starts: Index, ends: Index, left_out: Mask, position: int) -> tuple[Index, int]:
-    """Which of those records follow each other from a position on, with gaps or without, and the one at which that stops.
+    """Which of those records follow each other from a position on, with or without gaps, and the index where the chain stops.
 
-    One that starts inside another is none; it stops at one that is left out, or after the last.
+    Skips a record that starts inside another. The chain stops at a record in `left_out`, or after the last one.
     """
     first = int(np.searchsorted(starts, position))
     overlap = bool((ends[:-1] > starts[1:]).any())
@@ -298,9 +298,9 @@ def _chain(starts: Index, ends: Index, left_out: Mask, position: int) -> tuple[I
 
 
 def is_blank(window: Window, position: int) -> bool:
-    """Whether nothing follows that position but the filler that closes a segment."""
+    """Whether only the filler that closes a segment follows that position."""
     segment, left = window.segment, window.segment.size - position
-    if left < BLANK_HEAD:  # too few bytes for a blank's head, so a broker cannot have left them; a file cut short may end so
+    if left < BLANK_HEAD:  # too few for a blank's head: only a truncated file can end so
         return segment.framing != DLEDGER
     first, second = struct.unpack(">ii", window.peek(position, BLANK_HEAD))
     if segment.framing == DLEDGER:

@@ -1,4 +1,4 @@
-"""Where bytes come from: storages, a store's files, its segments."""
+"""Access to bytes: storages, the files of a store, its segments."""
 
 from native_reader.storage.local import LocalStorage
 from native_reader.storage.protocol import Entry, Storage, StoredFile, storage_of

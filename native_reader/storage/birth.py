@@ -1,7 +1,7 @@
-"""What tells a file from a later one of the same name: its inode, and when it was made.
+"""The identity of a file, to distinguish it from a later file of the same name: inode and birth time.
 
-A file system gives the number of a deleted inode to the next file. When a file was made is asked with statx(2): Linux 4.11, glibc
-2.28; os.stat of Python 3.11 does not tell it. Times of changes do not help: brokers map their files, and backups link them.
+A file system reuses the inode numbers of deleted files. statx(2) returns the birth time (Linux 4.11, glibc 2.28); os.stat of
+Python 3.11 does not. Modification and change times do not help: brokers write through memory maps, and backups make hard links.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import struct
 from collections.abc import Callable
 
 Look = tuple[int, int, int]
-"""Of one file: mode, size, identity."""
+"""Mode, size and identity of one file."""
 
 _WANTED = ctypes.c_uint(0x1 | 0x100 | 0x200 | 0x800)
-"""Type, inode, size, birth."""
+"""Type, inode, size, birth time."""
 _KNOWS_BIRTH = 0x800
 _NO_AUTOMOUNT, _EMPTY_PATH, _WORKING_DIRECTORY = 0x800, 0x1000, -100
 _STATX = struct.Struct("=I24xH2xQQ32xqI164x")
-"""Known fields, mode, inode, size, birth in seconds and nanoseconds."""
+"""Mask of valid fields, mode, inode, size, birth time in seconds and nanoseconds."""
 _INODE = (1 << 64) - 1
 
 
 def statx_of(library: object) -> Callable[..., int] | None:
-    """The function of that C library; None in one that lacks it. No `argtypes`: conversions cost more than the call."""
+    """The statx function of a C library; None if it has none. No `argtypes`: conversions cost more than the call."""
     return getattr(library, "statx", None)
 
 
@@ -31,9 +31,9 @@ _statx = statx_of(ctypes.CDLL(None))
 
 
 def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Callable[[bytes], Look | None]:
-    """A function that looks at a name in an open directory, or at a path; `itself`: at what is open there, whatever the name.
+    """A function that looks up a name in an open directory, or a path. `itself`: the open file itself, whatever the name.
 
-    The function answers None where nothing is found, or the system cannot tell: os.stat then knows more. Each thread needs its own.
+    It returns None if nothing is found or the system does not support statx; use os.stat then. Each thread needs its own function.
     """
     statx, found, unpack = _statx, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
     if statx is None:
@@ -50,6 +50,6 @@ def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Calla
 
 
 def may_be_one_file(one: int, other: int) -> bool:
-    """Whether two identities can be of one file. Two machines may see it where only one of them knows its birth."""
+    """Whether two identities may be the same file. Only one of two machines may see a birth time; then the inodes decide."""
     knows_both = one >> 64 and other >> 64
     return one == other if knows_both else (one ^ other) & _INODE == 0

@@ -1,4 +1,4 @@
-"""Where a broker's own configuration says that the parts of its store lie."""
+"""The store's paths in a broker's own configuration file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Where parts of a store lie when they do not lie below its root; each as the broker's configuration names it."""
+    """Paths of a store's parts that are not below its root, as written in the broker's configuration."""
 
     root: str | None = None
     commit_log: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Parts:
 
 
 def parse_broker_conf(uri: str) -> Parts:
-    """What a broker's properties file says about where the store lies."""
+    """The store's paths in a broker's properties file."""
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
@@ -33,7 +33,7 @@ def parse_broker_conf(uri: str) -> Parts:
         (text,) = file.read_ranges([(0, entry.size)])
     said = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
     logs = paths_of(said.get("storePathCommitLog", ""))
-    if len(logs) > 1:  # a broker with a single path ignores the read-only ones
+    if len(logs) > 1:  # with a single path, a broker ignores the read-only ones
         logs += paths_of(said.get("readOnlyCommitLogStorePaths", ""))
     root = said.get("storePathRootDir") or None
     if root is None and not logs:
@@ -44,5 +44,5 @@ def parse_broker_conf(uri: str) -> Parts:
 
 
 def paths_of(text: str) -> tuple[str, ...]:
-    """Several paths with commas between them."""
+    """The paths in a comma-separated list."""
     return tuple(path.strip() for path in text.split(",") if path.strip())

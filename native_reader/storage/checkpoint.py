@@ -1,12 +1,12 @@
-"""The file `checkpoint`: how far a broker had come when it last wrote it down, once a second.
+"""The file `checkpoint`: a broker's progress, written once a second.
 
-    0 flushed_time i8      store time of the last record that was flushed
-    8 dispatched_time i8   ... that was put into its queue
-    16 indexed_time i8     ... of the last index file that is full
+    0 flushed_time i8      store time of the last flushed record
+    8 dispatched_time i8   store time of the last record with an entry in its consume queue
+    16 indexed_time i8     store time of the last record in the last full index file
     24 flushed i8          offset up to which the master has flushed (5.0 and later)
-    32 confirmed i8        offset that its slaves have confirmed (5.1.1 and later)
+    32 confirmed i8        offset up to which the slaves have confirmed (5.1.1 and later)
 
-Hints, never bounds: any of them can be 0 in a healthy store, and most brokers leave the offsets so.
+The fields are hints, not bounds: each can be 0 in a healthy store. Most brokers leave both offsets at 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIELDS = struct.Struct(">5q")
 
 
 class Checkpoint(NamedTuple):
-    """What it says; 0 where it says nothing."""
+    """The fields of the file; 0 means not set."""
 
     flushed_time: int = 0
     dispatched_time: int = 0
@@ -30,12 +30,12 @@ class Checkpoint(NamedTuple):
 
     @property
     def newest(self) -> int:
-        """The store time of the newest record that it knows."""
+        """The store time of the newest flushed or dispatched record."""
         return max(self.flushed_time, self.dispatched_time)
 
 
 def checkpoint_of(store: str) -> Checkpoint:
-    """The checkpoint of the store of that URI; one that is missing, short or unreadable says nothing more."""
+    """The checkpoint of the store at that URI; fields that are missing or unreadable are 0."""
     try:
         with storage_of(store).open(f"{store}/checkpoint") as file:
             (found,) = file.read_ranges([(0, _FIELDS.size)])

@@ -1,4 +1,4 @@
-"""From what a person types to stores: a store, a commitlog directory, one segment, a parent of stores, a glob, several."""
+"""Find stores at the paths a user gives: a store, a commitlog directory, one segment, a parent of stores, a glob, or several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
-"""They hold a directory for each topic, in it one for each of its queues, and there files of 20 digits."""
+"""Each holds files `<topic>/<queue>/<20 digits>`."""
 _LEVELS_UP = 5
 _WILD = re.compile(r"[*?\[]")
 
@@ -30,7 +30,7 @@ class _Place(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """What a directory holds of a log."""
+    """The segments and strays in one directory of a log."""
 
     uri: str
     segments: list[Segment]
@@ -38,7 +38,7 @@ class _Log(NamedTuple):
 
 
 def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
-    """The stores at those paths, each once; `parts` can only be said of a single one."""
+    """The stores at those paths, each once; `parts` other than `root` are allowed for a single store only."""
     paths = paths or ([parts.root] if parts.root else [])
     if parts == Parts(root=parts.root):
         return each_once([store for path in paths for store in _stores_of(path)], _store)
@@ -54,14 +54,14 @@ def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
 
 
 def uri_of(path: Any) -> str:
-    """The absolute URI of a path, without a slash at its end."""
+    """The absolute URI of a path, without a trailing slash."""
     text = text_of(path)
     if not text:
         raise OptionError("the path is empty. '.' is the directory one is in")
     return local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/")
 
 
-# Parts that lie elsewhere
+# Parts outside the store's root
 
 
 def _refuse_several(count: int) -> None:
@@ -70,9 +70,9 @@ def _refuse_several(count: int) -> None:
 
 
 def _with_logs(root: str | None, parts: Parts) -> StoreFiles:
-    """The store whose log lies in directories of its own."""
+    """The store whose log is in the directories that `parts` names."""
     logs = [uri_of(path) for path in parts.commit_log]
-    # A broker with several may not have used each of them yet.
+    # A broker with several log directories may not have created all of them yet.
     there = [place for log in logs if len(logs) == 1 or _entry(log) is not None for place in _expanded(log)]
     if logs and not there:
         raise PathError(f"none of the log's directories exists: {', '.join(logs)}")
@@ -94,7 +94,7 @@ def _with_parts(store: StoreFiles, parts: Parts) -> StoreFiles:
 
 
 def _log_at(place: _Place, framing: str | None = None) -> _Log:
-    """What lies in a directory that was said to hold the log."""
+    """The log in a directory that the user named as a log directory."""
     uri, entry = place
     entries = storage_of(uri).list(uri) if entry.is_directory else []
     found = _log_in(uri, entries, framing)
@@ -103,12 +103,12 @@ def _log_at(place: _Place, framing: str | None = None) -> _Log:
     return found
 
 
-# From a path to what it means
+# From a path to its stores
 
 
 def _stores_of(path: str) -> list[StoreFiles]:
     places = _expanded(path)
-    # A link such as `latest` may lead elsewhere tomorrow: among the stores of one path the real name is the better one.
+    # A link such as `latest` may point elsewhere tomorrow, so prefer real names among the stores of one path.
     stores = each_once(list(_stores_among(places)), _store, real_first=True)
     if stores:
         return stores
@@ -118,7 +118,7 @@ def _stores_of(path: str) -> list[StoreFiles]:
 
 
 def _expanded(path: Any, must_exist: bool = True) -> list[_Place]:
-    """What a path with `*`, `?` or `[...]` stands for; itself where it has none, or exists as it is."""
+    """The places that match a path with `*`, `?` or `[...]`; the path itself if it exists or has no wildcard."""
     uri = uri_of(path)
     entry = _entry(uri)
     if entry is not None:
@@ -149,12 +149,12 @@ def _matches(uri: str) -> list[_Place]:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """As in a shell: a hidden file only where the pattern says so. A name may also hold a `[` and mean it."""
+    """Match as a shell does: hidden files need a pattern that starts with a dot. A name that contains `[` also matches itself."""
     return name == pattern or (fnmatch.fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] == "."))
 
 
 def _stores_among(places: Sequence[_Place]) -> Iterator[StoreFiles]:
-    """What is no store, or part of one, is left out."""
+    """The stores at those places; places without a store, or part of one, are skipped."""
     files: dict[str, list[Entry]] = {}
     for uri, entry in places:
         if entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
@@ -168,7 +168,7 @@ def _stores_among(places: Sequence[_Place]) -> Iterator[StoreFiles]:
 
 
 def _stores_below(uri: str, entries: Sequence[Entry]) -> Iterator[StoreFiles]:
-    """The store that a directory is, or is the log of; else those that lie in it."""
+    """The store whose root or log is this directory; otherwise the stores directly inside it."""
     if store := _store_at(uri, entries):
         yield store
         return
@@ -179,7 +179,7 @@ def _stores_below(uri: str, entries: Sequence[Entry]) -> Iterator[StoreFiles]:
 
 
 def _store_at(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
-    """The store whose root or commitlog directory that is."""
+    """The store with this root or commitlog directory."""
     if _is_beside_the_log(uri):
         return None
     if any(entry.is_file and is_segment_name(entry.name) for entry in entries):
@@ -198,7 +198,7 @@ def _log_in(directory: str, entries: Sequence[Entry], framing: str | None = None
 
 
 def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
-    """The store whose root that is."""
+    """The store with this root."""
     if _is_beside_the_log(uri):
         return None
     logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name == "commitlog"]
@@ -209,7 +209,7 @@ def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
 
 
 def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
-    """The log of the one DLedger node that has one below a store's root; None where no node has a directory for it."""
+    """The log of the only DLedger node with segments, below a store's root; None if no node has a log directory."""
     storage = storage_of(root)
     nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
     places = {node: log for node in nodes if (found := _entry(log := f"{root}/{storage.quoted(node)}/data")) and found.is_directory}
@@ -222,7 +222,7 @@ def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
 
 
 def _store_of(home: str, logs: Iterable[_Log]) -> StoreFiles:
-    """The store of those logs. A log that was packed must not look like an empty one."""
+    """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
     logs = list(logs)
     found = _store(home, [segment for log in logs for segment in log.segments])
     if not any(log.strays for log in logs):
@@ -243,11 +243,11 @@ def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
     return StoreFiles(home, one_log(list(found.values())), queues, index, config, batches)
 
 
-# What a place is, by its name
+# What a directory is, by its name
 
 
 def _home_of(log: str) -> str:
-    """The root of the store that a commitlog directory belongs to: its parent in the usual layout, else itself."""
+    """The root of the store of a commitlog directory: its parent in the usual layout, otherwise the directory itself."""
     if _is_dledger(log):
         return log.rsplit("/", 2)[0]
     parent, _, name = log.rpartition("/")
@@ -260,7 +260,7 @@ def _is_dledger(uri: str) -> bool:
 
 
 def _is_beside_the_log(uri: str) -> bool:
-    """Whether files of 20 digits in that directory are something else than segments, or copies of records."""
+    """Whether files named by 20 digits in that directory are not segments: queues, the timer, DLedger's index, compacted copies."""
     _, above, parent, name = f"///{uri}".rsplit("/", 3)
     if name in (*_QUEUES, "timerlog") or (name == "index" and parent.startswith("dledger-")):
         return True
@@ -272,14 +272,14 @@ def _entry(uri: str) -> Entry | None:
 
 
 def _list_if_possible(uri: str) -> list[Entry]:
-    """What a directory holds that nobody asked for by name: nothing where it cannot be read, or is none."""
+    """The entries of a directory that the user did not name; empty if it cannot be read or is not a directory."""
     try:
         return storage_of(uri).list(uri)
     except (FileNotFoundError, NotADirectoryError, UnreadableError):
         return []
 
 
-# What to say when there is no store
+# Error texts for a path without a store
 
 
 def _not_there(uri: str) -> str:

@@ -1,4 +1,4 @@
-"""The local file system. The only module of the engine that imports `os` or opens a file."""
+"""The local file system. Except in `testing`, the only module of the engine that imports `os` or opens a file."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ else:  # type, whence, start, length, pid
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@hhqqi4x"), 0, (fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 _LONGEST = 4096
-"""PATH_MAX of Linux, in bytes; patterns too."""
+"""PATH_MAX of Linux, in bytes; also the limit for patterns."""
 _MOST = 100_000
 _ENCODING = sys.getfilesystemencoding()
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-"""What Python takes for a path."""
+"""What Python accepts as a path."""
 
 
 def text_of(path: Any, name: str = "") -> str:
-    """A path as text: of `str`, `bytes` or anything that stands for a path, like `pathlib.Path`; `name`: of an option."""
+    """A path as text, from `str`, `bytes` or a path-like object; `name`: the option it comes from, for errors."""
     given = f"{name}={shown(path)}" if name else shown(path)
     try:
         text = os.fsdecode(path)
         size = len(os.fsencode(text))
     except UnicodeError:
         raise OptionError(f"{given} is no path: it holds a character that no file name can have") from None
-    except Exception:  # what stands for a path may raise anything
+    except Exception:  # a path-like object may raise anything
         raise OptionError(f"{given} is no path: text, or a pathlib.Path{'' if name else ', or a list of them'}") from None
     if size > _LONGEST:
         raise OptionError(f"{given} is too long for a path: it has {size:,} bytes, {_LONGEST:,} are the most")
@@ -62,7 +62,7 @@ def texts_of(paths: Any) -> list[str]:
 
 
 def local_uri(path: str) -> str:
-    """The absolute `file://` URI of a path, or of a `file:` URI with any number of slashes; no slash at its end."""
+    """The absolute `file://` URI of a path, or of a `file:` URI with any number of slashes; no trailing slash."""
     if path.startswith("file:"):
         path = os.fsdecode(unquote_to_bytes(re.sub("^file:/*", "/", path)))
     path = os.path.abspath(os.path.expanduser(path)).strip("/")
@@ -70,18 +70,18 @@ def local_uri(path: str) -> str:
 
 
 def local_path(uri: str) -> str:
-    """The path that a `file://` URI names."""
+    """The path of a `file://` URI."""
     return os.fsdecode(unquote_to_bytes(uri.removeprefix("file://"))) or "/"
 
 
 class LocalFile(StoredFile):
-    """A file descriptor and `preadv`: no map, so a file truncated underneath cannot kill the process."""
+    """A file descriptor read with `preadv`. No memory map, so truncating the file cannot kill the process."""
 
     _descriptor = -1
 
     def __init__(self, uri: str) -> None:
         super().__init__(uri)
-        # O_NONBLOCK: a FIFO in place of a file must not block the open.
+        # O_NONBLOCK: opening a FIFO must not block.
         self._descriptor = os.open(_existing(uri), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             self.close()
@@ -117,17 +117,17 @@ class LocalFile(StoredFile):
                 return filled
         except OSError:
             pass
-        return super().read_many(offsets, lengths, view)  # which tells what is wrong, and where
+        return super().read_many(offsets, lengths, view)  # reports the error and its place
 
     def leave_no_trace(self) -> None:
-        """Linux only: pages that were not in the page cache are given back at once; those of a broker's own stay."""
+        """Linux only: drop pages after reading if they were not in the page cache before. Pages that the broker uses stay."""
         if hasattr(os, "posix_fadvise") and sys.platform == "linux":
-            # No read-ahead: what it brings would look as if it had been there.
+            # No read-ahead: we could not distinguish its pages from those that were cached before.
             os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
             self._leaves_no_trace = True
 
     def written_end(self, below: int | None = None) -> int:
-        """Where the last hole before `below` begins. Brokers size their files ahead, so the unwritten rest is a hole."""
+        """The start of the last hole before `below`. Brokers allocate files ahead, so the unwritten rest is a hole."""
         low, high = 0, super().written_end(below)
         end = high
         while low < high:
@@ -143,7 +143,8 @@ class LocalFile(StoredFile):
         try:
             return os.lseek(self._descriptor, offset, os.SEEK_DATA)
         except OSError as error:
-            return max(offset, self.size()) if error.errno == errno.ENXIO else offset  # else a file system that does not know its holes
+            # Other errors: the file system does not support SEEK_DATA.
+            return max(offset, self.size()) if error.errno == errno.ENXIO else offset
 
     def _next_hole(self, offset: int) -> int:
         try:
@@ -157,7 +158,7 @@ class LocalFile(StoredFile):
             self._descriptor = -1
 
     def __del__(self) -> None:
-        self.close()  # of whoever keeps a file open to look at it again, and is not asked to stop
+        self.close()  # for owners that keep a file open between reads and are never closed
 
 
 class LocalStorage(Storage):
@@ -175,7 +176,7 @@ class LocalStorage(Storage):
 
     def _entry(self, uri: str) -> Entry | None:
         path = local_path(uri)
-        found = None if "\0" in path else _entry(path, looks())  # C would take what stands before a NUL for the path
+        found = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
         return found and found._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
@@ -187,7 +188,7 @@ class LocalStorage(Storage):
         except OSError:
             return False
         try:
-            # F_GETLK asks whether a lock could be had, and takes none.
+            # F_GETLK tests for a lock without taking it.
             answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(*_ANY_LOCK))
         except OSError:  # a file system without locks
             return False
@@ -199,8 +200,8 @@ class LocalStorage(Storage):
         path = os.path.realpath(local_path(uri))
         directory, name = (path, "") if os.path.isdir(path) else os.path.split(path)
         try:
-            status = os.stat(directory)  # a mount of a directory at a second place shows the same one
-        except OSError:  # gone since
+            status = os.stat(directory)  # the same for a directory that is mounted at two places
+        except OSError:  # deleted meanwhile
             return uri
         return status.st_dev, status.st_ino, name
 
@@ -216,7 +217,7 @@ class LocalStorage(Storage):
 
 
 def _existing(uri: str) -> str:
-    """The path that a URI names, if a file can have it."""
+    """The path of a URI; FileNotFoundError if no file can have that name."""
     path = local_path(uri)
     if "\0" in path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
@@ -224,7 +225,7 @@ def _existing(uri: str) -> str:
 
 
 def _stands_for_nothing(error: OSError) -> bool:
-    """A name that has gone since, that never was, or a link to nothing or to itself."""
+    """Whether nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 

@@ -1,4 +1,4 @@
-"""What to say about a path that is no store: what was found there instead, and what may have been meant."""
+"""Error texts for a path without a store: what is there instead, and what the user may have meant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES_SHOWN = 8
 
 
 def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
-    """`above`: a directory further up that is a store, and how many segments it has."""
+    """`above`: the nearest parent directory that is a store, and its number of segments."""
     logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
         return (
@@ -29,13 +29,13 @@ def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: b
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
-    """`parent`: the nearest directory above that exists; it holds `names`, but not `missing`."""
+    """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
     where = "" if f"{parent}/{missing}" == uri else f" {parent} does, and holds no '{missing}'."
     return f"{uri} does not exist.{where}{nearest(missing, names)}"
 
 
 def no_log_directory(uri: str, entry: Entry, entries: Sequence[Entry]) -> str:
-    """About a directory that was said to hold the log."""
+    """For a path that the user named as a log directory."""
     if any(each.is_directory and each.name == "commitlog" for each in entries):
         return f"{uri} holds no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
     return f"{uri} is not a directory that holds a log; {_instead(entry, entries)}."

@@ -1,4 +1,4 @@
-"""One log of two kinds of files: a broker that changed to DLedger keeps its plain files below the first DLedger file."""
+"""One log of plain and DLedger files: a broker that switched to DLedger keeps its plain files, at lower offsets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _ZEROS = bytes(1 << 20)
 
 
 def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The segments of one store as one log. No file that holds data is left out."""
+    """Merge the segments of one store into one log. Files that hold data are never dropped."""
     dledger = [segment for segment in segments if segment.framing == DLEDGER]
     plain = [segment for segment in segments if segment.framing == PLAIN] if dledger else []
     if not _reaching_into(dledger, plain):
         return merged(segments)
-    # Brokers make files ahead of use, so a file of zeros proves nothing about where a log lies.
+    # Brokers allocate files ahead of use, so a file of zeros does not show which offsets a log covers.
     dledger = [segment for segment in dledger if _holds_data(segment)]
     shared = _reaching_into(dledger, plain)
     conflict = next(filter(_holds_data, shared), None)
@@ -27,7 +27,7 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 
 def _reaching_into(dledger: Sequence[Segment], plain: Sequence[Segment]) -> list[Segment]:
-    """The plain segments that end after the beginning of the DLedger log."""
+    """The plain segments that end after the start of the DLedger log."""
     return [segment for segment in plain if segment.end > min(dledger).base] if dledger else []
 
 
@@ -39,7 +39,7 @@ def _two_logs(plain: Segment, dledger: Segment) -> StoreDamaged:
 
 
 def _holds_data(segment: Segment) -> bool:
-    """Whether a file holds a byte that is not zero; False for one that is gone since."""
+    """Whether a file holds a byte other than zero; False if the file is gone."""
     try:
         file = storage_of(segment.uri).open(segment.uri)
     except FileNotFoundError:

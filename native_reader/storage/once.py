@@ -1,6 +1,6 @@
-"""Each store once, also where links or mounts lead to it by several names.
+"""Remove duplicates of stores that links or mounts show under several names.
 
-What counts is where a file is: a copy is another store, and so is a backup that shares files by hard links.
+The location of a file counts: a copy is a different store, and so is a backup made of hard links.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 
 Join = Callable[[str, list[Segment]], StoreFiles]
-"""Makes the store of that URI of those segments."""
+"""Creates the store at that URI with those segments."""
 
 _log = logging.getLogger("native_reader")
 
 
 def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = False) -> list[StoreFiles]:
-    """The stores under the name that comes first, or with `real_first` under the one that uses the fewest links."""
+    """Each store once, under its first name, or with `real_first` under the name with the fewest links."""
     if len(stores) < 2:
         return list(stores)
     alike: dict[Hashable, list[StoreFiles]] = {}
@@ -44,7 +44,7 @@ def _one_of(group: Sequence[StoreFiles], files: _Files, join: Join) -> StoreFile
 
 
 def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFiles]:
-    """No segment in two stores: a store that is part of another one goes, of two that overlap the later one gives way."""
+    """No segment in two stores: drop a store that is part of another. If two overlap, the later one loses the shared segments."""
     numbers = [[files.number(segment) for segment in store.segments] for store in stores]
     if len(set().union(*numbers)) == sum(map(len, numbers)):
         return list(stores)
@@ -64,7 +64,7 @@ def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFi
 
 
 def _whole_of(which: int, stores: Sequence[StoreFiles], numbers: Sequence[Sequence[int]]) -> StoreFiles | None:
-    """Another store with all files of that one. Of two with the same files it is the one with queues, else the first."""
+    """Another store that has all files of this one. If both have the same files, the one with queues wins, then the first."""
     own, rank = set(numbers[which]), (not stores[which].queues, which)
     for other, theirs in enumerate(map(set, numbers)):
         if own and (own < theirs or (own == theirs and (not stores[other].queues, other) < rank)):
@@ -73,7 +73,7 @@ def _whole_of(which: int, stores: Sequence[StoreFiles], numbers: Sequence[Sequen
 
 
 class _Files:
-    """Numbers for files, the same for all names of one. The file system is asked only about those that look alike."""
+    """A number for each file, the same for all its names. Queries the file system only for files that look alike."""
 
     def __init__(self) -> None:
         self._alike: dict[tuple[int, int, int], list[tuple[Segment, int]]] = {}
@@ -81,7 +81,7 @@ class _Files:
         self._location = cache(lambda uri: storage_of(uri).location(uri))
 
     def number(self, segment: Segment) -> int:
-        """The number of the file behind a segment."""
+        """The number of a segment's file."""
         alike = self._alike.setdefault((segment.base, segment.size, segment.identity), [])
         for known, number in alike:
             if self._is_same(known, segment):
@@ -91,7 +91,7 @@ class _Files:
         return self._count
 
     def unique(self, stores: Iterable[StoreFiles]) -> list[Segment]:
-        """The segments of those stores, each file once, by its first name."""
+        """The segments of those stores, each file once, under its first name."""
         found: dict[int, Segment] = {}
         for store in stores:
             for segment in store.segments:
@@ -109,7 +109,7 @@ class _Files:
 
 @cache
 def _tell(uri: str, other: str) -> None:
-    """Once, and as information: rows are right, and who loads a whole directory may know of the link in it."""
+    """Log once, and only at INFO: the rows are right, and the user may have made the link deliberately."""
     _log.info("%s is %s by another name, or a part of it. It is read once, as %s", uri, other, other)
 
 

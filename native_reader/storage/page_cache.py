@@ -1,4 +1,4 @@
-"""Which pages of a file this machine holds in memory: asked of the kernel, without touching one."""
+"""Which pages of a file are in this machine's memory, according to the kernel. No page is touched."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PAGE = mmap.PAGESIZE
 
 
 def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
-    """The `(offset, length)` of each run of pages in that range, which lies in the file, that are not in memory.
+    """The `(offset, length)` of each run of pages that are not in memory. The range must be inside the file.
 
-    None where nobody tells: Linux tells it of files that the asking user owns or could write, and calls the others resident.
+    Empty if unknown. Linux reports the pages of files that the user owns or may write, and reports all others as resident.
     """
     begin = offset // _PAGE * _PAGE
     mincore = _mincore()
     if mincore is None or length <= 0:
         return []
-    # Never read through: so a file that is truncated meanwhile raises no SIGBUS.
+    # The map is never read, so truncating the file cannot raise SIGBUS.
     with mmap.mmap(descriptor, offset + length - begin, mmap.MAP_SHARED, mmap.PROT_READ, offset=begin) as mapped:
         pages = np.ones(-(-len(mapped) // _PAGE), np.uint8)
         view = np.frombuffer(mapped, np.uint8)

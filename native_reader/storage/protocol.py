@@ -1,7 +1,7 @@
-"""The one small protocol through which all bytes come, and how a URI finds its storage.
+"""The protocol for all reads, and the lookup of a storage by URI.
 
-What a storage implements begins with an underscore; around it stands what all of them promise: a failure names the
-file and the byte, and only a file's end cuts a read short.
+A storage implements the abstract methods. The methods that call them guarantee the same for every storage: an error names the
+file and the byte, and a read is short only at the end of the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Buffer = bytearray | memoryview
 
 
 class Entry(NamedTuple):
-    """One name in a directory, as a plan remembers it. FIFOs, sockets and devices are neither file nor directory."""
+    """One name in a directory, as a plan stores it. FIFOs, sockets and devices are neither file nor directory."""
 
     name: str
     size: int
@@ -28,41 +28,41 @@ class Entry(NamedTuple):
 
 
 class StoredFile(ABC):
-    """An open file: reads go on although its name has gone."""
+    """An open file; it stays readable after its name is deleted."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
 
     @abstractmethod
     def size(self) -> int:
-        """Its size now."""
+        """The current size."""
 
     @abstractmethod
     def identity(self) -> int:
-        """What tells it from another file of the same name."""
+        """A number that distinguishes it from other files of the same name."""
 
     @abstractmethod
     def _read(self, offset: int, view: memoryview) -> int:
-        """Fill some of `view`, which is not empty, from that offset; 0 only at the end of the file."""
+        """Read one byte or more into `view`, which is not empty; return 0 only at the end of the file."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
 
     def written_end(self, below: int | None = None) -> int:
-        """A bound from which on it holds nothing but zeros, up to `below` or its end: a hint, that place where nobody knows."""
+        """An offset after which the file holds only zeros, up to `below` or its end. A hint: that bound itself if unknown."""
         return self.size() if below is None else min(below, self.size())
 
     def next_data(self, offset: int) -> int:
-        """The first offset, there or after it, that is not in a hole: a hint, the offset itself where nobody knows."""
+        """The first offset at or after `offset` that is not in a hole. A hint: `offset` itself if unknown."""
         return offset
 
     def leave_no_trace(self) -> None:
-        """Take care from now on that reading it leaves in this machine's memory what was there before, where that can be done."""
+        """From now on, keep the machine's page cache as it was before each read, if possible."""
         return
 
     def read_into(self, offset: int, buffer: Buffer) -> int:
-        """Fill the buffer from that offset; fewer bytes than asked for only at the end of the file."""
+        """Fill the buffer from that offset; reads fewer bytes only at the end of the file."""
         view, filled = memoryview(buffer), 0
         while filled < len(view):
             try:
@@ -75,7 +75,7 @@ class StoredFile(ABC):
         return filled
 
     def read_many(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int:
-        """Fill the view with many ranges, one behind the other; stops at the first that the end of the file cuts short."""
+        """Fill the view with many ranges, one after the other; stops at the first one that the end of the file cuts short."""
         filled = 0
         for offset, length in zip(offsets, lengths, strict=True):
             got = self.read_into(offset, view[filled : filled + length])
@@ -100,10 +100,10 @@ class StoredFile(ABC):
 
 
 class Storage(ABC):
-    """A place that holds files under absolute URIs. Nothing is ever written."""
+    """Read-only access to files by absolute URI."""
 
     call_costs = 4 << 20
-    """The bytes that could be scanned in the time of one call: what makes few large reads better than many small ones."""
+    """The bytes that can be scanned in the time of one call. The higher, the more large reads beat small ones."""
 
     @abstractmethod
     def _list(self, uri: str) -> list[Entry]: ...
@@ -115,38 +115,38 @@ class Storage(ABC):
     def _open(self, uri: str) -> StoredFile: ...
 
     def list(self, uri: str) -> list[Entry]:
-        """What a directory holds, by name; FileNotFoundError or NotADirectoryError where there is none."""
+        """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
         with _named(f"{uri} cannot be listed"):
             return sorted(self._list(uri))
 
     def entry(self, uri: str) -> Entry | None:
-        """What stands at that URI, None where nothing does."""
+        """The entry at that URI; None if there is none."""
         with _named(f"{uri} cannot be looked at"):
             return self._entry(uri)
 
     def open(self, uri: str) -> StoredFile:
-        """Open a file for reading; FileNotFoundError or NotADirectoryError where there is none."""
+        """Open a file for reading; raises FileNotFoundError or NotADirectoryError."""
         with _named(f"{uri} cannot be opened"):
             return self._open(uri)
 
     def is_locked(self, uri: str) -> bool:
-        """Whether another process of this host holds a lock on that file; where nobody can know, False."""
+        """Whether another process of this host holds a lock on that file; False if unknown."""
         return False
 
     def location(self, uri: str) -> Hashable:
-        """The same for all names of one directory, or of one file in one directory, that links or mounts make."""
+        """A key that is equal for all names that links or mounts give to a directory, or to a file in one directory."""
         return uri
 
     def links(self, uri: str) -> int:
-        """How many links the way to it goes through."""
+        """The number of symbolic links on the path."""
         return 0
 
     def quoted(self, name: str) -> str:
-        """A name in a directory, as it stands in a URI."""
+        """A file name, quoted for a URI."""
         return name
 
     def unquoted(self, part: str) -> str:
-        """A part of a URI as a name in a directory."""
+        """The file name that a part of a URI stands for."""
         return part
 
 
@@ -156,20 +156,20 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
 
 
 def register(scheme: str, factory: Callable[[str], Storage], *, hidden: bool = False) -> None:
-    """Let URIs of that scheme be read through what the factory makes of them; errors do not name a `hidden` one."""
+    """Use the factory for URIs of that scheme; error messages do not list a `hidden` one."""
     _SCHEMES[scheme] = factory
     if hidden:
         _HIDDEN.add(scheme)
 
 
 def scheme_of(path: str) -> str | None:
-    """The scheme of a URI, None for a plain path."""
+    """The scheme of a URI; None for a plain path."""
     found = _SCHEME.match(path)
     return found[1] if found else None
 
 
 def storage_of(uri: str) -> Storage:
-    """The storage that a URI lies in."""
+    """The storage for a URI."""
     scheme = scheme_of(uri)
     if scheme not in _SCHEMES:
         known = ", ".join(f"{each}://" for each in sorted(_SCHEMES) if each not in _HIDDEN)
@@ -188,7 +188,7 @@ def _named(what: str) -> Iterator[None]:
 
 
 def _unreadable(error: OSError, what: str) -> OSError:
-    """An error that names what could not be read; one of ours does already."""
+    """An error that names what could not be read; a StoreError names it already."""
     if isinstance(error, StoreError):
         return error
     text = f"{what}: {error.strerror or error}"

@@ -1,4 +1,4 @@
-"""A store: one broker's storage directory, as the files of its parts."""
+"""A store: the files in one broker's storage directory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from native_reader.storage.protocol import Entry, storage_of
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _LAST_OFFSET = 2**63 - 2**32
-"""Sums with sizes of records stay within 64 bits."""
+"""Keeps sums of an offset and a record's size within 64 bits."""
 _COMPARED = 1 << 20
 _ASKED = 8
 _ENTRY = struct.Struct(">ii16xq12xiii")
-"""Of a DLedger entry: magic, size, position, body size; of the record in it: size, magic."""
+"""DLedger entry: magic, size, position, body size. The record in it: size, magic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Segment:
-    """One commitlog file: its first offset, and what it was when the plan was made."""
+    """One commitlog file: its first offset, and its size and identity at planning time."""
 
     base: int
     size: int
@@ -33,12 +33,12 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """The offset behind its last byte."""
+        """The offset after its last byte."""
         return self.base + self.size
 
     @property
     def frame(self) -> int:
-        """The bytes that stand before each of its records; a record *starts* where they do."""
+        """The size of the header before each record, or 0. A record *starts* at that header."""
         return ENTRY_HEAD if self.framing == DLEDGER else 0
 
     @property
@@ -49,7 +49,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
-    """Where the parts of one store lie. A store that was copied in part has only some of them."""
+    """The paths of one store's parts. A partial copy of a store has only some of them."""
 
     uri: str
     segments: tuple[Segment, ...]
@@ -58,7 +58,7 @@ class StoreFiles:
     config: str | None = None
     batch_queue: str | None = None
     strays: tuple[str, ...] = ()
-    """Names of files beside the segments that look like packed or renamed ones, of which no segment is there; the first of them."""
+    """The first few names of compressed or renamed segments whose original is missing."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -67,27 +67,27 @@ class StoreFiles:
 
     @property
     def first_record(self) -> int:
-        """The least offset that a record of it can have: after the frame, where records have one."""
+        """The lowest offset that a record can have: after the frame, if there is one."""
         return self.min_offset + (self.segments[0].frame if self.segments else 0)
 
     @property
     def min_offset(self) -> int:
-        """The first offset that is there; 0 in an empty store."""
+        """The first offset in the store; 0 if it is empty."""
         return self.segments[0].base if self.segments else 0
 
     def gaps(self) -> list[tuple[int, int]]:
-        """The ranges of offsets between segments that no file holds."""
+        """The ranges of offsets between segments that no file covers."""
         pairs = zip(self.segments, self.segments[1:], strict=False)
         return [(one.end, other.base) for one, other in pairs if one.end < other.base]
 
 
 def is_segment_name(name: str) -> bool:
-    """Whether a file of that name is a segment: its first offset in 20 digits."""
+    """Whether a name is a segment's: its first offset in 20 digits."""
     return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63
 
 
 def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = None) -> list[Segment]:
-    """The segments among the entries of one directory; empty files, other names and sub-directories are no segments."""
+    """The segments among the entries of one directory; skips empty files, other names and subdirectories."""
     found = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
     for entry in found:
         if int(entry.name) + entry.size > _LAST_OFFSET:
@@ -101,12 +101,12 @@ def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = 
 
 
 def _framing_of(uris: Sequence[str]) -> str:
-    """PLAIN or DLEDGER, as the first segment says whose first record is whole enough to tell; no single field decides."""
+    """PLAIN or DLEDGER, from the first segment with enough bytes to tell. DLEDGER needs several fields to agree."""
     for uri in uris[:_ASKED]:
         try:
             with storage_of(uri).open(uri) as file:
                 (head,) = file.read_ranges([(0, _ENTRY.size)])
-        except FileNotFoundError:  # expired since
+        except FileNotFoundError:  # deleted meanwhile
             continue
         if len(head) < _ENTRY.size:
             continue
@@ -120,7 +120,7 @@ def _framing_of(uris: Sequence[str]) -> str:
 
 
 def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Segments of several directories as one log: sorted by offset, identical copies counted once."""
+    """Merge the segments of several directories into one log: sorted by offset, identical copies once."""
     log: list[Segment] = []
     for segment in sorted(segments):
         before = log[-1] if log else None

@@ -1,6 +1,6 @@
-"""The file `config/topics.json`: the topics that a broker knows, and which of them hold inner batches (5.0 and later).
+"""The file `config/topics.json`: a broker's topics, and which of them hold inner batches (5.0 and later).
 
-fastjson writes it: keys that are numbers have no quotes. `topics.json.bak` is the version before, for when a crash cut the file.
+fastjson writes it: numeric keys have no quotes. `topics.json.bak` is the previous version, used if a crash truncated the file.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ _TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(?<![0-9])(-?[0-9]++)(?=\
 
 
 class Topics:
-    """What the configuration in a directory says; nothing where it is missing or cannot be read."""
+    """The topics in a configuration directory; empty if the file is missing or unreadable."""
 
     def __init__(self, directory: str | None) -> None:
         self._directory = directory
 
     def names(self) -> list[str]:
-        """All topics that it names."""
+        """All topics with a printable name."""
         return [name for name in self._table if name.isprintable()]
 
     def has(self, name: str) -> bool:
-        """Whether it describes that topic. Looks for the name alone: a broker may have thousands of topics."""
+        """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
         return (
             re.search(rb'"topicName"\s*:\s*' + re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")), self._text)
             is not None
         )
 
     def queues_of(self, name: str) -> int:
-        """How many queues it gives that topic; 0 where it does not say."""
+        """The number of queues of that topic; 0 if unknown."""
         topic = self._table.get(name)
         told = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
         return max((each for each in told if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
 
     def of_batches(self) -> frozenset[str]:
-        """The topics whose messages may lie in inner batches."""
+        """The topics that may contain inner batches."""
         if self._is_whole and _OF_BATCHES.encode() not in self._text:
             return frozenset()
         return frozenset(name for name, each in self._table.items() if _attributes_of(each).get(_TYPE) == _OF_BATCHES)
@@ -70,13 +70,13 @@ def _read(directory: str | None, name: str) -> bytes:
     try:
         with storage_of(directory).open(f"{directory}/{name}") as file:
             (text,) = file.read_ranges([(0, min(file.size(), _LARGEST))])
-    except OSError:  # missing, or not to be read
+    except OSError:  # missing or unreadable
         return b""
     return bytes(text)
 
 
 def _table_in(text: bytes) -> Mapping[str, Any] | None:
-    """The topics of a configuration; None where the text is cut, or is no such configuration."""
+    """The topics of a configuration; None if the text is truncated or has another structure."""
     try:
         table = _parsed(text.decode())["topicConfigTable"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""A window onto one segment: the bytes from some position on, in one buffer that is used again and again."""
+"""A window onto one segment: bytes from some position on, in a reused buffer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from native_reader.storage.store import Segment
 
 _PAIRS = 64 << 10
 _BLOCK = 4 << 10
-"""What a disk loses at once, at least."""
+"""The smallest range that a disk error affects."""
 
 
 class Window:
-    """`load` fills it; `u8` and `arrow` then show the same bytes, and `filled` says how many count.
+    """`load` fills it. `u8` and `arrow` then show the same bytes, and the first `filled` of them are valid.
 
-    PADDING zero bytes follow what was loaded, so that gathers at any record start stay inside.
+    PADDING zero bytes follow the loaded bytes, so that a gather at any record start stays inside the buffer.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Window:
     ) -> None:
         self.segment = segment
         self.unreadable: list[tuple[int, int]] = []
-        """Positions `[start, stop)` that could not be read and show as zeros, where a read goes past them."""
+        """Ranges `[start, stop)` of positions that could not be read; with `past_unreadable` they contain zeros."""
         self._past_unreadable = past_unreadable
         self.position = self.filled = self.bytes_read = 0
         self._pace = pace
@@ -42,7 +42,7 @@ class Window:
         self._grow(min(size, segment.size))
 
     def load(self, position: int, length: int) -> int:
-        """Load up to `length` bytes from that position of the file, growing when it must; returns how many there were."""
+        """Load up to `length` bytes from that position of the file, and grow if needed; returns how many there were."""
         length = min(length, self.segment.size - position)
         if length > self._room:
             self._grow(length)
@@ -57,7 +57,7 @@ class Window:
         return filled
 
     def gather(self, positions: list[int], lengths: list[int]) -> int:
-        """Load the bytes of many places of the file, one behind the other; `position` then says nothing."""
+        """Load many ranges of the file, one after the other; `position` is then meaningless."""
         total = sum(lengths)
         if total > self._room:
             self._grow(total)
@@ -72,7 +72,7 @@ class Window:
         return filled
 
     def peek(self, position: int, length: int) -> bytes:
-        """A few bytes from anywhere in the file; the window stays as it is."""
+        """A few bytes from anywhere in the file; the window does not change."""
         found = bytearray(max(0, min(length, self.segment.size - position)))
         filled = self._read(position, memoryview(found))
         self.bytes_read += filled
@@ -81,13 +81,13 @@ class Window:
         return bytes(found)
 
     def peek_pairs(self, positions: Index) -> NDArray[np.int16]:
-        """The two bytes at each of many positions of the file, as numbers; the window stays as it is. Each is inside of the file."""
+        """The two bytes at each of many positions inside the file, as numbers; the window does not change."""
         inside = (positions >= self.position) & (positions + 2 <= self.position + self.filled)
         found = at(self.u8, ">i2")[np.where(inside, positions - self.position, 0)].astype(np.int16)
         outside = np.flatnonzero(~inside)
         for begin in range(0, len(outside), _PAIRS):
             which = outside[begin : begin + _PAIRS]
-            asked, which_of = np.unique(positions[which], return_inverse=True)  # bytes that are there again and again are read once
+            asked, which_of = np.unique(positions[which], return_inverse=True)  # read each position once
             found[which] = self._pairs(asked.tolist())[which_of]
         return found
 
@@ -106,7 +106,7 @@ class Window:
         return np.frombuffer(pairs, ">i2").astype(np.int16)
 
     def next_data(self, position: int) -> int:
-        """The first position, there or after it, that is not in a hole, as far as anybody knows; the file's size where none follows."""
+        """The first position at or after `position` that is not in a hole, if known; the file's size if only holes follow."""
         return min(self._file.next_data(position), self.segment.size) if position < self.segment.size else position
 
     def _cut_short(self, size: int) -> DataLoss:
@@ -116,7 +116,7 @@ class Window:
         )
 
     def unreadable_within(self, start: int, stop: int) -> bool:
-        """Whether something of those positions could not be read."""
+        """Whether part of that range could not be read."""
         return any(first < stop and start < behind for first, behind in self.unreadable)
 
     def _read(self, position: int, view: memoryview) -> int:
@@ -126,7 +126,7 @@ class Window:
             if not self._past_unreadable:
                 raise
         filled = 0
-        while filled < len(view):  # a bad place on a disk: block by block, those that cannot be read as zeros
+        while filled < len(view):  # disk error: read block by block, unreadable blocks as zeros
             block = min(_BLOCK - (position + filled) % _BLOCK, len(view) - filled)
             try:
                 got = self._file.read_into(position + filled, view[filled : filled + block])
@@ -140,7 +140,7 @@ class Window:
         return filled
 
     def _lost(self, start: int, stop: int) -> None:
-        """Remember it once, whole blocks next to each other as one range."""
+        """Record unreadable bytes as whole blocks; adjacent blocks become one range."""
         start, stop = start // _BLOCK * _BLOCK, min(-(-stop // _BLOCK) * _BLOCK, self.segment.size)
         kept = [each for each in self.unreadable if each[1] < start or stop < each[0]]
         touching = [each for each in self.unreadable if each not in kept]
@@ -148,30 +148,30 @@ class Window:
         self.unreadable = sorted([*kept, whole])
 
     def written_end(self, below: int | None = None) -> int:
-        """A position from which on the file holds nothing but zeros up to `below`: a hint, `below` where nobody knows."""
+        """A position after which the file holds only zeros, up to `below`. A hint: `below` itself if unknown."""
         return self._file.written_end(self.segment.size if below is None else below)
 
     @property
     def offset(self) -> int:
-        """The log's offset of the window's first byte."""
+        """The log offset of the window's first byte."""
         return self.segment.base + self.position
 
     def _grow(self, size: int) -> None:
         self._room = size
-        own = np.empty(size + PADDING, np.uint8)  # not zeros: most windows are filled in part, and memory costs when it is touched
+        own = np.empty(size + PADDING, np.uint8)  # not np.zeros: most windows stay partly unused, and touching memory is slow
         own[:PADDING] = 0
         self._view, self.u8, self.arrow = own.data, own, pa.py_buffer(own)
         self._scratch: Mask | None = None
 
     @property
     def scratch(self) -> Mask:
-        """Memory for a look at every second byte of it, twice; see `magics`."""
+        """Reusable memory for `magics`."""
         if self._scratch is None:
             self._scratch = np.empty((2, len(self.u8) // 2), np.bool_)
         return self._scratch
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:

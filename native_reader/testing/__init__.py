@@ -1,6 +1,6 @@
-"""Synthetic stores: a plain record encoder, a log builder, hypothesis strategies and a fast store writer.
+"""Synthetic stores: a simple record encoder, a log builder, hypothesis strategies and a fast store writer. Also test storages.
 
-Nothing here imports the reader: its constants are typed again, so that writer and reader check each other.
+The writer does not import the reader: it defines its own constants, so that writer and reader check each other.
 """
 
 from native_reader.testing.logs import CommitLog

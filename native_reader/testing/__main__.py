@@ -23,7 +23,7 @@ def size(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line, one option for each field of StoreSpec that is worth one."""
+    """The command-line parser, with options for most fields of StoreSpec."""
     new = argparse.ArgumentParser(prog="python -m native_reader.testing", description="Write a store as a RocketMQ broker would leave it.")
     default = StoreSpec()
     new.add_argument("directory", help="a new or empty directory")
@@ -55,13 +55,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 class Bar:
-    """A progress bar on stderr, where that is a terminal; one line at the end elsewhere."""
+    """A progress bar on stderr if that is a terminal; otherwise one line at the end."""
 
     def __init__(self) -> None:
         self._begun = self._shown = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show it, at most ten times a second."""
+        """Show the progress, at most ten times a second."""
         now = time.monotonic()
         if done < total and (now - self._shown < 0.1 or not sys.stderr.isatty()):
             return

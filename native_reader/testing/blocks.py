@@ -1,4 +1,4 @@
-"""A block of ordinary records at a time, as numpy arrays: drawn, sized, and strung together once their places are known."""
+"""Blocks of ordinary records as numpy arrays: drawn, measured, and encoded once their offsets are known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEAD: Final = np.dtype(
 _DIGITS4: Final = np.frombuffer("".join(f"{i:04d}" for i in range(10000)).encode(), dtype="<u4")
 _BORN: Final = np.dtype([("first", "u1"), ("a", "<u4"), ("b", "<u4"), ("c", "<u4")])  # 13 digits
 _ID_WIDTH: Final = 32
-_SLICES: Final = {"order": 12, "user": 8, "trace": 32, "span": 16, "amount": 6}  # columns cut anywhere from a pool of digits
+_SLICES: Final = {"order": 12, "user": 8, "trace": 32, "span": 16, "amount": 6}  # columns that are random ranges of a pool of digits
 _CHOICES: Final = {
     "region": ("eu-west-1", "us-east-2", "cn-hangzhou", "华东1"),
     "app": ("web", "checkout-service", "importer", "mobile-gateway", "batch"),
@@ -42,7 +42,7 @@ _STATIC, _DYNAMIC, _RARE = 0, 1, 2
 
 @dataclass
 class Block:
-    """Ordinary records before they have a place; each array has one element a record unless it says otherwise."""
+    """Ordinary records without offsets; arrays have one element per record, unless noted otherwise."""
 
     count: int
     topic: NDArray[np.intp]
@@ -64,7 +64,7 @@ class Block:
 
 
 class Blocks:
-    """Draws blocks and turns them into bytes."""
+    """Draws blocks and encodes them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Blocks:
         self._topic_weights, self._shape_weights = zipf(len(topics)), zipf(len(shapes), 0.5)
         self._queues = np.array([topic.queues for topic in topics])
         self._first_queue = np.array([topic.first_queue for topic in topics])
-        # Each topic prefers other shapes: a popular topic's favourite comes last in the next one's.
+        # Each topic prefers different shapes.
         self._topic_shapes = np.array([rng.permutation(len(shapes)) for _ in topics])
         self._tagged = np.array([shape.tagged for shape in shapes])
         self._order_key = np.array([shape.order_key for shape in shapes])
@@ -113,11 +113,11 @@ class Blocks:
         self._buffer_of[[COLUMN["head"], COLUMN["id"], COLUMN["born"]]] = _DYNAMIC
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
-        """How often each topic is to be drawn from now on."""
+        """Set the weight of each topic for the next draws."""
         self._topic_weights = cumulated(weights)
 
     def draw(self, count: int) -> Block:
-        """Everything about `count` records that does not depend on where and when they are stored."""
+        """Draw `count` records, without what depends on their place and store time."""
         rng = self._rng
         topic = np.searchsorted(self._topic_weights, rng.random(count))
         queue_id = (rng.random(count) * self._queues[topic]).astype(np.int32)
@@ -176,8 +176,10 @@ class Blocks:
         rare: Sequence[bytes],
         rare_before: NDArray[np.int64],
     ) -> tuple[memoryview, NDArray[np.uint8]]:
-        """The bytes of the block's first `kept` records, with the `rare` ones put before those that `rare_before` names;
-        and the records' unique ids."""
+        """Encode the block's first `kept` records, with the `rare` ones inserted before the records at `rare_before`.
+
+        Returns the bytes and the unique ids of the ordinary records.
+        """
         rng, count = self._rng, block.count
         born = stored - 1 - (rng.standard_exponential(kept) * 3).astype(np.int64)
         dynamic = np.zeros(count * (88 + _ID_WIDTH + _BORN.itemsize), dtype=np.uint8)
@@ -209,7 +211,7 @@ class Blocks:
         return concatenate(sources, buffers, offsets, lengths), ids
 
     def index_keys(self, block: Block, ids: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """What 5.5.0's IndexService puts for the block's records: (record, key hash) of the unique id, the KEYS, the tag."""
+        """The (record, key hash) pairs that 5.5.0's IndexService adds for the block: unique id, KEYS, tag."""
         kept = len(ids)
         topic, shape = block.topic[:kept], block.shape[:kept]
         hashes = np.empty((kept, 4), dtype=np.int64)

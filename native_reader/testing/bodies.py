@@ -1,4 +1,4 @@
-"""Bodies: pseudo-JSON and noise, cut from a pool, so that a gigabyte of them costs no more than a copy."""
+"""Bodies: pseudo-JSON and noise, as ranges of a pool, so that a gigabyte costs no more than a copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from native_reader.testing.tokens import Pool
 Sizes = Literal["lognormal", "fixed"]
 _TEXT = 4 << 20
 _NOISE = 1 << 20
-_COMPRESSED = 1024  # so many compressed bodies are made; records share them
+_COMPRESSED = 1024  # the number of different compressed bodies; records share them
 _WORDS = (
     "created", "paid", "shipped", "queued", "pending", "eu-west-1", "us-east-2", "cn-hangzhou", "warehouse", "customer", "standard",
     "express", "basket", "voucher", "subscription", "mobile", "desktop", "Zürich", "深圳", "São Paulo",
@@ -45,7 +45,7 @@ class Bodies:
         text = b"".join([documents[i] for i in chosen])
         self._starts = np.cumsum(lengths[chosen]) - lengths[chosen]
         noise = rng.integers(0, 256, _NOISE, dtype=np.uint8).tobytes()
-        # What may be cut at any of its starts is followed by as much as the longest body needs.
+        # A body can start anywhere in the text or noise, so add as many bytes as the longest body needs.
         self._text = pool.add(text + text[: self._largest].ljust(self._largest, b" "))
         self._noise = pool.add(noise + (noise * (self._largest // _NOISE + 1))[: self._largest])
         self._share = compressed
@@ -71,7 +71,7 @@ class Bodies:
     def draw(
         self, count: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Offsets in the pool, lengths, sys_flag bits, and an index + 1 of a known CRC (0: to be computed)."""
+        """Offsets in the pool, lengths, sys_flag bits, and the index + 1 of a known CRC (0: compute it)."""
         lengths = self._lengths(count, rng)
         offsets = self._text + self._starts[rng.integers(0, len(self._starts), count)]
         noisy = rng.random(count) < 0.1
@@ -88,7 +88,7 @@ class Bodies:
     def crcs(
         self, static: NDArray[np.uint8], offsets: NDArray[np.int32], lengths: NDArray[np.int32], known: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """The bodies' CRCs; this loop is the writer's only one over all records."""
+        """The CRCs of the bodies. This is the writer's only loop over all records."""
         view, crc = memoryview(static.data), zlib.crc32
         rows = np.flatnonzero(known == 0)
         starts = offsets[rows]

@@ -1,4 +1,4 @@
-"""Bodies compressed the way RocketMQ's producers compress them."""
+"""Compression of bodies as in RocketMQ's producers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ COMPRESSED: Final = 0x1
 TYPE_LZ4: Final = 1 << 8
 TYPE_ZSTD: Final = 2 << 8
 TYPE_ZLIB: Final = 3 << 8
-LEVEL: Final = 5  # DefaultMQProducer's default (zstd below: Arrow's own, its streams take no level)
+LEVEL: Final = 5  # DefaultMQProducer's default; for zstd Arrow's default, because its streams accept no level
 
 _LZ4_HEADER: Final = bytes.fromhex("04224D18607073")  # lz4-java: independent blocks of 4 MiB, no checksums, no content size
 _LZ4_BLOCK: Final = 4 << 20
 
 
 def zlib_body(body: bytes) -> bytes:
-    """What java.util.zip.Deflater(5) makes; the only codec before 4.9.4."""
+    """zlib as written by java.util.zip.Deflater(5); the only codec before 4.9.4."""
     return zlib.compress(body, LEVEL)
 
 
@@ -29,7 +29,7 @@ def gzip_body(body: bytes) -> bytes:
 
 
 def lz4_body(body: bytes) -> bytes:
-    """An LZ4 frame as lz4-java's LZ4FrameOutputStream writes it."""
+    """An LZ4 frame as written by lz4-java's LZ4FrameOutputStream."""
     codec = pa.Codec("lz4_raw")
     frame = bytearray(_LZ4_HEADER)
     for at in range(0, len(body), _LZ4_BLOCK):
@@ -43,14 +43,14 @@ def lz4_body(body: bytes) -> bytes:
 
 
 def zstd_body(body: bytes) -> bytes:
-    """A streamed zstd frame, hence without a content size, as zstd-jni writes it."""
+    """A streamed zstd frame as written by zstd-jni, so without a content size."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(body)
     return bytes(sink.getvalue().to_pybytes())
 
 
-CODECS: Final = (  # (name, sys_flag bits, function): every pair that a broker may hold
+CODECS: Final = (  # (name, sys_flag bits, function): every combination that a broker may store
     ("zlib", COMPRESSED, zlib_body),
     ("zlib", COMPRESSED | TYPE_ZLIB, zlib_body),
     ("gzip", COMPRESSED, gzip_body),

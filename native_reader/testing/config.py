@@ -1,4 +1,4 @@
-"""What lies beside the data: config/*.json in fastjson's dialect, checkpoint, lock, abort."""
+"""Files beside the data: config/*.json in fastjson's dialect, and the checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SYSTEM_GROUPS: Final = (
 
 
 def fastjson(value: Any, depth: int = 0) -> str:
-    """fastjson 1.x with PrettyFormat: tabs, and whole numbers as keys without quotes, which is no JSON."""
+    """fastjson 1.x with PrettyFormat: tabs, and integer keys without quotes, which is not valid JSON."""
     if isinstance(value, Mapping):
         if not value:
             return "{}"
@@ -37,14 +37,14 @@ def fastjson(value: Any, depth: int = 0) -> str:
 
 
 def write_json(directory: Path, name: str, value: Mapping[str, Any]) -> None:
-    """A config file and the backup that every later rewrite leaves beside it."""
+    """Write a config file and its backup, which a broker creates with every later rewrite."""
     directory.mkdir(parents=True, exist_ok=True)
     for suffix in ("", ".bak"):
         (directory / (name + suffix)).write_text(fastjson(value), encoding="utf-8")
 
 
 def write_checkpoint(path: Path, physic: int, logics: int, index: int, logics_offset: int) -> None:
-    """Times of the newest record flushed, dispatched and in a full index file; outside controller mode the rest stays 0."""
+    """Times of the newest record flushed, dispatched and in a full index file; without controller mode the rest is 0."""
     path.write_bytes(struct.pack(">6q", physic, logics, index, 0, 0, logics_offset).ljust(_CHECKPOINT, b"\0"))
 
 
@@ -67,7 +67,7 @@ def topics_json(topics: Mapping[str, int], batched: str, timestamp: int) -> dict
 
 
 def groups_json(groups: list[str], timestamp: int) -> dict[str, Any]:
-    """SubscriptionGroupManager's file: the groups in use and those that every broker makes."""
+    """SubscriptionGroupManager's file: the groups in use and those that every broker creates."""
     table = {
         name: {
             "attributes": {},

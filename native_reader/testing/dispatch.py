@@ -1,4 +1,4 @@
-"""From the log to queues and index, as the broker's dispatcher goes: in order, and a little behind."""
+"""Writes queue and index entries from the log, like the broker's dispatcher: in order, and a little later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from native_reader.testing.rare import Rare
 
 
 class Dispatch(NamedTuple):
-    """What queues and index need to know of one block's records, in their order."""
+    """What queues and index need from one block's records, in their order."""
 
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -23,26 +23,26 @@ class Dispatch(NamedTuple):
     tags: NDArray[np.int64]
     key_records: NDArray[np.intp]  # the record of each key to index
     key_hashes: NDArray[np.int64]
-    special: list[tuple[int, Rare]]  # records with entries of another kind, or more than one
+    special: list[tuple[int, Rare]]  # records with several entries, or of another kind
 
 
 class Dispatcher:
-    """Keeps the newest block waiting: a killed broker had not got to the end of it."""
+    """Delays the newest block: a killed broker has not dispatched all of it."""
 
     def __init__(self, queues: Queues | None, index: IndexFiles | None) -> None:
         self._queues, self._index = queues, index
         self._waiting: deque[Dispatch] = deque()
-        self.offset = 0  # the newest record dispatched, and its store time
+        self.offset = 0  # of the newest dispatched record
         self.stored = 0
 
     def add(self, new: Dispatch) -> None:
-        """Take a block, and write the entries of the one before."""
+        """Add a block, and write the entries of the previous one."""
         self._waiting.append(new)
         while len(self._waiting) > 1:
             self._write(self._waiting.popleft())
 
     def flush(self, keep_back: int = 0) -> int:
-        """Write what waits, except for the newest `keep_back` records; how many those are in the end."""
+        """Write the rest, except the newest `keep_back` records; returns how many records were not written."""
         left = 0
         while self._waiting:
             waiting = self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""A storage around another one that counts calls, delays them and lets some fail. For tests and for measuring plans."""
+"""A wrapper around a storage that counts calls, delays them and makes some fail. For tests and for measuring plans."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NUMBERS = itertools.count(1)
 _MOUNTED: weakref.WeakValueDictionary[str, FaultyStorage] = weakref.WeakValueDictionary()
 
 Fault = Callable[[str, str, int], None]
-"""Called with (call, uri, offset) before each call; whatever it raises, the call raises."""
+"""Called with (call, uri, offset) before each call; the call raises what it raises."""
 
 
 class FaultyFile(StoredFile):
-    """An open file whose reads are counted, delayed and failed."""
+    """An open file with counted, delayed and failing reads."""
 
     def __init__(self, storage: FaultyStorage, uri: str, inner: StoredFile) -> None:
         super().__init__(uri)
@@ -52,20 +52,20 @@ class FaultyFile(StoredFile):
 
 
 class FaultyStorage(Storage):
-    """What lies under `root`, seen through `url`, with every call counted in `calls` and every byte in `bytes_read`."""
+    """The files below `root`, available at `url`; counts every call in `calls` and every byte in `bytes_read`."""
 
     def __init__(self, root: str, delay: float = 0.0, fault: Fault | None = None) -> None:
         self._root, self._inner, self._delay, self.fault = root.rstrip("/"), storage_of(root), delay, fault
         self._lock = threading.Lock()
         self.unreadable: list[tuple[int, int]] = []
-        """Positions `[start, stop)` of every file at which a disk fails."""
+        """Ranges `[start, stop)` of positions that cannot be read, in every file."""
         self.calls: Counter[str] = Counter()
         self.bytes_read = 0
         self.url = f"faulty://{next(_NUMBERS)}"
         _MOUNTED[self.url] = self
 
     def called(self, call: str, uri: str, offset: int = 0) -> None:
-        """Count a call, wait as long as one takes, then fail if it is to fail."""
+        """Count a call, wait for the delay, then raise the fault, if any."""
         with self._lock:
             self.calls[call] += 1
         if self._delay:
@@ -74,7 +74,7 @@ class FaultyStorage(Storage):
             self.fault(call, uri, offset)
 
     def counted_bytes(self, count: int) -> None:
-        """Count what a read brought."""
+        """Count the bytes of a read."""
         with self._lock:
             self.bytes_read += count
 

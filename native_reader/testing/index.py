@@ -1,4 +1,4 @@
-"""IndexFiles, entry by entry as the broker puts them, but a block at a time."""
+"""Index files with the same entries as a broker's, but written in blocks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _HEADER: Final = 40
 
 
 class IndexFiles:
-    """Puts keys; a file holds at most `entries - 1` of them, as entry 0 is never used."""
+    """Writes index files; each holds at most `entries - 1` keys, because entry 0 is unused."""
 
     def __init__(self, directory: Path, slots: int, entries: int) -> None:
         self._directory, self._slots, self._entries = directory, slots, entries
         self._table: NDArray[np.int32] = np.zeros(slots, dtype=np.int32)
         self._file = -1
-        self._created = 0  # the newest file's name, in milliseconds
+        self._created = 0  # the time in the newest file's name, in milliseconds
         self._count, self._used = 1, 0
         self._begin = self._end = (0, 0)  # (time, offset)
         self._ends: list[tuple[Path, int]] = []
         self.files = 0
         self.keys = 0
-        self.full_timestamp = 0  # the checkpoint's indexMsgTimestamp: the end of the last file that was forced
+        self.full_timestamp = 0  # the checkpoint's indexMsgTimestamp: the end time of the last full file
 
     def put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
-        """Put keys in order."""
+        """Add keys in order."""
         start = 0
         while start < len(hashes):
             if self._file < 0 or self._count == self._entries:
@@ -41,7 +41,7 @@ class IndexFiles:
             start = end
 
     def close(self, oldest: int = 0) -> None:
-        """Finish the newest file; delete those that end below `oldest`, but never the newest."""
+        """Finish the newest file, and delete files that end before `oldest`, but never the newest."""
         if self._file >= 0:
             self._finish()
         for path, end in self._ends[:-1]:
@@ -55,7 +55,7 @@ class IndexFiles:
         grouped = slot[order]
         numbers = self._count + order
         first = np.r_[True, grouped[1:] != grouped[:-1]]
-        before = np.r_[0, numbers[:-1]]  # the one before in the same slot's chain
+        before = np.r_[0, numbers[:-1]]  # the previous entry in the same slot's chain
         before[first] = self._table[grouped[first]]
         self._used += int(np.count_nonzero(before[first] == 0))
         last = np.r_[first[1:], True]
@@ -63,7 +63,7 @@ class IndexFiles:
         entries = np.empty(len(hashes), dtype=_ENTRY)
         entries["hash"], entries["offset"] = hashes, offsets
         entries["previous"][order] = before
-        # A rolled file takes over its predecessor's end as its begin, and mends that only behind its first entry.
+        # A new file starts with its predecessor's end as begin, and corrects it only after its first entry.
         begin = np.full(len(times), times[0] if self._count == 1 else self._begin[0])
         begin[0] = self._begin[0]
         entries["seconds"] = np.where(begin > 0, np.clip((times - begin) // 1000, 0, 2**31 - 1), 0)
@@ -102,6 +102,6 @@ class IndexFiles:
         self._ends.append((self._path, self._end[1]))
 
     def _sparse(self, used: NDArray[np.intp]) -> None:
-        """Write only the pages that hold a slot in use: an almost empty file stays sparse."""
+        """Write only pages with a used slot, so that an almost empty file stays sparse."""
         for page in np.unique(used // 1024).tolist():
             os.pwrite(self._file, self._table[page * 1024 : (page + 1) * 1024].astype(">i4").tobytes(), _HEADER + 4096 * page)

@@ -1,4 +1,4 @@
-"""The few pieces of Java that end up in a store's bytes: String.hashCode and HashMap's order."""
+"""The parts of Java that influence a store's bytes: String.hashCode and HashMap's order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POWERS: Final = np.array([pow(31, 63 - i, 2**32) for i in range(64)], dtype=np.
 
 
 def hash_code(text: str) -> int:
-    """String.hashCode: over UTF-16 units, wrapped to a signed 32-bit int."""
+    """String.hashCode: over UTF-16 code units, wrapped to a signed 32-bit integer."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for i in range(0, len(units), 2):
@@ -22,9 +22,9 @@ def hash_code(text: str) -> int:
 
 
 def map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
-    """The order in which a HashMap of this initial capacity iterates over `names`, put in the order given.
+    """The order in which a HashMap with this initial capacity iterates over `names`, inserted in the given order.
 
-    5.x brokers parse properties into `new HashMap<>(128)`, older ones and all clients into a default one of 16.
+    5.x brokers parse properties into `new HashMap<>(128)`; older brokers and all clients use the default of 16.
     """
     distinct = list(dict.fromkeys(names))
     while len(distinct) > capacity * 3 // 4:
@@ -48,12 +48,12 @@ def index_hash(topic: str, key: str) -> int:
 def hash_texts(texts: NDArray[np.uint8], seeds: NDArray[np.int64]) -> NDArray[np.int64]:
     """hashCode of `prefix + text` for the ASCII rows of a matrix, given the prefixes' hash codes; below 2**32."""
     width = texts.shape[1]
-    # Every product sum stays below 2**53, so the float dot product is exact, and far faster than an integer one.
+    # All sums stay below 2**53, so the float dot product is exact. It is much faster than an integer one.
     own = (texts.astype(np.float64) @ _POWERS[64 - width :]).astype(np.int64)
     return (own + (seeds & 0xFFFFFFFF) * pow(31, width, 2**32) % 2**32) & 0xFFFFFFFF
 
 
 def non_negative(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """IndexFile's Math.abs on hash codes given below 2**32."""
+    """IndexFile's Math.abs, for hash codes given as unsigned 32-bit values."""
     signed = np.where(codes >= 2**31, codes - 2**32, codes)
     return np.where(signed == -(2**31), 0, np.abs(signed))

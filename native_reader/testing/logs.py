@@ -1,4 +1,4 @@
-"""A commitlog in memory: records appended under the broker's rolling rule."""
+"""A commitlog in memory, with the broker's rule for new segments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 from native_reader.testing.records import DLEDGER_HEADER, Message, blank, dledger_blank, encode, frame
 
 Framing = Literal["plain", "dledger"]
-END_BLANK = 8  # a record is written only if its length + 8 fits: every full file ends with a blank
+END_BLANK = 8  # a record must fit with 8 more bytes, so every full file ends with a blank
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A message and where its record lies: `offset` is its physical offset (in DLedger: behind the entry's header)."""
+    """A message and the place of its record; `offset` is its physical offset (in DLedger, after the entry header)."""
 
     message: Message
     segment: int
@@ -23,7 +23,7 @@ class Placed:
 
 
 class CommitLog:
-    """Append messages; `files()` is what the directory would hold."""
+    """Append messages; `files()` returns the content of the directory."""
 
     def __init__(self, segment_size: int, start: int = 0, framing: Framing = "plain") -> None:
         """`start` is the name of the first segment, as after an expiry."""
@@ -36,15 +36,15 @@ class CommitLog:
 
     @property
     def end(self) -> int:
-        """The offset right behind the last byte written."""
+        """The offset after the last written byte."""
         return self._bases[-1] + len(self._data[-1])
 
     def append(self, message: Message, garbage: bytes = b"") -> Placed:
-        """Write one record; if it needs a new segment, `garbage` lies behind the old one's blank."""
+        """Write one record; if it needs a new segment, `garbage` follows the old one's blank."""
         return self.append_batch([message], garbage)[0]
 
     def append_batch(self, messages: Sequence[Message], garbage: bytes = b"") -> list[Placed]:
-        """Write several records side by side: a client's batch never spreads over two files."""
+        """Write several adjacent records: a client's batch is always in one file."""
         header = DLEDGER_HEADER if self.framing == "dledger" else 0
         length = sum(len(encode(message)) + header for message in messages)
         if length + END_BLANK > self.segment_size:
@@ -62,7 +62,7 @@ class CommitLog:
         return placed
 
     def seal(self, garbage: bytes = b"") -> None:
-        """Close the segment with a blank and begin the next one."""
+        """Close the segment with a blank and start the next one."""
         data = self._data[-1]
         remaining = self.segment_size - len(data)
         data += blank(remaining) if self.framing == "plain" else dledger_blank(remaining)
@@ -72,19 +72,22 @@ class CommitLog:
         self._data.append(bytearray())
 
     def segments(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> list[tuple[int, bytes]]:
-        """(first offset, bytes) of every file: the active one with `tail` behind its end, zeros up to full size if
-        `preallocated`, and `extra` all-zero files behind it as a killed broker leaves them (which is never cut short)."""
+        """(first offset, bytes) of every file.
+
+        The active file ends with `tail`, and with zeros up to full size if `preallocated`. `extra` files of zeros follow, as
+        after a kill; then the active file always has its full size.
+        """
         files = [(base, bytes(data)) for base, data in zip(self._bases, self._data, strict=True)]
         base, data = files[-1]
         data += tail[: self.segment_size - len(data)]
         files[-1] = (base, data.ljust(self.segment_size, b"\0") if preallocated or extra else data)
-        if not files[-1][1]:  # a cleanly stopped broker deletes the empty file that it had allocated
+        if not files[-1][1]:  # a clean stop deletes the empty preallocated file
             files.pop()
         files += [(base + (i + 1) * self.segment_size, bytes(self.segment_size)) for i in range(extra)]
         return files
 
     def files(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> dict[str, bytes]:
-        """The same, keyed by file name."""
+        """Like `segments`, keyed by file name."""
         return {name(base): data for base, data in self.segments(preallocated=preallocated, extra=extra, tail=tail)}
 
 

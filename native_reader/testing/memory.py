@@ -15,7 +15,7 @@ _MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDic
 
 
 class MemoryFile(StoredFile):
-    """Bytes that are there already."""
+    """A file whose bytes are in memory."""
 
     def __init__(self, uri: str, content: bytes | bytearray) -> None:
         super().__init__(uri)
@@ -37,9 +37,9 @@ class MemoryFile(StoredFile):
 
 
 class MemoryStorage(Storage):
-    """`{"store/commitlog/00000000000000000000": b"..."}`, found under its own `url` for as long as it lives.
+    """`{"store/commitlog/00000000000000000000": b"..."}`, available at its `url` as long as the object exists.
 
-    A name that ends in `/` is an empty directory. The mapping is not copied, so a test can change what lies there.
+    A name that ends in `/` is an empty directory. The mapping is not copied, so a test can change the files.
     """
 
     call_costs = 1

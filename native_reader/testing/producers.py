@@ -1,4 +1,4 @@
-"""Who sends what: producers with their unique ids, topics with their queues and tags, consumer groups."""
+"""Producers with their unique ids, and topics with their queues and tags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ID: Final = np.dtype([("ip", ">u4"), ("pid", ">u2"), ("loader", ">u4"), ("since
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic and what is sent to it; `first_queue` numbers its queues among those of all topics."""
+    """A topic with its queues and tags; `first_queue` is the store-wide number of its first queue."""
 
     name: str
     queues: int
@@ -39,29 +39,29 @@ class Topic:
 
 
 def make_topics(count: int, rng: np.random.Generator) -> list[Topic]:
-    """Topics of 4 to 8 queues with a few tags each."""
+    """Topics with 4 to 8 queues and a few tags each."""
     topics: list[Topic] = []
     for i in range(count):
         name = _TOPIC_NAMES[i] if i < len(_TOPIC_NAMES) else f"topic-{i}"
         tags = tuple(str(tag) for tag in rng.permutation(_TAG_NAMES)[: rng.integers(2, 7)])
-        first = topics[-1].first_queue + topics[-1].queues if topics else 1  # 0: in no queue
+        first = topics[-1].first_queue + topics[-1].queues if topics else 1  # number 0 means no queue
         topics.append(Topic(name, int(rng.integers(4, 9)), tags, first))
     return topics
 
 
 def zipf(count: int, exponent: float = 1.0) -> NDArray[np.float64]:
-    """Cumulated weights of a skewed choice among `count` things, for np.searchsorted."""
+    """Cumulative weights of a Zipf distribution over `count` items, for np.searchsorted."""
     return cumulated(1.0 / np.arange(1, count + 1, dtype=np.float64) ** exponent)
 
 
 def cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights for np.searchsorted."""
+    """Normalized cumulative weights, for np.searchsorted."""
     found: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
     return found
 
 
 def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, tuple[float, float]], at: float) -> NDArray[np.float64]:
-    """How often each topic is drawn at that part of the log, 0 to 1: those without a share as the rest is shared, skewed."""
+    """The weight of each topic at position `at` of the log, 0 to 1. Topics without a share divide the rest, skewed."""
     weights = 1.0 / np.arange(1, len(topics) + 1, dtype=np.float64)
     named = np.array([topic.name in shares for topic in topics])
     weights[~named] *= (1.0 - sum(shares.values())) / weights[~named].sum()
@@ -73,7 +73,7 @@ def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, t
 
 
 def number(groups: NDArray[np.uint16], next_number: NDArray[np.int64], advance: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Number the members of each group in order, on from `next_number`, which moves on; `advance` other than 1 each."""
+    """Number the members of each group from `next_number` on, and update it; `advance`: steps other than 1."""
     order = np.argsort(groups, kind="stable")
     sorted_groups = groups[order]
     steps = np.ones(len(groups), dtype=np.int64) if advance is None else advance[order]
@@ -87,7 +87,7 @@ def number(groups: NDArray[np.uint16], next_number: NDArray[np.int64], advance: 
 
 
 class Producers:
-    """Client processes, each with an address, and the unique ids they make (MessageClientIDSetter)."""
+    """Client processes, each with an address, and the unique ids that they create (MessageClientIDSetter)."""
 
     def __init__(self, count: int, rng: np.random.Generator) -> None:
         self.count = count
@@ -102,7 +102,7 @@ class Producers:
         return int(self.ips[which]).to_bytes(4), int(self.ports[which])
 
     def unique_ids(self, which: NDArray[np.uint16], born: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The ids of messages in sending order: 32 upper-case hex digits a row."""
+        """The ids of messages in sending order: 32 upper-case hex digits per row."""
         ids = np.empty(len(which), dtype=_ID)
         ids["ip"] = self.ips[which]
         ids["pid"] = self._pids[which]
@@ -131,5 +131,5 @@ def month_start(timestamp: int) -> int:
 
 
 def tags_code(tag: str | None) -> int:
-    """A queue entry's tagsCode for a tag: 0 without one."""
+    """The tagsCode of a queue entry: the tag's hash, 0 without a tag."""
     return hash_code(tag) if tag else 0

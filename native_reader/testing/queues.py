@@ -23,7 +23,7 @@ _PENDING: Final = 1 << 17
 
 
 class Queue(NamedTuple):
-    """One queue's name; `batch` queues lie in batchconsumequeue/."""
+    """The name of a queue; `batch` queues are in batchconsumequeue/."""
 
     topic: str
     queue_id: int
@@ -31,7 +31,7 @@ class Queue(NamedTuple):
 
 
 class Queues:
-    """All queues of a store, numbered; number 0 is none (old PREPARED and ROLLBACK records)."""
+    """All queues of a store, numbered. Number 0 means no queue (old PREPARED and ROLLBACK records)."""
 
     def __init__(self, root: Path, file_size: int, batch_file_size: int) -> None:
         self._root = root
@@ -46,7 +46,7 @@ class Queues:
         self.entries = 0
 
     def number(self, queue: Queue) -> int:
-        """The queue's number; a new queue gets the next one."""
+        """The number of a queue; a new queue gets the next number."""
         if queue not in self._numbers:
             self._numbers[queue] = len(self.queues)
             self.queues.append(queue)
@@ -57,7 +57,7 @@ class Queues:
         return self._numbers[queue]
 
     def append(self, numbers: NDArray[np.uint16], entries: NDArray[np.void]) -> None:
-        """Append one entry to each of the queues named, in order."""
+        """Append each entry to the queue with the given number, in order."""
         order = np.argsort(numbers, kind="stable")
         grouped, data = numbers[order], entries[order]
         borders = np.flatnonzero(grouped[1:] != grouped[:-1]) + 1
@@ -66,7 +66,7 @@ class Queues:
                 self.append_bytes(int(grouped[start]), data[start:end].tobytes(), end - start)
 
     def append_bytes(self, number: int, data: bytes, count: int = 1) -> None:
-        """Append `count` entries, as bytes, to one queue."""
+        """Append `count` encoded entries to one queue."""
         self.entries += count
         self._pending[number].append(data)
         self._pending_size[number] += len(data)
@@ -74,7 +74,7 @@ class Queues:
             self._flush(number)
 
     def restart(self, topic: str) -> None:
-        """Delete a topic's queues, so that they begin again at 0."""
+        """Delete a topic's queues, so that they start again at 0."""
         for number, queue in enumerate(self.queues):
             if queue.topic == topic:
                 self.next_offset[number] = 0
@@ -82,7 +82,7 @@ class Queues:
                 shutil.rmtree(self._directory(queue), ignore_errors=True)
 
     def close(self, oldest: int = 0) -> None:
-        """Write what is left, and delete the files whose entries all point below `oldest`, but never a queue's last."""
+        """Write the rest, and delete files whose entries all point before `oldest`, but never a queue's last file."""
         for number, queue in enumerate(self.queues):
             self._flush(number)
             if oldest and self._written[number]:

@@ -1,4 +1,4 @@
-"""A record that is not an ordinary one: what its story says about it, and what queues and index make of it."""
+"""A record that is not ordinary: its content from a story, and its entries in queues and index."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Next = Callable[["Rare"], None]
 
 @dataclass
 class Rare:
-    """A record to come: its place and queue offset are filled in when it is stored."""
+    """A record to be stored; storing it sets its offset and queue offset."""
 
     message: Message
     pairs: Pairs
-    batch: bool = False  # its queue is a BatchCQ one
+    batch: bool = False  # its queue has type BatchCQ
     units: int = 1  # how many queue offsets it takes
     lmq: list[tuple[str, int]] = field(default_factory=list)
     then: Next | None = None
@@ -44,22 +44,22 @@ class Rare:
 
     @property
     def queue(self) -> Queue:
-        """The queue that it gets an entry in."""
+        """The queue that gets an entry for it."""
         return Queue(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else Queue("", -1)
 
     def store(self, queue_offset: int, offset: int) -> bytes:
-        """Give it its place and encode it."""
+        """Set its offsets and encode it."""
         self.message, self.offset = replace(self.message, queue_offset=queue_offset), offset
         return encode(self.message, offset)
 
     def tags_code(self) -> int:
-        """The hash of the tag; for the delay topic the due time; 0 in a batch queue's inner batch."""
+        """The hash of the tag; in the delay topic the due time; 0 for an inner batch."""
         if self.message.topic == SCHEDULE and "DELAY" in self.pairs:
             return self.message.store_timestamp + 1000 * DELAY_SECONDS[min(int(self.pairs["DELAY"]), len(DELAY_SECONDS)) - 1]
         return 0 if self.message.sys_flag & INNER_BATCH else tags_code(self.pairs.get("TAGS"))
 
     def index_hashes(self) -> list[int]:
-        """The keys that are indexed: the unique id, the KEYS, and by 5.5.0 the tag too; nothing for a ROLLBACK."""
+        """The hashes of the indexed keys: unique id, KEYS, and in 5.5.0 the tag; none for a ROLLBACK."""
         if self.message.sys_flag & 0xC == ROLLBACK:
             return []
         keys = [self.pairs.get("UNIQ_KEY", ""), *self.pairs.get("KEYS", "").split(" ")]

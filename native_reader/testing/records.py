@@ -1,4 +1,4 @@
-"""One record of any kind, byte by byte: slow, plain, and the same for every writer here."""
+"""Encode one record of any kind: slow and simple. All writers here use it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOCALHOST: Final[Host] = (bytes([127, 0, 0, 1]), 10911)
 
 @dataclass(frozen=True)
 class Message:
-    """Everything a record holds; `body` is what lies on disk, already compressed or packed."""
+    """All fields of a record; `body` is the stored body, already compressed or packed."""
 
     topic: str | bytes = "T"
     body: bytes = b""
@@ -37,7 +37,7 @@ class Message:
     queue_id: int = 0
     queue_offset: int = 0
     flag: int = 0
-    sys_flag: int = 0  # the two host bits are set by the hosts' lengths
+    sys_flag: int = 0  # `encode` sets the two host bits from the hosts' lengths
     born_timestamp: int = 1_700_000_000_000
     born_host: Host = LOCALHOST
     store_timestamp: int = 1_700_000_000_005
@@ -45,16 +45,16 @@ class Message:
     reconsume_times: int = 0
     prepared_transaction_offset: int = 0
     version: Literal[1, 2] = 1
-    property_crc: PropertyCrc = ""  # "glued": 5.x's batch path puts no separator before the trailer
-    body_crc: int | None = None  # None: the right one
-    total_size: int | None = None  # the next four lie on purpose when given
+    property_crc: PropertyCrc = ""  # "glued": the batch path of 5.x writes no separator before the trailer
+    body_crc: int | None = None  # None: the correct value
+    total_size: int | None = None  # if given, this and the next three are deliberately wrong
     body_length: int | None = None
     properties_length: int | None = None
     physical_offset: int | None = None
 
     @property
     def topic_bytes(self) -> bytes:
-        """The topic as it lies on disk."""
+        """The topic as stored."""
         return self.topic if isinstance(self.topic, bytes) else self.topic.encode()
 
 
@@ -73,7 +73,7 @@ def body_crc(body: bytes) -> int:
 
 
 def pack_properties(pairs: Mapping[str, str] | Iterable[tuple[str, str]], *, trailing: bool = True) -> bytes:
-    """`name 01 value 02` in the order given; `trailing` is False for brokers and clients of 4.9.1 to 5.1.4."""
+    """`name 01 value 02` in the given order; brokers and clients of 4.9.1 to 5.1.4 write no `trailing` separator."""
     items = pairs.items() if isinstance(pairs, Mapping) else pairs
     text = "\x02".join(f"{name}\x01{value}" for name, value in items)
     return (text + "\x02" if trailing and text else text).encode()
@@ -90,12 +90,12 @@ def pack_inner(messages: Iterable[InnerMessage]) -> bytes:
 
 
 def body_position(message: Message) -> int:
-    """Where the body begins inside the record."""
+    """The position of the body in the record."""
     return 72 + len(message.born_host[0]) + 4 + len(message.store_host[0]) + 4
 
 
 def crc_digits(crc: int) -> bytes:
-    """Ten digits, the last one first, padded with zeros behind."""
+    """Ten digits in reverse order, padded with zeros at the end."""
     return str(crc)[::-1].ljust(10, "0").encode()
 
 
@@ -130,29 +130,29 @@ def encode(message: Message, physical_offset: int = 0) -> bytes:
 
 
 def encoded_size(message: Message) -> int:
-    """How many bytes `encode` returns."""
+    """The number of bytes that `encode` returns."""
     return len(encode(message))
 
 
 def forge(carrier: Message, inner: Message, physical_offset: int) -> Message:
-    """`carrier` with a complete record in its body that names its own true position: only a walk can tell it apart."""
+    """`carrier` with a complete record in its body that has the right physical offset: only a walk detects it."""
     at = physical_offset + body_position(carrier) + len(carrier.body)
     return replace(carrier, body=carrier.body + encode(inner, at))
 
 
 def blank(remaining: int) -> bytes:
-    """The eight bytes that close a full segment; what lies behind them is anything."""
+    """The eight bytes that close a full segment; the bytes after them are arbitrary."""
     return struct.pack(">iI", remaining, MAGIC_BLANK)
 
 
 def frame(record: bytes, position: int, index: int, term: int = 1) -> bytes:
-    """A DLedger entry at `position`; the record in it must have been encoded for `position + 48`."""
+    """A DLedger entry at `position`; its record must be encoded for `position + 48`."""
     size = DLEDGER_HEADER + len(record)
     return struct.pack(">iiqqqiiii", 1, size, index, term, position, 0, 0, 0, len(record)) + record
 
 
 def dledger_blank(remaining: int) -> bytes:
-    """DLedger's end of file: magic and size swapped, and zeros behind."""
+    """The blank of a DLedger file: magic before size, followed by zeros."""
     return struct.pack(">ii", -1, remaining)
 
 

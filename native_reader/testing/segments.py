@@ -1,4 +1,4 @@
-"""Where records come to lie, and the commitlog's files."""
+"""The offsets of records, and the commitlog's files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from native_reader.testing.records import blank
 
 
 def place(sizes: NDArray[np.int64], first: NDArray[np.intp], end: int, segment_size: int) -> tuple[NDArray[np.int64], list[int]]:
-    """Offsets of records appended at `end`, and the indexes of those that begin a new segment.
+    """Offsets of records appended at `end`, and the indexes of those that start a new segment.
 
-    `first` names the first record of each one's unit: a unit (a client's batch) is never spread over two segments.
+    `first` is the first record of each record's unit: a unit (a client's batch) is always in one segment.
     """
     behind = np.cumsum(sizes)
     offsets = end + behind - sizes
@@ -23,7 +23,7 @@ def place(sizes: NDArray[np.int64], first: NDArray[np.intp], end: int, segment_s
     at = 0
     while True:
         limit = (int(offsets[at]) // segment_size + 1) * segment_size
-        # The first record that would not leave room for a blank.
+        # The first record that leaves no room for a blank.
         over = int(np.searchsorted(offsets[at:] + sizes[at:], limit - END_BLANK, side="right")) + at
         if over == len(sizes):
             return offsets, borders
@@ -36,7 +36,7 @@ def place(sizes: NDArray[np.int64], first: NDArray[np.intp], end: int, segment_s
 
 
 class SegmentFiles:
-    """The files of a commitlog: full size from the start, sparse until written."""
+    """The files of a commitlog: created at full size, sparse until written."""
 
     def __init__(self, directory: Path, segment_size: int) -> None:
         self._directory, self._size = directory, segment_size
@@ -45,7 +45,7 @@ class SegmentFiles:
         self._base = self._end = 0
 
     def write(self, data: memoryview, offsets: NDArray[np.int64], sizes: NDArray[np.int64], borders: list[int]) -> None:
-        """Write records that lie side by side in `data`; those at `borders` begin a new segment."""
+        """Write records that are adjacent in `data`; those at `borders` start a new segment."""
         done = 0
         for begin, end in zip([0, *borders], [*borders, len(sizes)], strict=True):
             if begin == end:
@@ -58,8 +58,8 @@ class SegmentFiles:
             done += length
 
     def close(self, expired: int, *, preallocate: bool) -> int:
-        """Delete the first segments, never the last, and return the first offset left."""
-        if preallocate:  # the allocation thread is always one file ahead; a clean stop deletes that file
+        """Delete the first `expired` segments, but never the last, and return the first remaining offset."""
+        if preallocate:  # brokers preallocate one file; a clean stop deletes it
             os.close(self._open(self._base + self._size))
         os.close(self._file)
         oldest = min(expired * self._size, self._base)

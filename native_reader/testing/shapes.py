@@ -1,4 +1,4 @@
-"""Property shapes: which properties a message has, in Java's order, as templates of constant and varying tokens."""
+"""Property shapes: the properties of a message, in Java's order, as templates of constant and variable tokens."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from native_reader.testing.java import map_order
 from native_reader.testing.producers import CLUSTER
 
-# Columns: what varies from record to record. The first four make up every record, the others are property values.
+# Columns: the variable parts of a record. The first four are in every record, the others are property values.
 COLUMNS: Final = (
     "head", "body", "topic", "properties_length", "id", "born", "tag", "order", "user", "trace", "span", "region", "app", "version",
     "city", "small", "amount", "ip", "flag",
 )  # fmt: skip
 COLUMN: Final = {name: i for i, name in enumerate(COLUMNS)}
 
-# The values of a property: constant texts, and {columns}.
+# Property values: constant text and {columns}.
 _BASE: Final = {"MSG_REGION": "DefaultRegion", "UNIQ_KEY": "{id}", "CLUSTER": CLUSTER, "WAIT": "true", "TRACE_ON": "true"}
 _KEYS: Final = (None, "o{order}", "o{order} u{user}")
 _USER: Final = {
@@ -68,7 +68,7 @@ class Shape:
 
 
 def make_shapes(mix: Mix, rng: np.random.Generator, count: int = 36) -> list[Shape]:
-    """`count` different shapes, or the one that all records of an "equal" log have."""
+    """`count` different shapes, or the only one of an "equal" log."""
     if mix == "equal":
         return [Shape(_BASE | {"TAGS": "{tag}", "KEYS": "o{order}", "userId": "{user}"})]
     names = sorted(_USER)
@@ -83,7 +83,7 @@ def make_shapes(mix: Mix, rng: np.random.Generator, count: int = 36) -> list[Sha
         for i in rng.permutation(len(names))[: rng.integers(0, 8)]:
             values[names[i]] = _USER[names[i]]
         if rng.random() < 0.1:
-            del values["WAIT"]  # some clients send none
+            del values["WAIT"]  # some clients do not send it
         shape = Shape(values)
         shapes[tuple(shape.names)] = shape
     return list(shapes.values())

@@ -1,4 +1,4 @@
-"""What to write, and what was written."""
+"""The specification of a store to write, and a summary of what was written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True)
 class StoreSpec:
-    """A store to write; the sizes of its files are the broker's own options, with its defaults."""
+    """A store to write; the file sizes have the names and defaults of the broker's options."""
 
     bytes: int = 64 * MIB  # of commitlog, up to its last record
     body: int = 1024  # mean size
@@ -24,13 +24,13 @@ class StoreSpec:
     compressed: float = 0.01  # share of the ordinary bodies
     codecs: tuple[str, ...] = ("zlib", "lz4", "zstd")
     rare: float | None = None  # share of records that are not ordinary; None: 0.015, and 0 for equal shapes
-    huge: bool = False  # one producer sends, among the rare records, messages of up to 256 KiB
+    huge: bool = False  # rare records include messages of up to 256 KiB from one producer
     seed: int = 1
     topics: int = 12
-    shares: dict[str, float] = field(default_factory=dict)  # of the ordinary records, by topic; the other topics share the rest
-    lives: dict[str, tuple[float, float]] = field(default_factory=dict)  # the part of the log in which a topic exists, 0 to 1
+    shares: dict[str, float] = field(default_factory=dict)  # of the ordinary records, by topic; other topics share the rest
+    lives: dict[str, tuple[float, float]] = field(default_factory=dict)  # the range of the log in which a topic exists, 0 to 1
     producers: int = 50
-    rate: float = 100.0  # messages a second of store time
+    rate: float = 100.0  # messages per second of store time
     start: int = 1_767_600_000_000  # 2026-01-05T08:00:00Z
     queues: bool = True
     index: bool = True
@@ -39,20 +39,20 @@ class StoreSpec:
     mapper_file_size_batch_consume_queue: int = 300_000 * 46
     max_hash_slot_num: int = 5_000_000
     max_index_num: int = 20_000_000
-    killed: bool = False  # abort is there, an unused segment behind the last, the newest records undispatched
-    expired: int = 0  # so many of the first segments are gone
-    deleted: str | None = None  # a topic without queues and config, its records still there
-    recreated: str | None = None  # a topic deleted and made again half-way: its queue offsets begin at 0 twice
+    killed: bool = False  # abort exists, an unused segment after the last, the newest records not dispatched
+    expired: int = 0  # the number of first segments that are deleted
+    deleted: str | None = None  # a topic without queues and config; its records remain
+    recreated: str | None = None  # a topic deleted and created again half-way: its queue offsets start at 0 twice
 
     @property
     def rare_share(self) -> float:
-        """The share of rare records in force."""
+        """The effective share of rare records."""
         return (0.0 if self.shapes == "equal" else 0.015) if self.rare is None else self.rare
 
 
 @dataclass
 class Summary:
-    """What a store holds: counts of what was written, before anything expired."""
+    """The contents of a store: counts of what was written, before anything expired."""
 
     records: int = 0
     rare_records: int = 0

@@ -1,7 +1,7 @@
-"""A whole store, fast: what a 5.5.0 broker would have left after so many bytes of mixed traffic.
+"""Writes a whole store quickly, as a 5.5.0 broker would leave it after that many bytes of mixed traffic.
 
-The commitlog is written a block at a time: ordinary records as arrays (blocks.py), the rare ones between them one by one
-(stories.py). Places follow the broker's rolling rule; queue offsets, queue entries and index entries follow the places.
+The commitlog is written in blocks: ordinary records as arrays (blocks.py), and between them rare records one by one
+(stories.py). Offsets follow the broker's rolling rule. Queue offsets, queue entries and index entries follow from them.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from native_reader.testing.tokens import Pool
 
 Progress = Callable[[int, int], None]
 _BLOCK: Final = 8 * MIB
-_OVERHEAD: Final = 320  # what a record holds besides its body, roughly
+_OVERHEAD: Final = 320  # the approximate size of a record without its body
 
 
 @dataclass
 class _Merged:
-    """A block's ordinary records and the rare ones between them; `sizes`, `offsets` and `stored` are by record, in order."""
+    """A block's ordinary records and the rare ones between them; `sizes`, `offsets` and `stored` cover all, in order."""
 
     block: Block
-    kept: int  # how many of the block's records there are
-    normal_at: NDArray[np.int64]  # where each ordinary record stands among all
+    kept: int  # how many of the block's records are used
+    normal_at: NDArray[np.int64]  # the index of each ordinary record among all
     rare: list[Rare]
     rare_at: NDArray[np.int64]
-    rare_before: NDArray[np.int64]  # the ordinary record that each rare one precedes
+    rare_before: NDArray[np.int64]  # the ordinary record that follows each rare one
     sizes: NDArray[np.int64]
     offsets: NDArray[np.int64]
     stored: NDArray[np.int64]
-    borders: list[int]  # records that begin a segment
+    borders: list[int]  # records that start a segment
 
 
 class StoreWriter:
-    """Writes one store; made by `write_store`."""
+    """Writes one store; created by `write_store`."""
 
     def __init__(self, root: Path, spec: StoreSpec) -> None:
         self._root, self._spec = root, spec
@@ -119,7 +119,7 @@ class StoreWriter:
         return summary
 
     def _write_block(self, count: int) -> bool:
-        """Write one block; False when the log has reached its size."""
+        """Write one block; returns False when the log has reached its size."""
         spec = self._spec
         if spec.shares or spec.lives:
             self._blocks.weigh(weights_at(self._topics, spec.shares, spec.lives, self._end / spec.bytes))
@@ -129,7 +129,7 @@ class StoreWriter:
         return complete
 
     def _merge(self, block: Block) -> tuple[_Merged, bool]:
-        """Put rare records between a block's ordinary ones, and all of them into segments, as far as the log goes."""
+        """Insert rare records between a block's ordinary ones and place them all, up to the end of the log."""
         count = block.count
         self._rare_debt += count * self._spec.rare_share
         units = int(max(0.0, self._rare_debt))
@@ -139,7 +139,7 @@ class StoreWriter:
         self._clock = float(times[-1])
         rare_units = before + np.arange(units)
         rare: list[Rare] = []
-        unit_of: list[int] = []  # records of one unit lie side by side: a client's batch
+        unit_of: list[int] = []  # records of one unit are adjacent: a client's batch
         for unit, now in enumerate(times[rare_units].tolist()):
             told = self._stories.next(now)
             rare += told
@@ -153,7 +153,7 @@ class StoreWriter:
         sizes, stored = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
         sizes[normal_at], sizes[rare_at] = block.sizes, [len(encode(one.message)) for one in rare]
         stored[normal_at], stored[rare_at] = np.delete(times, rare_units), [one.message.store_timestamp for one in rare]
-        first = np.arange(total)  # the first record of each one's unit
+        first = np.arange(total)  # the first record of each record's unit
         if rare:
             first[rare_at] = rare_at[np.searchsorted(unit_of, unit_of)]
         offsets, borders = place(sizes, first, self._end, self._spec.mapped_file_size_commit_log)
@@ -167,7 +167,7 @@ class StoreWriter:
         return merged, not len(over)
 
     def _store(self, merged: _Merged) -> None:
-        """Number the records, encode them, write them, and tell the dispatcher."""
+        """Number, encode, write and dispatch the records."""
         block, kept, rare, normal_at, rare_at = merged.block, merged.kept, merged.rare, merged.normal_at, merged.rare_at
         total = len(merged.sizes)
         queues, advance = np.zeros(total, dtype=np.uint16), np.ones(total, dtype=np.int64)
@@ -204,7 +204,7 @@ class StoreWriter:
         summary.topics.update(str(one.message.topic) for one in merged.rare)
 
     def _dispatch(self, merged: _Merged, queues: NDArray[np.uint16], ids: NDArray[np.uint8]) -> Dispatch:
-        """What queues and index are to know."""
+        """The data for queues and index."""
         rare, rare_at = merged.rare, merged.rare_at
         tags = np.empty(len(merged.sizes), dtype=np.int64)
         tags[merged.normal_at], tags[rare_at] = merged.block.tags_code[: merged.kept], [one.tags_code() for one in rare]
@@ -221,7 +221,7 @@ class StoreWriter:
 
 
 def write_store(path: str | os.PathLike[str], spec: StoreSpec | None = None, progress: Progress | None = None) -> Summary:
-    """Write a store into `path`, a directory that is empty or does not exist; the same spec gives the same bytes."""
+    """Write a store to `path`, an empty or new directory; the same spec gives the same bytes."""
     root = Path(path)
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):

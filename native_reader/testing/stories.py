@@ -1,7 +1,7 @@
-"""The rare records between the ordinary ones: every kind there is, told as a 5.5.0 broker tells them.
+"""The rare records between the ordinary ones: every kind, as a 5.5.0 broker writes them.
 
-A story begins with one record (or a batch of them) and goes on when its record has been stored: a half message is
-committed, a delayed one delivered, a failed one retried until it is dead. What is unfinished at the end stays unfinished.
+A story starts with one record (or a batch) and continues after that record is stored: a half message is committed, a delayed one
+delivered, a failed one retried until it goes to the DLQ. Stories may be unfinished at the end of the log.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _MULTI_TAGS: Final = 2
 
 
 class Stories:
-    """Hands out the next rare records, the due ones first."""
+    """Returns the next rare records, due ones first."""
 
     def __init__(self, topics: Sequence[Topic], producers: Producers, largest: int, seed: int, huge: bool = False) -> None:
         self._topics, self._producers, self._largest, self._with_huge = topics, producers, largest, huge
         self._random = random.Random(seed)
         self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
         self._tie = itertools.count()
-        self._decided: list[int] = []  # queue offsets of halves that no op message names yet
-        self._lmq: dict[str, int] = {}  # next offsets; nobody but these stories writes to such queues
+        self._decided: list[int] = []  # queue offsets of halves without an op message so far
+        self._lmq: dict[str, int] = {}  # next offsets; only these stories write to such queues
         self._batched: dict[Queue, int] = {}
         self.delivered: Counter[int] = Counter()  # by delay level
         self._now = 0
@@ -63,7 +63,7 @@ class Stories:
         ]  # fmt: skip
 
     def next(self, now: int) -> list[Rare]:
-        """The records stored at `now`, side by side."""
+        """The records stored at `now`, adjacent to each other."""
         self._now = now
         if self._due and self._due[0][0] <= now:
             return heapq.heappop(self._due)[2]()
@@ -73,7 +73,7 @@ class Stories:
         heapq.heappush(self._due, (self._now + int(seconds * 1000), next(self._tie), make))
 
     def _send(self, topic: str, queue_id: int, own: Mapping[str, str], body: bytes, *, producer: int | None = None, **more: Any) -> Rare:
-        """What a broker stores of a client's single message."""
+        """The record that a broker stores for a single message of a client."""
         producer = self._random.randrange(self._producers.count) if producer is None else producer
         born = self._now - self._random.randint(1, 9)
         pairs = {"UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true", **own}
@@ -89,7 +89,7 @@ class Stories:
         return Rare(replace(message, properties=properties, store_timestamp=self._now, store_host=host), pairs, then=then)
 
     def _again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, **more: Any) -> Rare:
-        """The same message stored once more elsewhere."""
+        """The same message, stored again in another queue."""
         return self._stored(replace(rare.message, topic=topic, queue_id=queue_id, queue_offset=0, **more), pairs)
 
     def _somewhere(self) -> tuple[str, int, str]:
@@ -122,7 +122,7 @@ class Stories:
             self._later(6, lambda: self._check(half))
 
     def _commit(self, half: Rare) -> list[Rare]:
-        """5.5.0 leaves REAL_TOPIC and REAL_QID out of the committed copy; 4.x and 5.3.3 leave them in."""
+        """5.5.0 removes REAL_TOPIC and REAL_QID from the committed copy; 4.x and 5.3.3 keep them."""
         self._decided.append(half.message.queue_offset)
         self._later(3, self._op)
         pairs = {name: value for name, value in half.pairs.items() if name not in ("REAL_TOPIC", "REAL_QID")}
@@ -134,7 +134,7 @@ class Stories:
         return self._op()
 
     def _op(self) -> list[Rare]:
-        """One op message names all halves decided by now: their queue offsets, with a comma behind each."""
+        """One op message for all halves decided so far: their queue offsets, each followed by a comma."""
         if not self._decided:
             return self.next(self._now)
         body = "".join(f"{offset}," for offset in self._decided).encode()
@@ -143,7 +143,7 @@ class Stories:
         return [self._stored(message, {"WAIT": "true", "TAGS": "d"}, 16)]
 
     def _check(self, half: Rare) -> list[Rare]:
-        """An undecided half is put again; after enough checks it is decided after all, or given up."""
+        """An undecided half is stored again; later checks decide it or give up."""
         times = int(half.pairs.get("TRANSACTION_CHECK_TIMES", "0")) + 1
         pairs = half.pairs | {"TRANSACTION_CHECK_TIMES": str(times)}
         if times > 2:
@@ -153,7 +153,7 @@ class Stories:
         return [copy]
 
     def _old_transaction(self) -> list[Rare]:
-        """4.0 to 4.2, as an upgraded store still holds them: a PREPARED record in the real topic, in no queue."""
+        """A transaction of 4.0 to 4.2, as in an upgraded store: a PREPARED record in the real topic, in no queue."""
         topic, queue_id, tag = self._somewhere()
         own = {"TRAN_MSG": "true", "PGROUP": "PG_old", "TAGS": tag, "KEYS": f"old{self._random.randrange(1000)}"}
         prepared = self._send(topic, queue_id, own, self._text(), sys_flag=PREPARED)
@@ -180,7 +180,7 @@ class Stories:
         return [delayed]
 
     def _deliver(self, delayed: Rare, level: int, topic: str, queue_id: int, then: Next | None = None) -> None:
-        """Once its time has come, a delayed record is stored again where it was meant to go."""
+        """When it is due, a delayed record is stored again in its real topic."""
 
         def count(stored: Rare) -> None:
             self.delivered[level] += 1
@@ -195,7 +195,7 @@ class Stories:
         self._later(DELAY_SECONDS[level - 1], make)
 
     def _retried(self) -> list[Rare]:
-        """A consumer sends a message back: level 2 + times, then %RETRY%; in the end the %DLQ%."""
+        """A consumer sends a message back: delay level 3 + times, then %RETRY%, and finally %DLQ%."""
         topic, queue_id, tag = self._somewhere()
         sent = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"r{self._random.randrange(1000)}"}, self._text())
         sent.then = lambda stored: self._later(0.5, lambda: self._send_back(stored, topic))
@@ -228,7 +228,7 @@ class Stories:
         return [timed]
 
     def _tick(self, rare: Rare, due: int) -> list[Rare]:
-        """A long delay is put into the wheel's topic again and again; then the message goes where it belongs."""
+        """A long delay is stored in the timer topic repeatedly; then the message goes to its real topic."""
         enqueued = rare.message.store_timestamp // 1000 * 1000
         pairs = rare.pairs | {"TIMER_ENQUEUE_MS": str(enqueued), "TIMER_DEQUEUE_MS": str(self._now)}
         if self._now >= due:
@@ -239,7 +239,7 @@ class Stories:
         return [rolled]
 
     def _popped(self) -> list[Rare]:
-        """A check point in the revive log; un-acked, the message comes back in the pop retry topic, a V2 record for long names."""
+        """A check point in the revive log. Without an ack the message returns in the pop retry topic, as V2 if the name is long."""
         topic, queue_id, tag = self._somewhere()
         group = GROUP
         if self._random.random() < 0.5:
@@ -273,7 +273,7 @@ class Stories:
         check.then = revive
         return [check]
 
-    # What clients do.
+    # Messages from clients.
 
     def _trace(self) -> list[Rare]:
         topic, _, tag = self._somewhere()
@@ -298,7 +298,7 @@ class Stories:
         return [self._send(TRACE, 0, {"KEYS": f"{key} {'0' * 32}"}, body.encode() * self._random.randint(1, 4))]
 
     def _light(self) -> list[Rare]:
-        """An LMQ message: stored once, with an entry in each of its light queues besides its topic's own."""
+        """An LMQ message: stored once, with entries in its topic's queue and in each of its light queues."""
         names = self._random.sample([f"%LMQ%{device}" for device in ("alice", "bob", "carol", "sensor-7")], self._random.randint(1, 3))
         taken = [(name, self._lmq.get(name, 0)) for name in names]
         self._lmq |= {name: offset + 1 for name, offset in taken}
@@ -331,7 +331,7 @@ class Stories:
         return [batch]
 
     def _client_batch(self) -> list[Rare]:
-        """Adjacent records of one send; the broker leaves their properties as the client wrote them."""
+        """Adjacent records of one send; the broker stores the properties as the client wrote them."""
         topic, queue_id, tag = self._somewhere()
         producer, born = self._random.randrange(self._producers.count), self._now - 2
         batch = []
@@ -355,24 +355,24 @@ class Stories:
     def _compressed(self) -> list[Rare]:
         topic, queue_id, tag = self._somewhere()
         name, flags, compress = self._random.choice(compression.CODECS)
-        body = compress(self._text(self._random.randint(1000, 3000)))  # a producer compresses from 4 KiB on
+        body = compress(self._text(self._random.randint(1000, 3000)))  # real producers compress from 4 KiB on
         return [self._send(topic, queue_id, {"TAGS": tag, "KEYS": name}, body, sys_flag=flags)]
 
     def _huge(self) -> list[Rare]:
-        """One producer's exports, always in the same topic."""
+        """Large exports of one producer, always in the same topic."""
         topic = self._topics[-1]
         body = self._random.randbytes(self._random.randint(self._largest // 2, self._largest))
         return [self._send(topic.name, 0, {"TAGS": "export"}, body, producer=0)]
 
     def _odd(self) -> list[Rare]:
-        """Legal, and seldom thought of: no body, a large one, no properties of its own, stray bits, odd text."""
+        """Unusual but legal: no body, a large one, no properties of its own, stray bits, odd text."""
         topic, queue_id, tag = self._somewhere()
         kind = self._random.randrange(6)
         if kind == 0:
             return [self._send(topic, queue_id, {"TAGS": tag}, b"")]
         if kind == 1:
             return [self._send(topic, queue_id, {}, self._random.randbytes(self._random.randint(1, self._largest)))]
-        if kind == 2:  # a resumed half keeps the type of a body that is inflated by now
+        if kind == 2:  # a resumed half keeps the type bits of its decompressed body
             return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.TYPE_ZSTD)]
         if kind == 3:
             return [
@@ -382,4 +382,4 @@ class Stories:
             ]
         if kind == 4:
             return [self._send(topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "blank": " "}, self._text())]
-        return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # not to be inflated
+        return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # cannot be decompressed

@@ -1,8 +1,7 @@
-"""Hypothesis strategies: messages of every kind, commitlogs that hold them, and ways to damage them.
+"""Hypothesis strategies: messages of every kind, commitlogs with them, and damaged commitlogs.
 
-The logs drawn are small, but nothing in them is tame: brokers have left much behind since 4.0, and each of its
-dialects is drawn here. `commitlogs()` holds only what a broker can have written (every record structurally valid);
-`damaged_logs()` holds what happened to it afterwards.
+The drawn logs are small, but contain every variant that brokers have written since 4.0. `commitlogs()` draws only what a broker
+can have written: every record is structurally valid. `damaged_logs()` also damages them.
 """
 
 from __future__ import annotations
@@ -83,13 +82,13 @@ _ODD = st.one_of(st.sampled_from(ODD_PROPERTIES), st.binary(max_size=20))
 _TIMES = st.one_of(st.integers(1_700_000_000_000, 1_700_000_100_000), st.sampled_from([0, 1, -1, -(2**40), 2**62, 2**63 - 1]))
 
 _TRANSACTIONS = st.sampled_from([0, 0, 0, 0, PREPARED, COMMIT, ROLLBACK, 2])
-_FLAGS = st.one_of(_TRANSACTIONS, _TRANSACTIONS, st.sampled_from([1 << 11, 1 << 20, -(2**31)]))  # the last have no meaning
+_FLAGS = st.one_of(_TRANSACTIONS, _TRANSACTIONS, st.sampled_from([1 << 11, 1 << 20, -(2**31)]))  # the last list has no meaning
 _PROPERTY_CRC: st.SearchStrategy[PropertyCrc] = st.sampled_from(("", "", "", "proper", "glued"))
 
 
 @dataclass(frozen=True)
 class DrawnLog:
-    """Segments as (first offset, bytes), how they are framed, and where each message was put."""
+    """Segments as (first offset, bytes), their framing, and the place of each message."""
 
     segments: list[tuple[int, bytes]]
     framing: Framing
@@ -98,7 +97,7 @@ class DrawnLog:
 
 
 def hosts() -> st.SearchStrategy[Host]:
-    """IPv4 and IPv6 addresses; ports are four bytes and may be anything."""
+    """IPv4 and IPv6 addresses; ports are arbitrary four-byte integers."""
     ips = st.one_of(st.just(bytes([127, 0, 0, 1])), st.binary(min_size=4, max_size=4), st.binary(min_size=16, max_size=16))
     return st.tuples(ips, st.one_of(st.integers(0, 65535), st.sampled_from([-1, 2**31 - 1])))
 
@@ -126,13 +125,13 @@ def topics() -> st.SearchStrategy[str]:
 
 
 def long_topics() -> st.SearchStrategy[str]:
-    """What only a V2 record can hold: pop retry topics of 128 to 255 characters, and the limits around them."""
+    """Topics that need a V2 record: pop retry topics of 128 to 255 characters, and lengths around the limits."""
     return st.sampled_from([128, 200, 255, 256, 400]).map(lambda n: "%RETRY%".ljust(n, "x"))
 
 
 @st.composite
 def properties(draw: st.DrawFn) -> bytes:
-    """The property bytes in every dialect there was, proper ones most often."""
+    """Property bytes in every variant, valid ones most often."""
     packed = pack_properties(draw(_PAIRS), trailing=draw(st.booleans()))
     if not draw(st.integers(0, 3)):
         at = draw(st.integers(0, len(packed)))
@@ -147,7 +146,7 @@ def inner_messages() -> st.SearchStrategy[InnerMessage]:
 
 @st.composite
 def inner_bodies(draw: st.DrawFn) -> bytes:
-    """An inner batch's body: valid, cut short, with a lying length, or no batch at all."""
+    """The body of an inner batch: valid, truncated, with a wrong length, or not a batch."""
     packed = pack_inner(draw(st.lists(inner_messages(), max_size=4)))
     breakage = draw(st.sampled_from(["", "", "", "cut", "lie", "noise"]))
     if breakage == "cut":
@@ -160,7 +159,7 @@ def inner_bodies(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def _plain_bodies(draw: st.DrawFn) -> bytes:
-    """Text, noise, magics and whole records: anything may lie in a body."""
+    """Text, noise, magics and whole records: a body can contain anything."""
     kind = draw(st.sampled_from(["text", "binary", "empty", "magics", "record"]))
     if kind == "text":
         return draw(st.text(max_size=30)).encode()
@@ -175,7 +174,7 @@ def _plain_bodies(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> tuple[bytes, int]:
-    """(stored body, sys_flag bits): plain, compressed, stray type bits, or not to be decoded."""
+    """(stored body, sys_flag bits): plain, compressed, with stray type bits, or not decodable."""
     kind = draw(st.sampled_from(["plain", "plain", "codec", "stray", "broken", "inner", "inner codec"]))
     if kind == "inner":
         return draw(inner_bodies()), INNER_BATCH | draw(st.sampled_from([NEED_UNWRAP, NEED_UNWRAP, 0]))
@@ -185,7 +184,7 @@ def bodies(draw: st.DrawFn) -> tuple[bytes, int]:
         plain = draw(inner_bodies() if inner else _plain_bodies())
         repeat = 1 if inner else draw(st.sampled_from([1, 1, 50]))
         return compress(plain * repeat), flags | (INNER_BATCH | NEED_UNWRAP if inner else 0)
-    if kind == "stray":  # what the resume-half-message path leaves: a type, but bit 0 clear
+    if kind == "stray":  # the resume-half-message path leaves type bits, but bit 0 clear
         return draw(_plain_bodies()), draw(st.integers(1, 7)) << 8
     if kind == "broken":
         type_bits = draw(st.integers(0, 7)) << 8
@@ -209,27 +208,27 @@ def messages(draw: st.DrawFn) -> Message:
         sys_flag=flags | draw(_FLAGS),
         property_crc=draw(_PROPERTY_CRC),
     )
-    if draw(st.booleans()):  # the rest matters less often: half of the messages keep a tame head
+    if draw(st.booleans()):  # half of the messages keep an ordinary head
         message = replace(message, **draw(_HEADS))
     return message
 
 
 @st.composite
 def garbage(draw: st.DrawFn, previous: Message | None = None) -> bytes:
-    """What may lie behind a blank or behind the last record: zeros, noise, whole records that belong elsewhere."""
+    """Bytes after a blank or after the last record: zeros, noise, whole records from elsewhere."""
     kind = draw(st.sampled_from(["zeros", "zeros", "noise", "record", "previous"]))
     if kind == "noise":
         return draw(st.binary(min_size=1, max_size=40))
     if kind == "record":
         return encode(draw(messages()), -1 - draw(st.integers(0, 999)))
-    if kind == "previous" and previous is not None:  # up to 4.9.0 the encode buffer's old content lands there
+    if kind == "previous" and previous is not None:  # up to 4.9.0, old content of the encode buffer
         return encode(previous, -1)[8:]
     return b""
 
 
 @st.composite
 def commitlogs(draw: st.DrawFn, framing: Framing | None = None, max_messages: int = 12) -> DrawnLog:
-    """A whole log as some broker may have left it: rolled, preallocated, expired, with dirt behind its blanks and end."""
+    """A log as some broker may have left it: rolled, preallocated, expired, with garbage after its blanks and its end."""
     chosen: Framing = framing or draw(st.sampled_from(["plain", "plain", "plain", "dledger"]))  # type: ignore[assignment]
     drawn = draw(st.lists(messages(), max_size=max_messages))
     header = DLEDGER_HEADER if chosen == "dledger" else 0
@@ -250,7 +249,7 @@ def commitlogs(draw: st.DrawFn, framing: Framing | None = None, max_messages: in
 
 @st.composite
 def damaged(draw: st.DrawFn, log: DrawnLog, max_faults: int = 3) -> DrawnLog:
-    """`log` with some bytes flipped, zeroed, copied elsewhere or cut off, a size that lies, or a segment missing."""
+    """`log` with some bytes flipped, zeroed, copied elsewhere or truncated, a wrong size, or a missing segment."""
     segments = [(base, bytearray(data)) for base, data in log.segments]
     for _ in range(draw(st.integers(1, max_faults)) if segments else 0):
         which = draw(st.integers(0, len(segments) - 1))
@@ -265,7 +264,7 @@ def damaged(draw: st.DrawFn, log: DrawnLog, max_faults: int = 3) -> DrawnLog:
 
 
 def damaged_logs(framing: Framing | None = None) -> st.SearchStrategy[DrawnLog]:
-    """Any log, damaged."""
+    """Any log, with damage."""
     return commitlogs(framing).flatmap(damaged)
 
 
@@ -315,7 +314,7 @@ def _missing(draw: st.DrawFn, data: bytearray, _: list[Placed]) -> None:
 
 
 def body_length_position(message: Message) -> int:
-    """Where the length of the body lies in the record: damage there moves everything behind it."""
+    """The position of the body's length in the record: damage there shifts everything after it."""
     return 68 + len(message.born_host[0]) + 4 + len(message.store_host[0]) + 4
 
 

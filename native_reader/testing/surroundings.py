@@ -1,4 +1,4 @@
-"""A store's other files, once the data is written: config, checkpoint, lock, and what a kill or a deletion leaves."""
+"""A store's other files, written after the data: config, checkpoint, lock, and the traces of a kill or a deleted topic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(
     index_timestamp: int,
     dispatched: tuple[int, int],
 ) -> None:
-    """Write everything but commitlog, queues and index; `dispatched` is the offset and time of the newest record they know."""
+    """Write all files except commitlog, queues and index; `dispatched`: offset and time of the newest dispatched record."""
     now, directory = summary.last_stored, root / "config"
     if spec.deleted is not None:
         for kind in ("consumequeue", "batchconsumequeue"):
@@ -50,12 +50,12 @@ def write(
     (root / "lock").write_bytes(b"lock")
     if spec.killed:
         (root / "abort").write_bytes(b"1739")
-        now = dispatched[1]  # flushed last some hundred milliseconds before
+        now = dispatched[1]  # the last flush was some hundred milliseconds earlier
     config.write_checkpoint(root / "checkpoint", now, dispatched[1], index_timestamp, dispatched[0])
 
 
 def _consumer_offsets(spec: StoreSpec, topics: list[Topic], queues: Queues) -> dict[str, dict[int, int]]:
-    """Each group reads a few topics; some lag, one has never got beyond the start."""
+    """Consumer offsets: each group reads a few topics, with more or less lag."""
     chance = random.Random(spec.seed)
     offsets: dict[str, dict[int, int]] = {}
     ends = {queue: int(queues.next_offset[number]) for number, queue in enumerate(queues.queues) if number}

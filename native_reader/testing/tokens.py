@@ -1,7 +1,7 @@
-"""Bytes from many places strung together: how millions of records are made without an object each.
+"""Concatenates bytes from many places, to create millions of records without an object for each.
 
-Every piece of a record (head, body, topic, a property's name, its value) is a token: a range of one of a few buffers.
-Arrow's binary views are exactly that, and their cast to plain binary copies them one behind the other, in C++.
+Every piece of a record (head, body, topic, a property's name or value) is a token: a range of one of a few buffers. Tokens are
+Arrow binary views; Arrow's cast to plain binary concatenates them in C++.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-INLINE: Final = 12  # views hold shorter values themselves
+INLINE: Final = 12  # views contain values up to this length
 _VIEW: Final = np.dtype([("length", "<i4"), ("prefix", "<i4"), ("buffer", "<i4"), ("offset", "<i4")])
 
 
@@ -24,13 +24,13 @@ class Pool:
         self._data = bytearray()
 
     def add(self, data: bytes) -> int:
-        """Append `data` and return where it begins."""
+        """Append `data` and return its offset."""
         at = len(self._data)
         self._data += data
         return at
 
     def add_all(self, values: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Append several values: their offsets and lengths."""
+        """Append several values; returns their offsets and lengths."""
         lengths = np.array([len(value) for value in values], dtype=np.int32)
         start = self.add(b"".join(values))
         return (start + np.cumsum(lengths) - lengths).astype(np.int32), lengths
@@ -41,12 +41,12 @@ class Pool:
 
 
 def windows(buffer: NDArray[np.uint8], width: int) -> NDArray[np.void]:
-    """Every `width` neighbouring bytes of `buffer` as one element: indexing it gathers unaligned texts."""
+    """A view of every `width` consecutive bytes of `buffer`: index it to gather unaligned texts."""
     return np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
 
 
 def texts_at(buffer: NDArray[np.uint8], offsets: NDArray[np.int32], width: int) -> NDArray[np.uint8]:
-    """The texts of one width at `offsets`, as the rows of a matrix."""
+    """The texts of equal width at `offsets`, as the rows of a matrix."""
     return windows(buffer, width)[offsets].view(np.uint8).reshape(len(offsets), width)
 
 
@@ -56,7 +56,7 @@ def concatenate(
     offsets: NDArray[np.int32],
     lengths: NDArray[np.int32],
 ) -> memoryview:
-    """All tokens one behind the other. Tokens of at most INLINE bytes must lie in the first buffer."""
+    """Concatenate all tokens. Tokens of at most INLINE bytes must be in the first buffer."""
     views = np.empty(len(offsets), dtype=_VIEW)
     views["length"] = lengths
     views["buffer"] = which
