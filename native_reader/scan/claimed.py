@@ -79,9 +79,7 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
     If that claim is true, the record is from an earlier topic of the same name, which was deleted and created again.
     """
     flags = rows.records.heads["sys_flag"] & TRANSACTION
-    rows = rows.where(
-        (flags == 0) | (flags == COMMITTED)
-    )  # prepared and rolled back messages are never dispatched; their queue offset is 0
+    rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others (prepared, rolled back) are never dispatched
     if not len(rows) or not claims:
         return False
     topics = Columns(["topic"], store, window.segment.name).arrays(rows)[0].dictionary_encode()

@@ -112,7 +112,7 @@ class Reading:
         pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
         room = min(CHUNK, len(split) + projection.max_record_bytes)
         lenient = projection.mode != FAILFAST
-        # On the host of a running broker: do not evict its page cache.
+        # A running broker needs its page cache, so the read must not displace it.
         with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
             self._window = window
             limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
