@@ -2,9 +2,9 @@
 
     {"checksum": 1, "stores": {"file:///a": {"from": 0, "last": {"crc": 1, "offset": 512, "stored": "2026-…"}, "next": 768}}, "version": 2}
 
-For each store: `next` is the log offset where the next batch begins, `from` is where the batch that ends there began, and
-`last` is the last record before `next`, which identifies the log again. Spark 4.3 does not store where a query began, so every
-offset holds the start of its own batch. Spark compares offsets as text, so keys are sorted.
+For each store: the batch began at log offset `from`, and the next one begins at `next`. `last` is the last record before
+`next`; it identifies the log when the query resumes. Spark 4.3 does not store where a query began, so every offset holds the
+start of its own batch. Spark compares offsets as text, so keys are sorted.
 
 `checksum` is the CRC-32 of the other members as JSON with sorted keys. It detects edited offsets, which could silently repeat
 or skip messages.

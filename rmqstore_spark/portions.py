@@ -66,7 +66,7 @@ def _by_backlog(begins: Ends, stops: Ends) -> list[str]:
 
 
 def _shares(begins: Ends, stops: Ends, most: int) -> Iterator[tuple[str, int]]:
-    """How many bytes each store may read: equal shares, and what small stores leave goes to the others."""
+    """How many bytes to read from each store: equal shares; a store with less leaves the rest to the others."""
     left = most
     for which, uri in enumerate(_by_backlog(begins, stops)):
         share = max(1, left // (len(begins) - which))

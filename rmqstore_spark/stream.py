@@ -117,7 +117,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reported[1]
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a batch. Spark may pass a wrong start (4.3), so use the start stored in `end`."""
+        """The tasks of a batch. Spark 4.3 may pass another start than the batch had, so the start stored in `end` counts."""
         if start == end:
             return []
         with in_sparks_words():

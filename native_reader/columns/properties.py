@@ -1,8 +1,8 @@
 """The properties of many records as an Arrow map, and single properties as columns.
 
 Property names repeat: a store has only a few *shapes* (sequences of names), though a chunk can mix thirty of them.
-So all names of a row are looked up at once. What is true of a shape (the place of TAGS, no repeated name)
-is computed once, not for each row.
+So all names of a row are looked up at once. Facts about a shape (the place of TAGS, no repeated name) are
+computed once, not for each row.
 Irregular rows go through the exact parser one by one, without slowing the others.
 """
 

@@ -1,7 +1,7 @@
 """Which records in a range of the log a predicate may match, and which it cannot, according to the consume queues.
 
-An entry *claims* the bytes of its record. Bytes that no queue claims can be anything: records of deleted topics or of queues
-that were created again, records not dispatched yet, or prepared messages of brokers 4.0 to 4.2, which never were dispatched.
+An entry *claims* the bytes of its record. Bytes that no queue claims can be anything: records of deleted topics, records of
+queues that were created again, or records not dispatched yet. Brokers 4.0 to 4.2 never dispatch prepared messages.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Uses the index to find messages with a key or an id: extends the predicate with the offsets where rows may be.
 
-Every condition on a key gets a second part, which is true wherever the first can be true: at the offsets in index files, at
-offsets that no index file covers, in topics that were not hashed, in topics with inner batches (their messages are not
-indexed), and after a prepared message of brokers 4.0 to 4.2 (its rollback is not indexed). The planner then skips segments,
-queues and records by this predicate as by any other.
+Every condition on a key gets a second part, which is true wherever the first can be true:
+- at the offsets that index files name, and at offsets that no index file covers;
+- in topics whose name was not hashed;
+- in topics with inner batches, because their messages are not indexed;
+- after a prepared message of brokers 4.0 to 4.2, because its rollback is not indexed.
+
+The planner then skips segments, queues and records by this predicate as by any other.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicat
 
 
 def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
-    """The ranges `[start, stop)` within `[low, high)` where a matching row may start, with neighbours merged."""
+    """The ranges within `[low, high)` in which a matching row may start, with neighbours merged."""
     borders: set[int] = set()
     for leaf in leaves(predicate):
         match leaf:

@@ -1,8 +1,8 @@
 """Checks the claims of consume queues before a pruned read skips the bytes they name.
 
 Checking every claim would be a scan. Instead, the first and the last claim of each queue file in the range are checked: a file
-that was swapped, renamed or copied has no true claim. If single claims between them are wrong, no queue claims the records
-that they should name, so those records are walked and the error is detected (`contradicted`).
+that was swapped, renamed or copied has no true claim. A single wrong claim between them leaves its own record unclaimed. That
+record is then walked, and the contradiction is detected (`contradicted`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
 
 
 def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> Numbers:
-    """Entries with the same number as a record, where the record fits in the queue order but the entry names another place."""
+    """Entries with the number of one of these records but another offset, although the record fits at that place in the queue."""
     place = np.searchsorted(entries.numbers, numbers)
     inside = np.flatnonzero(place < len(entries))
     place, numbers, offsets = place[inside], numbers[inside], offsets[inside]

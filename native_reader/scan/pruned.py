@@ -239,7 +239,7 @@ class Pruned:
         told = Damages.joined(self._told)
         for found in walk:
             if isinstance(found, Damages):
-                # `told` is ordered; so are the damages in it that overlap each found one.
+                # `told` is in order, so the damages in it that overlap a new one are neighbours.
                 before, until = np.searchsorted(told.ends, found.starts, side="right"), np.searchsorted(told.starts, found.ends)
                 if (new := before >= until).any():
                     yield found.where(new)

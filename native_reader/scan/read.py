@@ -249,7 +249,7 @@ class Reading:
 
     @property
     def report(self) -> Report:
-        """What became of the bytes that were looked at."""
+        """The account of the bytes that were looked at."""
         segment, walk = self._split.segment, self._walk
         counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)

@@ -32,7 +32,7 @@ class Run:
 
     @property
     def report(self) -> Report:
-        """What became of every byte of every segment of the plan."""
+        """The account of every byte of every segment of the plan."""
         return Report.merged(self._reports)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
