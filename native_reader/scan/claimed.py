@@ -23,8 +23,8 @@ from native_reader.storage.window import Window
 def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
     """The claims of queue files whose first and last claim are true; and whether the properties end in checksums.
 
-    Such a checksum can be attached to a tag, and the queue then has the hash of both. Seen in 5.x with property checksums, in
-    batches from clients up to 4.9.
+    Such a checksum can be attached to a tag (5.x with property checksums, batches from clients up to 4.9). The queue then has
+    the hash of both.
     """
     kept: list[Claims] = []
     checksums = False
