@@ -20,7 +20,7 @@ NAMES = ("1 KiB mixed", "100 B mixed")
 
 
 def flipped(store: Path) -> Path:
-    """A copy with bits flipped in size, magic and body size of so many records, spread over all of it."""
+    """A copy with one bit flipped in the size, magic or body size of FLIPS records, spread over the whole log."""
     target = store.with_name(f"{store.name}-flipped")
     if not target.exists():
         chance = random.Random(1)
@@ -59,7 +59,7 @@ def main() -> None:
         whole = Path(made(arguments.folder, name, arguments.bytes))
         broken = flipped(whole)
         rows, left = read(whole), read(broken, mode="DROPMALFORMED")
-        assert rows - 3 * FLIPS <= left < rows  # inner batches are several rows
+        assert rows - 3 * FLIPS <= left < rows  # an inner batch has several rows
         bodies = nr.open(whole).messages(columns=["stored_body"]).to_table()["stored_body"].to_pylist()
         times = interleaved(
             arguments.rounds,

@@ -46,7 +46,7 @@ CASES = {
 
 
 def measured(broker: Broker, seconds: int, case: tuple[str, bool] | None) -> tuple[float, float, int, int]:
-    """Median and slowest in a hundred of a send in milliseconds, sends, and bytes a second that the scan gave."""
+    """Send latency in milliseconds (median and 99th percentile), number of sends, and bytes per second from the scan."""
     if case is None:
         return (*latencies(broker, seconds), 0)
     scanning = subprocess.Popen(

@@ -46,7 +46,7 @@ def record(topic: str, key: str, offset: int) -> bytes:
 
 
 def made(root: Path, files: int) -> nr.Store:
-    """The store with so many index files, written now if it is not there yet; the key `order-7` is in the middle one."""
+    """A store with that many index files, written if it does not exist. The key `order-7` is in the middle file."""
     if not (root / "done").exists():
         shutil.rmtree(root, ignore_errors=True)
         (root / "commitlog").mkdir(parents=True)
@@ -74,7 +74,7 @@ def _segment(root: Path, number: int, files: int) -> None:
 
 
 def _index(path: Path, hits: list[tuple[int, int]], *, full: bool) -> None:
-    """A file whose first, middle and last entries are those; between them lie others, if it is to be full."""
+    """A file with these first, middle and last entries; a full file has others between them."""
     numbers = np.array([1, ENTRIES // 2, ENTRIES - 1])
     entries = np.zeros(ENTRIES if full else 3, ENTRY)
     which = numbers if full else np.arange(3)
@@ -109,7 +109,7 @@ def _index(path: Path, hits: list[tuple[int, int]], *, full: bool) -> None:
 
 
 def by_key(folder: Path, rounds: int) -> None:
-    """One record, by its topic and key, planning and opening included."""
+    """Look up one record by topic and key; the times include planning and opening."""
     for files in (1, 10, 100):
         root = folder / f"keys-{files}"
         store = made(root, files)
@@ -133,7 +133,7 @@ def by_key(folder: Path, rounds: int) -> None:
 
 
 def by_spark(folder: Path, rounds: int) -> None:
-    """The same through Spark, against a query on an empty store."""
+    """The same through Spark, compared with a query on an empty store."""
     from pyspark.sql import SparkSession
 
     import rmqstore_spark
@@ -162,7 +162,7 @@ def by_spark(folder: Path, rounds: int) -> None:
 
 
 def against_java(folder: Path, path: Path, rounds: int) -> None:
-    """A key of a store that RocketMQ's own class wrote, looked up in a copy by that class and by us."""
+    """Look up a key in a store written by RocketMQ's own class: with that class in a copy, and with ours."""
     lacking = missing()
     if lacking is not None or not path.exists():
         print(f"not compared with Java: {lacking or f'{path} is not there'}")
@@ -170,8 +170,8 @@ def against_java(folder: Path, path: Path, rounds: int) -> None:
     home = folder / "java-queries"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
-    subprocess.run(["cp", "-r", "--sparse=always", path, home / "store"], check=True)  # holes stay holes
-    (home / "store" / "abort").unlink(missing_ok=True)  # its writer was not stopped, but it had written everything
+    subprocess.run(["cp", "-r", "--sparse=always", path, home / "store"], check=True)  # keep holes
+    (home / "store" / "abort").unlink(missing_ok=True)  # its writer was not stopped, but had written everything
     shutil.copy(path.parent / "conf", home / "conf")
     store = nr.open(home / "store")
     found = next(

@@ -49,7 +49,7 @@ SPEC: dict[str, Any] = {
 
 
 def made(path: Path, spec: StoreSpec) -> nr.Store:
-    """That store, written now if it is not there yet."""
+    """The store, written if it does not exist."""
     if not (path / "checkpoint").exists():
         shutil.rmtree(path, ignore_errors=True)
         write_store(path, spec)
@@ -69,7 +69,7 @@ def told(what: str, times: list[list[float]], which: int, wanted: str, more: str
 
 
 def by_queue(store: nr.Store, rounds: int) -> None:
-    """Topics of several kinds; planning is part of each time."""
+    """Topics of several kinds; the times include planning."""
     asked: list[tuple[str, dict[str, Any], str]] = [
         ("a topic of 1 %, `trust`", {"topic": SMALL, "access": "trust"}, "≤ 1/30 = 0.033"),
         ("the same, `auto`", {"topic": SMALL}, "≤ 0.033"),
@@ -90,7 +90,7 @@ def by_queue(store: nr.Store, rounds: int) -> None:
 
 
 def break_even(store: nr.Store, rounds: int) -> None:
-    """Where a growing share of the log is asked for, through the queues and by a scan; nothing decides between them."""
+    """Read a growing share of the log through the queues and by a scan, with the automatic choice disabled."""
     rows = store.messages(columns="topic,record_size").to_table().group_by("topic").aggregate([("record_size", "sum")]).to_pylist()
     sizes = {row["topic"]: row["record_size_sum"] for row in sorted(rows, key=lambda row: row["record_size_sum"])}
     total = sum(sizes.values())
@@ -109,7 +109,7 @@ def break_even(store: nr.Store, rounds: int) -> None:
 
 
 def by_tag(store: nr.Store) -> None:
-    """A hundredth of a large topic, by one of its tags in the first part of its queues."""
+    """A hundredth of a large topic, selected by a tag in the first part of its queues."""
     table = store.messages(topic=HALF, columns="tags,record_size,queue_offset").to_table()
     size, rows, tag = sum(table["record_size"].to_pylist()), table.num_rows, table["tags"].drop_null()[0].as_py()
     places = sorted(row["queue_offset"] for row in table.to_pylist() if row["tags"] == tag)
@@ -121,7 +121,7 @@ def by_tag(store: nr.Store) -> None:
 
 
 def by_time(folder: Path) -> None:
-    """One hundredth of a log of a hundred segments."""
+    """One hundredth of a log with a hundred segments, selected by time."""
     store = made(folder / "timed-100x16MiB", StoreSpec(bytes=1600 * MIB, mapped_file_size_commit_log=16 * MIB, index=False))
     moments = store.messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64")
     first, last = moments[0].as_py() // 1000, moments[-1].as_py() // 1000
@@ -137,7 +137,7 @@ def by_time(folder: Path) -> None:
 
 
 def planning(folder: Path) -> None:
-    """10,000 segments, 1,000 topics of 8 queues."""
+    """Plan with 10,000 segments and 1,000 topics of 8 queues."""
     root = folder / "planned" / "store"
     if not root.exists():
         _planned(root)
@@ -178,7 +178,7 @@ def _planned(root: Path) -> None:
 
 
 def against_java(folder: Path, store: nr.Store, path: Path, rounds: int) -> None:
-    """The same topic by RocketMQ's own store class, of a copy: it would write into the original."""
+    """Read the same topic with RocketMQ's own store class. It uses a copy, because it writes into its store."""
     lacking = missing()
     if lacking is not None:
         print(f"not compared with Java: {lacking}")

@@ -41,20 +41,20 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def interleaved(rounds: int, *works: Callable[[], object]) -> list[list[float]]:
-    """The seconds of each of the works, round by round; one round before does not count."""
+    """The seconds of each function, round by round, after one round that does not count."""
     for work in works:
         work()
     return [[seconds(work) for work in works] for _ in range(rounds)]
 
 
 def ratio(times: list[list[float]], over: int, under: int) -> str:
-    """The best time over the best time, and in brackets the median of the ratios of each round."""
+    """The ratio of the best times, and in brackets the median of the ratios of all rounds."""
     best = min(each[over] for each in times) / min(each[under] for each in times)
     return f"{best:.2f} ({statistics.median(each[over] / each[under] for each in times):.2f})"
 
 
 def made(folder: Path, name: str, size: int) -> str:
-    """The path of that store, written now if it is not there yet."""
+    """The path of the store, written if it does not exist."""
     path = folder / f"{name.replace(' ', '-').replace(',', '')}-{size // MIB}MiB"
     if not (path / "checkpoint").exists():
         spec = STORES[name]
@@ -67,7 +67,7 @@ def consume(path: str, columns: list[str] | None = None) -> int:
 
 
 def floor(path: str) -> None:
-    """The bytes themselves: read into one buffer, and copied once."""
+    """The raw bytes: read into one buffer and copied once."""
     buffer = bytearray(4 * MIB)
     view, copy = memoryview(buffer), bytearray(4 * MIB)
     for segment in sorted(Path(path, "commitlog").iterdir()):

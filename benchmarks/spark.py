@@ -30,7 +30,7 @@ BIG, SMALL = 10 << 30, 100 << 20
 
 
 class Prebuilt(DataSource):
-    """The very batches of a scan, already made: what is left is what Spark and its pipe cost."""
+    """The batches of a scan, built in advance: what remains is the cost of Spark and its pipe."""
 
     @classmethod
     def name(cls) -> str:
@@ -58,7 +58,7 @@ class PrebuiltReader(DataSourceReader):
 
 
 def prebuild(store: str, folder: Path) -> str:
-    """Each task's batches in a file that lies in memory."""
+    """Write the batches of each task to a file in memory."""
     folder.mkdir(parents=True, exist_ok=True)
     scan = nr.open(store).messages()
     for number, splits in enumerate(scan.plan().packed()):
@@ -76,7 +76,7 @@ def prebuild(store: str, folder: Path) -> str:
 
 
 def by_hand(spark: SparkSession, store: str, schema: StructType) -> DataFrame:
-    """What a good engineer writes today: `mapInArrow` over the same ranges, and `struct` in a loop."""
+    """The usual hand-written solution: `mapInArrow` over the same ranges, and `struct` in a loop."""
     splits = nr.open(store).messages().plan().splits
     ranges = [(split.segment.uri.removeprefix("file://"), split.start, split.start + split.written, store) for split in splits]
     ask = spark.createDataFrame(ranges, "file string, start long, stop long, store string").repartition(len(ranges))
@@ -168,7 +168,7 @@ def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
     for path, size in ((big, BIG), (small, SMALL)):
         if not path.exists():
             sparse(path, size)
-    # Apart from each other: a limit kills Spark's Python worker, and the next query pays for a new one.
+    # Measured separately: a limit kills Spark's Python worker, and the next query pays for a new one.
     times = interleaved(
         max(5, rounds),
         lambda: spark.read.format("rocketmq-store").load(str(big)).limit(5).collect(),
@@ -184,7 +184,7 @@ def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
 
 
 def sparse(path: Path, size: int) -> None:
-    """A store of that size: each segment begins with 20 MiB of records, and all the rest of it is blank, and a hole in the file."""
+    """A store of that size. Each segment has 20 MiB of records; the rest is a blank, stored as a hole in the file."""
     segment = min(size, 1 << 30)
     (path / "commitlog").mkdir(parents=True)
     for base in range(0, size, segment):

@@ -40,29 +40,29 @@ FEW, MANY = 100, 10_000
 TRIGGER = 4 * SEGMENT
 TRIGGERS = 20
 POLLS = 90
-"""Spark 4.3 asks so often in a second, where a query has no trigger."""
+"""How often per second Spark 4.3 polls a query without a trigger."""
 LOOKED_ANEW = 0.11
 """Seconds after which the reader looks at the log again."""
 
 
 class Drained(NamedTuple):
-    """One query that read all there was."""
+    """One query that read everything."""
 
     whole: float
     rate: float
-    """Bytes a second, from the end of the first batch to the end of the last."""
+    """Bytes per second, from the end of the first batch to the end of the last."""
     trigger: float
     """Seconds that the tasks of a batch took: the median."""
     planning: float
-    """Seconds of `latestOffset` as Spark saw them: the median."""
+    """Seconds of `latestOffset` as measured by Spark: the median."""
     least: float
-    """Seconds that the shortest trigger took, with all that Spark does around its tasks."""
+    """Seconds of the shortest trigger, including all that Spark does around its tasks."""
     cpu: float
     """CPU seconds of all processes."""
 
 
 class Planned(NamedTuple):
-    """What a reader took before its first trigger, and for each."""
+    """Seconds that a reader took before its first trigger, and for each trigger."""
 
     initial: float
     latest: list[float]
@@ -74,7 +74,7 @@ class Planned(NamedTuple):
 
 
 class Nothing(DataSource):
-    """A source that does nothing: what Spark's own calls cost."""
+    """A source that does nothing: the cost of Spark's own calls."""
 
     @classmethod
     def name(cls) -> str:
@@ -105,14 +105,14 @@ class NothingReader(DataSourceStreamReader):
 
 
 def made(path: Path, spec: StoreSpec) -> str:
-    """The path of that store, written now if it is not there yet."""
+    """The path of the store, written if it does not exist."""
     if not (path / "checkpoint").exists():
         write_store(path, spec)
     return str(path)
 
 
 def without_queues(store: str) -> str:
-    """The same log, and nothing else."""
+    """A store with the same log and no other files."""
     path = Path(f"{store}-log-only")
     path.mkdir(exist_ok=True)
     if not (path / "commitlog").exists():
@@ -126,7 +126,7 @@ def reader_of(path: str, **options: object) -> DataSourceStreamReader:
 
 
 def as_kept(offset: dict[str, Any]) -> dict[str, Any]:
-    """The offset as Spark hands it back."""
+    """The offset as Spark returns it."""
     return json.loads(json.dumps(offset))  # type: ignore[no-any-return]
 
 
@@ -136,7 +136,7 @@ def told(what: str, measured: str, against: str, figure: str, wanted: str) -> No
 
 @contextmanager
 def following(spark: SparkSession, name: str, options: dict[str, str], **trigger: Any) -> Iterator[StreamingQuery]:
-    """A query into nowhere."""
+    """A query that discards its rows."""
     with tempfile.TemporaryDirectory() as checkpoint:
         stream = spark.readStream.format(name).options(**options).load()
         writer = stream.writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -162,7 +162,7 @@ def drained(spark: SparkSession, store: str, limit: dict[str, str]) -> Drained:
 
 
 def sustained(spark: SparkSession, store: str, few: str, rounds: int) -> float:
-    """A backlog in batches ÷ the same by one read; returns the seconds that the tasks of a trigger of 1 GiB take."""
+    """Batches of a backlog ÷ one read of the same; returns the seconds that the tasks of a 1 GiB trigger take."""
     size = sum(segment.size for segment in nr.open(store).stores[0].segments)
     read = noop(lambda: spark.read.format("rocketmq-store").load(store))
     asked: dict[str, dict[str, str]] = {
@@ -197,7 +197,7 @@ def sustained(spark: SparkSession, store: str, few: str, rounds: int) -> float:
 
 
 def planned(path: str, most: int = sys.maxsize, pause: float = 0.0, **options: object) -> Planned:
-    """A new reader driven as Spark drives it, for that many triggers."""
+    """Drive a new reader as Spark does, for that many triggers."""
     reader = reader_of(path, **options)
     limit = reader.getDefaultReadLimit()
     begun = time.perf_counter()
@@ -218,7 +218,7 @@ def planned(path: str, most: int = sys.maxsize, pause: float = 0.0, **options: o
 
 
 def planning(store: str, rounds: int, trigger: float) -> None:
-    """What is to be done before a trigger of 1 GiB, on the driver, ÷ what its tasks take."""
+    """Driver time before a trigger of 1 GiB ÷ the time of its tasks."""
     size = sum(segment.size for segment in nr.open(store).stores[0].segments)
     rows = nr.open(store).messages().count_rows() * GIB // size
     asked: list[tuple[str, str, dict[str, object]]] = [
@@ -238,7 +238,7 @@ def planning(store: str, rounds: int, trigger: float) -> None:
 
 
 def polled(path: str, duration: float) -> float:
-    """CPU seconds a second of the calls that Spark makes where nothing is new."""
+    """CPU seconds per second of Spark's calls when nothing is new."""
     reader = reader_of(path)
     start, limit = as_kept(reader.initialOffset()), ReadAllAvailable()
     while (end := as_kept(reader.latestOffset(start, limit))) != start:
@@ -254,7 +254,7 @@ def polled(path: str, duration: float) -> float:
 
 
 def polled_by_spark(spark: SparkSession, name: str, options: dict[str, str], duration: float) -> tuple[float, float]:
-    """CPU seconds a second of a query's Python process and of Spark's JVM, once there is nothing new."""
+    """CPU seconds per second of a query's Python process and of Spark's JVM, when nothing is new."""
     before = set(planners())
     with following(spark, name, options):
         time.sleep(6.0)
@@ -268,7 +268,7 @@ def polled_by_spark(spark: SparkSession, name: str, options: dict[str, str], dur
 
 
 def processes() -> dict[int, tuple[int, float]]:
-    """Of each process its parent, and the CPU seconds that it took, and those that it waited for."""
+    """For each process: its parent, and its CPU seconds including finished children."""
     found: dict[int, tuple[int, float]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -280,7 +280,7 @@ def processes() -> dict[int, tuple[int, float]]:
 
 
 def below() -> set[int]:
-    """This process, and all that it started."""
+    """This process and all its descendants."""
     known, ours = processes(), {os.getpid()}
     while more := {pid for pid, (parent, _) in known.items() if parent in ours} - ours:
         ours |= more
@@ -304,12 +304,12 @@ def cpu_below() -> float:
 
 
 def planners() -> list[int]:
-    """The processes in which Spark keeps stream readers, below this one."""
+    """The processes below this one in which Spark keeps stream readers."""
     return [pid for pid in below() if b"python_streaming_source_runner" in command(pid)]
 
 
 def idle(spark: SparkSession, stores: dict[str, str], duration: float) -> None:
-    """A store in which nothing happens, at rest and with its lock held as a broker holds it."""
+    """An idle store, at rest and with its lock held as a broker holds it."""
     python, java = polled_by_spark(spark, "nothing", {}, duration)
     told("idle: a source that does nothing", f"Python {python:.2%}", f"JVM {java:.2%}", "", "")
     for what, path in stores.items():
@@ -321,7 +321,7 @@ def idle(spark: SparkSession, stores: dict[str, str], duration: float) -> None:
 
 
 def from_the_beginning(few: str, many: str, rounds: int) -> None:
-    """The first triggers of a new query, which must not cost more because more is waiting."""
+    """The first triggers of a new query, which must not take longer with a larger backlog."""
     runs: list[list[Planned]] = [[], []]
     ask = {"maxBytesPerTrigger": TRIGGER}
     interleaved(rounds, *(lambda w=which: runs[w].append(planned((few, many)[w], TRIGGERS + 1, LOOKED_ANEW, **ask)) for which in (0, 1)))

@@ -1,4 +1,4 @@
-"""What `make demo` shows: a store as a broker leaves it, and what Spark finds in it. python examples/demo.py [FOLDER]."""
+"""Runs `make demo`: writes a store like a broker's, and shows what Spark finds in it. python examples/demo.py [FOLDER]."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def say(line: str = "") -> None:
 
 @contextmanager
 def step(what: str) -> Iterator[list[str]]:
-    """What is done, and how long it took; what is found out meanwhile is told with it."""
+    """Print a step and its duration; append to the yielded list to add details."""
     begun, more = time.perf_counter(), list[str]()
     yield more
     say(f" ✓ {' '.join([what, *more]):<72} {time.perf_counter() - begun:5.1f} s")
 
 
 def store_at(path: Path, spec: StoreSpec) -> Path:
-    """The demo store, written if it is not there yet; half a store is never taken for one."""
+    """The demo store, written if it does not exist. An unfinished store is never used."""
     if not path.exists():
         half = path.with_name(path.name + ".part")
         shutil.rmtree(half, ignore_errors=True)
@@ -52,7 +52,7 @@ def store_at(path: Path, spec: StoreSpec) -> Path:
 
 
 def damaged(path: Path, whole: Path) -> Path:
-    """A copy with one page of zeros in its second segment, as a disk may return it."""
+    """A copy with one page of zeros in its second segment, as a failing disk may return it."""
     if not path.exists():
         shutil.copytree(whole, path)
         with (path / "commitlog" / f"{MIB:020}").open("r+b") as file:
@@ -62,11 +62,11 @@ def damaged(path: Path, whole: Path) -> Path:
 
 
 def started(log: Path) -> SparkSession:
-    """A Spark whose own words, and those of its workers, go to a file."""
+    """A Spark session whose own output, and that of its workers, goes to a file."""
     mine = os.dup(2)
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 2)
     sys.stderr = os.fdopen(mine, "w")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark starts its workers with the first python3 of the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark starts its workers with the first python3 on the PATH
     logging.getLogger("py4j").setLevel(logging.ERROR)
     quiet = {
         "spark.ui.enabled": "false",
@@ -76,7 +76,7 @@ def started(log: Path) -> SparkSession:
     }
     spark = SparkSession.builder.master("local[*]").appName("demo").config(map=quiet).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    rmqstore_spark.register(spark)  # not needed where the package was installed from a wheel
+    rmqstore_spark.register(spark)  # not needed after an install from a wheel
     return spark
 
 

@@ -13,7 +13,7 @@ from rmqstore_spark.lag import LagListener
 
 
 def followed(spark: SparkSession, store: str, folder: str, *, topic: str | None, everything: bool, until_now: bool) -> StreamingQuery:
-    """The running query: each message once in FOLDER/messages, however often it is stopped and started again."""
+    """The running query. Each message is in FOLDER/messages exactly once, however often the query is restarted."""
     options = {"startingOffsets": "earliest" if everything else "latest", "maxBytesPerTrigger": "1g"}
     if topic is not None:
         options["topic"] = topic
@@ -36,7 +36,7 @@ def main() -> None:
     try:
         query = followed(spark, asked.store, asked.folder, topic=asked.topic, everything=asked.all, until_now=asked.until_now)
         query.awaitTermination()
-    except PySparkException as error:  # the sentence that says what is wrong, of all that Spark puts around it
+    except PySparkException as error:  # keep only the error message from Spark's output
         lines = [line.strip() for line in str(error).splitlines()]
         parser.exit(2, next((line for line in lines if line.startswith("native_reader.errors.")), lines[0]) + "\n")
     print(f"{spark.read.parquet(f'{asked.folder}/messages').count():,} messages in {asked.folder}/messages")

@@ -12,7 +12,7 @@ import native_reader as nr
 
 
 def rescue(path: str, target: str | None = None) -> None:
-    logging.getLogger("native_reader").setLevel(logging.ERROR)  # what is left out is told below
+    logging.getLogger("native_reader").setLevel(logging.ERROR)  # skipped bytes are printed below
     store = nr.open(path)
     segments = store.table("segments").to_table(jobs=4)
     summed = ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")

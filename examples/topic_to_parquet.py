@@ -10,7 +10,7 @@ import native_reader as nr
 
 
 def to_parquet(path: str, topic: str, file: str) -> int:
-    """Write it, with every body's checksum verified; returns how many messages there were."""
+    """Write the topic to a file and verify all checksums; returns the number of messages."""
     scan = nr.open(path).messages(topic=topic, verify_crc=True)
     written = 0
     with pq.ParquetWriter(file, scan.schema, compression="zstd") as writer:

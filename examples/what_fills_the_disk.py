@@ -11,9 +11,9 @@ import native_reader as nr
 
 
 def by_topic(path: str) -> pa.Table:
-    """Messages and bytes in the log of each topic and kind, and when they were stored."""
+    """Messages, bytes in the log, and first and last store time, by topic and kind."""
     table = nr.open(path).messages(columns="topic,kind,record_size,inner_index,store_timestamp").to_table(jobs=4)
-    # Each message of an inner batch shows the size of the whole record: it counts once, for the first of them.
+    # Each message of an inner batch has the size of the whole record: count it only for the first message.
     first = pc.fill_null(pc.equal(table["inner_index"], 0), True)
     table = table.append_column("bytes", pc.if_else(first, table["record_size"], 0))
     wanted = [("topic", "count"), ("bytes", "sum"), ("store_timestamp", "min"), ("store_timestamp", "max")]

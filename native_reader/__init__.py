@@ -1,4 +1,4 @@
-"""Reads the files of an Apache RocketMQ store as Arrow tables, without the broker that wrote them."""
+"""Reads the files of an Apache RocketMQ store as Arrow tables, without a running broker."""
 
 from native_reader.api import Scan, Store, open
 from native_reader.errors import (

@@ -1,4 +1,4 @@
-"""The Python face: stores, and scans over them that are lazy until used."""
+"""The Python API: stores, and lazy scans over them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger("native_reader")
 
 
 class Store:
-    """One store or several, as they lay there when they were opened."""
+    """One or more stores, with the files found when they were opened."""
 
     def __init__(self, paths: Sequence[str], parts: Parts) -> None:
         self._paths, self._parts = tuple(paths), parts
@@ -46,11 +46,11 @@ class Store:
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:
-        """Where the files of each store lie."""
+        """The file locations of each store."""
         return self._stores
 
     def refresh(self) -> Store:
-        """The same paths, looked at again."""
+        """Open the same paths again."""
         return Store(self._paths, self._parts)
 
     def messages(self, /, **options: Any) -> Scan:
@@ -62,7 +62,7 @@ class Store:
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
-        """A table by its name: `messages`, or `damage` and `segments`, which take the options of TABLE_OPTIONS."""
+        """A table by name: `messages`, or `damage` and `segments`, which take only the options in TABLE_OPTIONS."""
         if name == "messages":
             return self.messages(**options)
         if not isinstance(name, str) or name not in TABLES:
@@ -90,9 +90,9 @@ def open(
     store_path_index: str | None = None,
     broker_conf: str | None = None,
 ) -> Store:
-    """Open a store: a directory, its commitlog, one segment, a parent of stores, a glob, or a list of such.
+    """Open a store: a directory, its commitlog, one segment, a parent of stores, a glob, or a list of these.
 
-    The other arguments say where parts lie that are not below the path; `store_path_commit_log` can name several, with commas.
+    Use the other arguments for parts outside the path; `store_path_commit_log` can be a comma-separated list.
     """
     paths = [] if path is None else texts_of(path)
     config = _place("broker_conf", broker_conf)
@@ -114,7 +114,7 @@ def _jobs(jobs: int) -> int:
 
 
 class Lazy(ABC):
-    """A table that has not been read yet, as Arrow takes it."""
+    """A table that has not been read yet, readable through Arrow interfaces."""
 
     @property
     @abstractmethod
@@ -123,19 +123,19 @@ class Lazy(ABC):
 
     @abstractmethod
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Its batches, in the order of the log; `jobs` parts are read side by side."""
+        """Record batches in log order. `jobs`: how many parts are read in parallel."""
 
     def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
-        """Its batches as Arrow's own reader."""
+        """An Arrow RecordBatchReader."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
 
     def to_table(self, jobs: int = 1, **of_datasets: object) -> pa.Table:
-        """All of it in memory."""
+        """Read the whole table into memory."""
         _refuse_as_dataset(of_datasets)
         return pa.Table.from_batches(self.to_batches(jobs), self.schema)
 
     def head(self, count: int, **of_datasets: object) -> pa.Table:
-        """Its first rows; reads no further than it must."""
+        """The first rows; reads no further than needed."""
         _refuse_as_dataset(of_datasets)
         kept, left = [], whole("head", count, 0, LARGEST)
         for batch in self.to_batches():
@@ -180,11 +180,11 @@ _INSTEAD = {
     "count": ".count_rows()",
     "collect": ".to_table()",
 }
-"""What other libraries call it."""
+"""What to use instead of names from other libraries."""
 
 
 def _refuse_as_dataset(asked: Mapping[str, object]) -> None:
-    """A dataset of pyarrow takes columns and a filter with each read; polars.scan_pyarrow_dataset asks so."""
+    """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
     if asked:
         raise UseError(
             f"{next(iter(asked))}= is not possible here, for this is no pyarrow dataset: "
@@ -193,7 +193,7 @@ def _refuse_as_dataset(asked: Mapping[str, object]) -> None:
 
 
 class Scan(Lazy):
-    """A table that has not been read yet. Its plan is made at its first use, so using it twice gives the same rows."""
+    """A table that has not been read yet. It is planned once, on first use, so a second use returns the same rows."""
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._stores = stores
@@ -217,36 +217,36 @@ class Scan(Lazy):
         )
 
     def plan(self) -> Plan:
-        """The splits, and where each log ends."""
+        """The splits, and the end of each log."""
         if self._plan is None:
             self._plan = planned(self._stores, self._predicate, self._planning, self._ranges)
         return self._plan
 
     def narrowed(self, predicate: Predicate) -> Scan:
-        """The same scan of rows of which that is true, and nothing else is asked."""
+        """The same scan with this predicate instead of its own."""
         scan = copy(self)
         scan._predicate, scan._plan = predicate, None
         return scan
 
     def between(self, ranges: Mapping[str, tuple[int, int]]) -> Scan:
-        """The same scan of some stores, of each what lies between two boundaries of its log."""
+        """The same scan, limited to a range of each log; the boundaries are record starts."""
         scan = copy(self)
         scan._ranges, scan._plan = ranges, None
         return scan
 
     def explain(self) -> Explanation:
-        """What it will read, what not, and why."""
+        """What the scan will read, what it skips, and why."""
         return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
 
     def doubts(self) -> list[str]:
-        """What it names that the stores do not know: topics, queues and ids that may match nothing."""
+        """Topics, queues and ids in the conditions that are not in the stores, and so may match nothing."""
         return [doubt.text for doubt in self._doubts() if doubt.text]
 
     def _doubts(self) -> list[Doubt]:
         return doubts_of(self._stores, self._predicate)
 
     def _tell(self, rows: int) -> None:
-        """Say of a whole read why it may have found nothing, or more than was meant."""
+        """After a complete read, log why it may have found nothing, or more than intended."""
         if rows and not may_doubt_rows(self._predicate):
             return
         for doubt in self._doubts():
@@ -259,15 +259,15 @@ class Scan(Lazy):
                 _log.warning("%s", doubt.text)
 
     def run(self, jobs: int = 1) -> Run:
-        """Start reading: iterate the result for its batches, then ask it for its `report`."""
+        """Start reading: iterate the result for its batches, then use its `report`."""
         return Run(self.plan(), self._projection, _jobs(jobs), self._tell)
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Its batches, in the order of the log, but for rows that an index names: they come first."""
+        """Record batches in log order, except that rows named by an index come first."""
         return iter(self.run(jobs))
 
     def count_rows(self, jobs: int = 1) -> int:
-        """How many rows there are, without making a column."""
+        """The number of rows. Builds no columns."""
         run = Run(self.plan(), replace(self._projection, columns=()), _jobs(jobs), self._tell)
         for _ in run:
             pass
@@ -275,7 +275,7 @@ class Scan(Lazy):
 
 
 class TableScan(Lazy):
-    """One of the other tables. Where each log ends is decided at its first use."""
+    """A table other than `messages`. The ends of the logs are determined on first use."""
 
     def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
         self._table, self._stores = table, stores
@@ -292,14 +292,14 @@ class TableScan(Lazy):
         return f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}). Not read yet; go on with .to_table(), .head(10)>"
 
     def parts(self) -> list[Part]:
-        """What it is read in: one part after the other, or each by somebody else."""
+        """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
             how = replace(self._planning, lenient=True, refuses_loss=False)
             self._parts = self._table.parts(Request(self._stores, ends_of(self._stores, how), how.partition_bytes))
         return self._parts
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Its batches, in the order of the log; `jobs` parts are read side by side."""
+        """Record batches in log order. `jobs`: how many parts are read in parallel."""
         if _jobs(jobs) == 1:
             for part in self.parts():
                 yield from self._table.rows(part, self._projection)

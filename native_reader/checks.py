@@ -1,4 +1,4 @@
-"""What an option's value may be: each check returns the value in one form, or says what is wrong with it."""
+"""Checks option values: each function returns the value in one form, or raises an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from native_reader.errors import OptionError, nearest, no_zone, shown
 
 Instant = datetime | str | int
-"""A moment: a datetime or ISO 8601 text, each with a zone unless time_zone is given, or milliseconds since 1970."""
+"""A time: a datetime or ISO 8601 text, each with a zone unless time_zone is set, or milliseconds since 1970."""
 
 Size = int | str
 """Bytes: a number, or text like `128m` (k, m, g, t: powers of 1024)."""
@@ -26,13 +26,13 @@ _MOST_VALUES = 1 << 20
 _DEEPEST = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAUSIBLE = 1_262_304_000_000, 4_102_444_800_000
-"""Milliseconds of the years 2010 to 2099: what stores can hold. 0 is the beginning of time in any unit."""
+"""Milliseconds of the years 2010 to 2099, the plausible range. 0 is also accepted, because it means 1970 in any unit."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def plain(name: str, value: object) -> Any:
-    """The same value of Python's own types, which can be compared and printed: text, numbers, moments, lists and mappings of them."""
+    """Convert the value to Python's own types, which can be compared and printed."""
     try:
         found = _plain(name, value, 0)
         repr(found)
@@ -62,7 +62,7 @@ def _plain(name: str, value: Any, depth: int) -> Any:
 
 
 def list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
-    """One value or several of that type."""
+    """A list with one or more values of that type."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     values = list(value) if several else [value]  # type: ignore[call-overload]
     if not values:
@@ -74,7 +74,7 @@ def list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
 
 
 def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
-    """One of those words, in any case."""
+    """One of `words`; case does not matter."""
     found = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
     if found is None:
         raise OptionError(f"{name}={value!r} is none of {', '.join(words)}.{nearest(str(value), words)}")
@@ -89,7 +89,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
-    """A whole number, also one of numpy's."""
+    """An integer in range; numpy integers are accepted."""
     try:
         number = None if isinstance(value, bool) else index(value)
     except Exception:  # a foreign object's own method may raise anything
@@ -100,7 +100,7 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
 
 
 def size(name: str, value: Size, least: int) -> int:
-    """Bytes."""
+    """A size in bytes."""
     if not isinstance(value, str):
         return whole(name, value, least)
     found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
@@ -113,7 +113,7 @@ def size(name: str, value: Size, least: int) -> int:
 
 
 def duration(name: str, value: object) -> int:
-    """Microseconds."""
+    """A duration in microseconds."""
     if isinstance(value, timedelta):
         found: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     elif isinstance(value, str):
@@ -127,7 +127,7 @@ def duration(name: str, value: object) -> int:
 
 
 def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
-    """Microseconds since 1970; a moment that names no zone is meant in that one."""
+    """Microseconds since 1970. `zone` applies to times without a zone of their own."""
     if value is None:
         return None
     if isinstance(value, datetime | str):
@@ -160,12 +160,12 @@ def _from_iso(name: str, text: str) -> datetime:
 
 
 def _with_time(text: str) -> str:
-    """A day needs a time before a zone can follow."""
+    """A date with a time, because a zone can only follow a time."""
     return text if ":" in text else f"{text} 00:00:00"
 
 
 def _not_milliseconds(number: int) -> str:
-    """What a number may be that is no plausible count of milliseconds."""
+    """A hint for a number that is not a plausible count of milliseconds."""
     for unit, meant in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
         if _PLAUSIBLE[0] <= meant < _PLAUSIBLE[1]:
             return f"these look like {unit}. Did you mean milliseconds: {meant}?"

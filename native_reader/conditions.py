@@ -1,4 +1,4 @@
-"""Every way to say which rows are wanted, as parts of the one predicate."""
+"""Converts the options that select rows into one predicate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 
 
 def predicate_of(options: MessageOptions) -> Predicate:
-    """All conditions among those options, combined with AND."""
+    """The conditions of all options, combined with AND."""
     return all_of(_parts(options))
 
 
@@ -54,7 +54,7 @@ def _parts(options: MessageOptions) -> Iterator[Predicate]:
 
 
 def _of_clients(options: MessageOptions) -> Iterator[Predicate]:
-    """What RocketMQ's clients and tools ask for."""
+    """The options that RocketMQ's own clients and tools have too."""
     if options.tags is not None:
         tags = [tag.strip() for each in list_of("tags", options.tags, str) for tag in each.split("||")]
         if not all(tags):
@@ -66,7 +66,7 @@ def _of_clients(options: MessageOptions) -> Iterator[Predicate]:
         yield found[0] if len(found) == 1 else Or(found)
     if options.msg_id is not None:
         name = _text("msg_id", options.msg_id).strip()
-        # Java clients write upper case, others lower: an index knows the exact text only, so each is asked for.
+        # Java clients write upper case, others lower case. An index finds only the exact text, so try each.
         cases = list(dict.fromkeys((name, name.upper(), name.lower()))) if _HEX.fullmatch(name) else [name]
         yield Or((_one_of("uniq_key", cases), Compare(Column("offset_msg_id"), "=", name.upper())))
     yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
@@ -82,7 +82,7 @@ def _offsets(options: MessageOptions) -> tuple[int | None, int | None]:
 
 
 def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbounded: int) -> Iterator[Predicate]:
-    """No rows beyond the offset that is given for their queue; queues that are not named are not bounded."""
+    """Exclude rows beyond the offset given for their queue. Other queues have no bound."""
     if value is None or value == all_of_it:
         return
     try:
@@ -121,7 +121,7 @@ def _one_of(name: str, values: list[Any]) -> Predicate:
 
 
 def _check_kinds(condition: Predicate) -> None:
-    """Only those kinds exist that `KINDS` names, so another one is a mistake."""
+    """Reject kinds that are not in `KINDS`."""
     for leaf in leaves(condition):
         match leaf:
             case Compare(Column("kind"), "=" | "!=", value):
@@ -153,7 +153,7 @@ def _pattern(name: str, pattern: object) -> str:
 
 
 def _kind(column: pa.DataType) -> str:
-    """What a column of that type holds, in the words of `where`."""
+    """The type of a column, as `where` names it."""
     if pa.types.is_timestamp(column):
         return MOMENT
     if pa.types.is_binary(column):

@@ -1,6 +1,6 @@
-"""The errors of the engine: one small family, each also the built-in it is a kind of.
+"""The errors of the engine. Each one is a StoreError and the matching built-in error.
 
-A message says what, where, what was expected and found, and what to do next. It never holds a body or a property value.
+A message says what happened, where, what was expected and found, and what to do next. It never shows bodies or property values.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
 class StoreError(Exception):
-    """Anything that went wrong with a store or a request to read it. Its text can always be printed, and is never endless."""
+    """Base class: a store, or a request to read it, is wrong. The message is always printable and of limited length."""
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*(_printable(each) if isinstance(each, str) else each for each in arguments))
 
 
 class PathError(StoreError, FileNotFoundError):
-    """The path is no store."""
+    """The path is not a store."""
 
 
 class OptionError(StoreError, ValueError):
-    """An option is unknown, or its value cannot be meant."""
+    """An option is unknown or has an invalid value."""
 
 
 class UseError(StoreError, TypeError):
-    """An object cannot be used in this way."""
+    """An object does not support this use."""
 
 
 class PredicateError(OptionError):
-    """A condition cannot be read."""
+    """A condition is invalid."""
 
 
 class SchemaError(StoreError, LookupError):
-    """A column does not exist, or cannot be had as asked."""
+    """A column does not exist, or cannot be returned as requested."""
 
 
 class StoreDamaged(StoreError, ValueError):
-    """Bytes are not what they should be."""
+    """A store has damaged bytes."""
 
 
 class DataLoss(StoreError, OSError):
-    """Bytes that were there, or must have been, are gone. `file`: a whole file, which was there when the read was planned."""
+    """Data that was or should be in the log is missing. `file`: a whole file disappeared after planning."""
 
     file = False
 
 
 class SplitError(StoreError, RuntimeError):
-    """A cut fell on something that looks like a record and is none."""
+    """A split boundary is at bytes that only look like a record."""
 
 
 class UnreadableError(StoreError, OSError):
@@ -62,7 +62,7 @@ class UnreadableError(StoreError, OSError):
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it: short, whatever it is and whatever its own methods do."""
+    """A short `repr` of a value for errors; safe even if the value's own methods fail."""
     try:
         return _SHORT.repr(value).replace("\n", " ")
     except Exception:
@@ -70,14 +70,14 @@ def shown(value: object) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text in characters that a terminal takes; of a very long one the begin and the end."""
+    """The text without unprintable characters; long text is shortened in the middle."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - _TAIL]} … {text[-_TAIL:]}"
     return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest known name, or nothing."""
+    """` Did you mean 'x'?` for the nearest known name, or an empty string."""
     if len(name) > _TAIL:
         return ""
     by_folded = {each.lower().replace("_", ""): each for each in known}
@@ -86,5 +86,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def no_zone(what: str, with_one: str) -> str:
-    """What to say about a moment that could be meant in any zone."""
+    """The error text for a time without a zone."""
     return f"{what} names no time zone. Write {with_one}, or say time_zone=Asia/Shanghai (any zone) for all that name none"

@@ -1,4 +1,4 @@
-"""The options of `messages`, and what they come to: what is wanted of each row, and how the read is planned."""
+"""The options of `messages`, and the projection and planning settings that follow from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageOptions:
-    """What may be asked of `messages`; a field that is None asks nothing."""
+    """The options of `messages`; None means not set."""
 
     columns: str | Iterable[str] | None = None
     topic: str | Iterable[str] | None = None
@@ -56,7 +56,7 @@ class MessageOptions:
             object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
     def projection(self) -> Projection:
-        """What is wanted of each row."""
+        """The columns, and the limits of the read."""
         columns = self.columns if self.columns is None or isinstance(self.columns, str) else list_of("columns", self.columns, str)
         corrupt_name = self.column_name_of_corrupt_record
         if corrupt_name is not None and (not isinstance(corrupt_name, str) or not corrupt_name.strip()):
@@ -74,7 +74,7 @@ class MessageOptions:
         )
 
     def planning(self) -> Planning:
-        """How the read is planned."""
+        """The settings for planning."""
         slots = self.max_hash_slot_num
         return Planning(
             access=one_of_words("access", self.access, ACCESSES),

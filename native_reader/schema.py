@@ -1,4 +1,4 @@
-"""The columns of `messages`: names, types, and which of them come unasked."""
+"""The columns of `messages`: names, types, and which ones are included by default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 
 
 class ColumnSpec(NamedTuple):
-    """One column; `default`: in a table for which no columns were named; `what`: for people."""
+    """One column. `default`: included if no columns are named; `what`: the description in the docs."""
 
     type: pa.DataType
     default: bool
@@ -65,9 +65,9 @@ _NOT_HEADS = ("body", "properties", "stored_body", "corrupt_record", "corrupt_re
 
 
 def projected(columns: str | Iterable[str] | None, corrupt_name: str | None = None) -> tuple[str, ...]:
-    """The names that a request stands for: None the default ones, `*` all, `heads` all without bodies and properties.
+    """Resolve requested columns: None is the default columns, `*` all, `heads` all without bodies and properties.
 
-    `corrupt_name` is what the user calls `corrupt_record`, which is then among them.
+    `corrupt_name`: the user's name for `corrupt_record`, which is then always included.
     """
     if corrupt_name is not None and corrupt_name in COLUMNS and corrupt_name != CORRUPT_RECORD:
         raise SchemaError(f"column_name_of_corrupt_record={corrupt_name} is the name of another column")
@@ -94,6 +94,6 @@ def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) ->
 
 
 def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schema:
-    """The Arrow schema of those columns, all nullable."""
+    """The Arrow schema of these columns, all nullable."""
     told = {CORRUPT_RECORD: corrupt_name} if corrupt_name is not None else {}
     return pa.schema([pa.field(told.get(name, name), COLUMNS[name].type) for name in names])

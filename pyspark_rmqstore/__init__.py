@@ -1,7 +1,7 @@
-"""Where Spark finds the format `rocketmq-store` by itself: a top-level module named `pyspark_*` with a `DefaultSource` (Spark 4.0+).
+"""Lets Spark find the format `rocketmq-store`: Spark 4.0+ looks for top-level modules `pyspark_*` with a `DefaultSource`.
 
-Spark imports every such module when it looks a format up, and where one of them fails it finds none of them. So this one
-imports next to nothing, and without a Spark that has Python data sources it is simply empty.
+Spark imports every such module when it looks up a format, and if one fails it finds none of them. So this module imports
+almost nothing, and is empty if Spark has no Python data sources.
 """
 
 try:

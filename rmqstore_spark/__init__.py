@@ -1,7 +1,7 @@
-"""The Spark face of `native_reader`: `spark.read.format("rocketmq-store").load("/data/store")`.
+"""The Spark data source on top of `native_reader`: `spark.read.format("rocketmq-store").load("/data/store")`.
 
-Installed from a wheel, the format is found without a word. From an editable installation or a zip it is not:
-`rmqstore_spark.register(spark)` then makes it known to a session.
+Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
+call `rmqstore_spark.register(spark)` in the session.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to this session."""
+    """Register the format in this session."""
     from rmqstore_spark.source import RocketmqStore
 
     spark.dataSource.register(RocketmqStore)

@@ -1,4 +1,4 @@
-"""Prints every option: python -m rmqstore_spark."""
+"""Prints all options: python -m rmqstore_spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as Spark types them, and which of them a user's schema asks for."""
+"""Spark types of the columns, and the check of a user's schema."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rmqstore_spark.request import Request
 
 
 def spark_schema(names: Iterable[str], corrupt_name: str | None = None) -> StructType:
-    """Those columns, all nullable."""
+    """The Spark schema of these columns, all nullable."""
     return from_arrow_schema(schema_of(names, corrupt_name))
 
 
 def schema_of_table(table: Table) -> StructType:
-    """The columns of one of the other tables."""
+    """The Spark schema of a table other than `messages`."""
     return from_arrow_schema(table.schema)
 
 
 def check_schema_of_table(schema: StructType, table: Table) -> None:
-    """The other tables are small: they come whole."""
+    """Reject any schema except the table's own: these tables are small and always have all columns."""
     if schema != schema_of_table(table):
         raise SchemaError(f"table={table.name} comes with all its columns: leave .schema(...) out, and select after loading")
 
 
 def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
-    """The columns of a schema, which must be ours in name and type; their order is free."""
+    """The columns of a user's schema. Names and types must match ours; the order is free."""
     corrupt_name = request.corrupt_name
     if request.asked_columns is not None and tuple(schema.names) != tuple(schema_of(request.names, corrupt_name).names):
         raise OptionError("columns= and .schema(...) ask for different columns: leave one of them out")

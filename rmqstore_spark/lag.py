@@ -1,4 +1,4 @@
-"""How far a stream is behind the logs that it follows, from Spark's progress of it.
+"""How far a stream is behind the logs it follows, computed from Spark's progress events.
 
 spark.streams.addListener(LagListener())
 """
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Lag(NamedTuple):
-    """How far one store was ahead of the end of a batch."""
+    """How far the end of a batch is behind the end of one log."""
 
     store: str
     bytes: int
     seconds: float | None
-    """By the store times of the newest record and of the last that was read; None where nothing was read."""
+    """The store time of the newest record minus that of the last record read; None if no record was read."""
     rows: int | None
-    """About, by the rows that the batch had of its bytes; None where it had none."""
+    """Estimated from the rows per byte of the batch; None if the batch had no rows."""
 
     def __str__(self) -> str:
         if not self.bytes:
@@ -43,11 +43,11 @@ class Lag(NamedTuple):
 
 
 def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
-    """Of each store that a query follows; none of its other sources."""
+    """The lag of each store that a query follows. Skips sources of other formats."""
     for source in progress.sources:
         try:
             ended, newest = from_json(json.loads(source.endOffset)), ends_from_json(json.loads(source.latestOffset))
-        except (OffsetError, TypeError, ValueError, AttributeError):  # a source of another kind, or one that has not begun
+        except (OffsetError, TypeError, ValueError, AttributeError):  # a source of another format, or one that has not started
             continue
         read = sum(batch.end.offset - batch.start for batch in ended.values())
         for uri, end in newest.items():
@@ -59,25 +59,25 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
 
 
 class LagListener(StreamingQueryListener):
-    """Prints after each batch how far every store is behind."""
+    """Prints the lag of every store after each batch."""
 
     def __init__(self, tell: Callable[[str], object] = print) -> None:
         super().__init__()
         self._tell = tell
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing is known yet."""
+        """No lag is known yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A line for each store."""
+        """Print one line for each store."""
         for lag in lags(event.progress):
             self._tell(f"{event.progress.name or event.progress.id}: {lag}")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing is behind that a batch would not have read."""
+        """No new lag: an idle query has read everything."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Nothing more is read."""
+        """Nothing to print."""
 
 
 def _behind(uri: str, ended: Offset, newest: int) -> int:

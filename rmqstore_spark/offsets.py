@@ -1,12 +1,13 @@
-"""A stream's offsets, as they stand in its checkpoint: JSON that a person can read.
+"""A stream's offsets as stored in its checkpoint: JSON that people can read.
 
     {"checksum": 1, "stores": {"file:///a": {"from": 0, "last": {"crc": 1, "offset": 512, "stored": "2026-…"}, "next": 768}}, "version": 2}
 
-Of each store: `next`, the offset in its log at which the next batch begins; `from`, where the batch that ends there began; and
-`last`, the last record before `next`, by which it is known again. Spark 4.3 does not write down where a query began, so
-every offset says it of its own batch; and it compares offsets as text, so keys are sorted.
+For each store: the batch began at log offset `from`, and the next one begins at `next`. `last` is the last record before
+`next`; it identifies the log when the query resumes. Spark 4.3 does not store where a query began, so every offset holds the
+start of its own batch. Spark compares offsets as text, so keys are sorted.
 
-`checksum` is the CRC-32 of the other members as JSON with sorted keys: an edited offset could repeat or skip messages in silence.
+`checksum` is the CRC-32 of the other members as JSON with sorted keys. It detects edited offsets, which could silently repeat
+or skip messages.
 """
 
 from __future__ import annotations
@@ -32,33 +33,33 @@ Found = TypeVar("Found")
 
 
 class OffsetError(StoreError, ValueError):
-    """An offset in a checkpoint cannot be read."""
+    """An offset in a checkpoint is invalid."""
 
 
 class Batch(NamedTuple):
-    """Of one store: where a batch began, and where it ended."""
+    """The start and the end of a batch in one store."""
 
     start: int
     end: Boundary
 
 
 Offset = Mapping[str, Batch]
-"""The batches of all stores, by their URIs."""
+"""By store URI: the batch of each store."""
 
 
 def to_json(offset: Offset) -> dict[str, Any]:
-    """The offset as Spark keeps it."""
+    """The offset as Spark stores it."""
     stores = {uri: {"from": batch.start, **_boundary(batch.end)} for uri, batch in sorted(offset.items())}
     return {"checksum": _checksum(stores), "stores": stores, "version": VERSION}
 
 
 def ends_to_json(ends: Mapping[str, Boundary]) -> dict[str, Any]:
-    """How far logs go, for Spark's progress; nothing goes on from there, so it has no checksum."""
+    """The ends of the logs for Spark's progress. No query resumes from them, so there is no checksum."""
     return {"stores": {uri: _boundary(end) for uri, end in sorted(ends.items())}, "version": VERSION}
 
 
 def from_json(text: Any) -> Offset:
-    """The offset that Spark kept; OffsetError if it is not as `to_json` made it."""
+    """The offset that Spark stored; OffsetError if it was changed."""
     _check_version(text)
     _check_members("", text, "checksum", "stores", "version")
     offset = _stores(text["stores"], _batch)
@@ -68,7 +69,7 @@ def from_json(text: Any) -> Offset:
 
 
 def ends_from_json(text: Any) -> dict[str, Boundary]:
-    """What `ends_to_json` made."""
+    """The inverse of `ends_to_json`."""
     _check_version(text)
     _check_members("", text, "stores", "version")
     return _stores(text["stores"], _end)
@@ -84,7 +85,7 @@ def _boundary(end: Boundary) -> dict[str, Any]:
 
 
 def _stored(milliseconds: int) -> str | int:
-    """The moment in words; one that no calendar knows as it is."""
+    """The time as text, or as milliseconds if it is outside the calendar."""
     try:
         return (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except OverflowError:

@@ -1,6 +1,6 @@
-"""Every option, once: how its text is read, what it means, and whether it is built. `python -m rmqstore_spark` prints the table.
+"""All options: how each text is parsed, what it means, and whether it is implemented. `python -m rmqstore_spark` prints the table.
 
-An option is a field of `MessageOptions` or a parameter of `native_reader.open` with the same name in snake case.
+An option is a field of `MessageOptions` or a parameter of `native_reader.open`, with the same name in snake case.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ALL = "python -m rmqstore_spark lists all options"
 
 
 class Kind(NamedTuple):
-    """How the text of an option is read; `values`: what may be given, for people."""
+    """How the text of an option is parsed; `values`: the allowed values, for the docs."""
 
     values: str
     read: Callable[[str, str], object]
 
 
 class Option(NamedTuple):
-    """One option; `built` says what there is of it: all, nothing, or only the values named."""
+    """One option. `built`: True if implemented, False if not, or the implemented values."""
 
     name: str
     kind: Kind
@@ -33,11 +33,11 @@ class Option(NamedTuple):
     what: str
     built: bool | tuple[str, ...] = True
     sparks: bool = False
-    """Whether it says something to Spark alone."""
+    """Whether only Spark has this option."""
 
 
 def python_name(name: str) -> str:
-    """The same option in Python: maxPartitionBytes → max_partition_bytes."""
+    """The name of the option in Python: maxPartitionBytes → max_partition_bytes."""
     return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()
 
 
@@ -75,7 +75,7 @@ def _moment(name: str, text: str) -> int | str:
 
 
 def one_of(*values: str) -> Kind:
-    """One of some words, in any case."""
+    """One of `words`; case does not matter."""
 
     def read(name: str, text: str) -> str:
         by_folded = {value.lower(): value for value in values}
@@ -157,11 +157,11 @@ OPTIONS = (
 )
 _BY_FOLDED = {option.name.lower(): option for option in OPTIONS}
 _SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
-"""What Spark itself puts among the options: `paths` for `load([...])`, the others for tables of its catalog."""
+"""Options that Spark itself adds: `paths` for `load([...])`, the others for catalog tables."""
 
 
 def checked(options: Mapping[str, str]) -> dict[str, object]:
-    """The values of all options that are given, by their Python names; `path` and `paths` are left to others."""
+    """The values of all given options by Python name, without `path` and `paths`."""
     values: dict[str, object] = {}
     for key, text in options.items():
         folded = key.lower()
@@ -187,7 +187,7 @@ def _unknown(key: str) -> str:
 
 
 def as_markdown() -> str:
-    """The table for people."""
+    """The option table of the docs."""
     lines = ["| option | in Python | value | default | meaning |", "|---|---|---|---|---|"]
     for option in OPTIONS:
         default = f"`{option.default}`" if option.default and " " not in option.default else option.default

@@ -1,4 +1,4 @@
-"""How much a batch reads: no more than options and Spark allow, and of each log up to a boundary."""
+"""Decides where a batch ends in each log: at a record boundary, within the limits of the options and of Spark."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from native_reader.storage.store import StoreFiles
 from rmqstore_spark.request import Stream
 
 Ends = dict[str, Boundary]
-"""Of each store, by its URI, a boundary of its log."""
+"""By store URI: a boundary of its log."""
 
 
 def portion(
     stores: Mapping[str, StoreFiles], begins: Ends, ends: Ends, limit: ReadLimit, *, asked: Stream, limits: Limits, all_in_time: bool
 ) -> Ends:
-    """Where a batch ends that begins there and may go on to `ends`; `all_in_time`: what is too little now is not waited for."""
+    """Where a batch from `begins` ends, at most at `ends`. `all_in_time`: do not wait for ReadMinRows to be reached."""
     stops = {uri: ends[uri] if ends[uri].offset > begin.offset else begin for uri, begin in begins.items()}
-    if isinstance(limit, ReadAllAvailable):  # whatever the options say
+    if isinstance(limit, ReadAllAvailable):  # this limit overrides the options
         return stops
     most_bytes, most_records = asked.most_bytes, asked.most_records
     match limit:
@@ -48,7 +48,7 @@ def _before(store: StoreFiles, begin: Boundary, end: Boundary, target: int, limi
     if target >= end.offset:
         return end
     segment = segment_before(store.segments, target)
-    # Without queues each record on the way is looked at, so a shorter batch that ends with a segment is the cheaper one.
+    # Without queues every record up to the target is read, so ending the batch at a segment border is cheaper.
     if store.consume_queue is None and segment is not None and target < segment.end and segment.base > (begin.offset + target) // 2:
         target = segment.base
     found = boundary_before(store, begin, target, limits)
@@ -61,12 +61,12 @@ def _of_files(store: StoreFiles, begin: Boundary, end: Boundary, most: int, limi
 
 
 def _by_backlog(begins: Ends, stops: Ends) -> list[str]:
-    """The store with the least to read first, so that what it leaves of its share is for the others."""
+    """Stores with the least to read first, so that others can use the rest of their share."""
     return sorted(begins, key=lambda uri: stops[uri].offset - begins[uri].offset)
 
 
 def _shares(begins: Ends, stops: Ends, most: int) -> Iterator[tuple[str, int]]:
-    """How many bytes each store may give: equal shares, but for those that have less."""
+    """How many bytes to read from each store: equal shares; a store with less leaves the rest to the others."""
     left = most
     for which, uri in enumerate(_by_backlog(begins, stops)):
         share = max(1, left // (len(begins) - which))

@@ -1,7 +1,7 @@
-"""Filters that Spark hands over (`filterPushdown=true`): which of them can be answered here exactly, and a reader that takes them.
+"""Filter pushdown (`filterPushdown=true`): converts the filters we can answer exactly, and a reader that accepts them.
 
-Spark 4.3.0 keeps what was pushed with the loaded frame and gives it to every other query of it: docs/filters.md. So this is
-not the reader that comes unasked.
+Spark 4.3.0 keeps pushed filters with the loaded DataFrame and applies them to its other queries too: docs/filters.md. So
+this reader is not the default.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OPERATORS: dict[type[spark.Filter], str] = {
 
 
 class PushdownReader(StoreReader):
-    """Reads no more than the filters of its one query want."""
+    """Reads only what the filters of its single query need."""
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
-        """Takes those it can answer exactly; Spark evaluates the others, which come back as they are."""
+        """Accept the filters we can answer exactly; the others are returned for Spark to evaluate."""
         for each in filters:
-            # Rows of damage pass every condition of ours, and no filter of Spark's.
+            # Rows of damage match all our conditions, but no Spark filter.
             found = None if self._projection.tells_damage else predicate_of(each)
             if found is None:
                 yield each
@@ -42,7 +42,7 @@ class PushdownReader(StoreReader):
 
 
 def predicate_of(told: spark.Filter) -> Predicate | None:
-    """The same condition in our words; None where it is not ours to answer."""
+    """The filter as our predicate; None if we cannot answer it exactly."""
     if isinstance(told, spark.Not):
         inside = predicate_of(told.child)
         return None if inside is None else Not(inside)
@@ -73,13 +73,13 @@ def predicate_of(told: spark.Filter) -> Predicate | None:
 
 
 def _column(told: spark.Filter) -> Column | None:
-    """The column of ours that a filter is on; parts of a column are left to Spark."""
+    """The column of a filter; None for nested fields, which Spark handles."""
     path: tuple[str, ...] = getattr(told, "attribute", ())
     return Column(path[0]) if len(path) == 1 and path[0] in COLUMNS else None
 
 
 def _value(column: Column, value: object) -> Value | None:
-    """A value as our conditions have it, if it is of the column's own type."""
+    """The value as our predicates store it; None if it is not of the column's type."""
     kind = COLUMNS[column.name].type
     if pa.types.is_timestamp(kind):
         return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) and value.tzinfo is not None else None

@@ -1,4 +1,4 @@
-"""One batch read: planned on the driver, then each task reads its ranges of the log."""
+"""A batch read: planned on the driver; each task then reads its ranges of the log."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from rmqstore_spark.request import Request
 from rmqstore_spark.speech import in_sparks_words, sparks_words
 
 _BATCHES_AHEAD = 2
-"""So many batches are made while Spark takes one: the pipe between them holds little."""
+"""How many batches are prepared while Spark processes one; the pipe to Spark holds little."""
 
 
 class StoreReader(DataSourceReader):
-    """Travels with every task, so it holds what was asked for, and never what was found."""
+    """Sent with every task, so it holds the request, never its results."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # `where` is parsed here, so that tasks need no parser.
+        # Parse `where` here, so that tasks need no parser.
         self._projection, self._predicate = request.projection(), request.predicate()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Ranges of the log, as it is now."""
+        """Ranges of the log as of now."""
         with in_sparks_words():
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
@@ -44,18 +44,18 @@ class StoreReader(DataSourceReader):
             return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition. A plan without one comes as a partition of None (Spark 4.3)."""
+        """The rows of a partition. For an empty plan, Spark 4.3 passes None."""
         return rows_of(partition, self._projection, self._predicate)
 
 
 def partitions_of(plan: Plan) -> list[InputPartition]:
-    """The tasks of a plan. They travel one by one, so each has with it what its splits need."""
+    """The tasks of a plan. Spark sends each one separately, so each holds all that its splits need."""
     tasks = plan.packed()
     return [InputPartition((task, plan.pruning if any(split.access != SCAN for split in task) else None)) for task in tasks]
 
 
 def rows_of(partition: InputPartition, projection: Projection, predicate: Predicate) -> Iterator[pa.RecordBatch]:
-    """What one of those tasks reads."""
+    """The rows of one task."""
     with in_sparks_words():
         splits, pruning = partition.value or ((), None)
         known: Known = {}
@@ -68,24 +68,24 @@ def rows_of(partition: InputPartition, projection: Projection, predicate: Predic
 
 
 class TableReader(DataSourceReader):
-    """One of the other tables: each part of it a task."""
+    """A table other than `messages`: one task for each part."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Its parts, as the store lies there now."""
+        """The parts of the table as of now."""
         with in_sparks_words():
             return [InputPartition(part) for part in self._request.parts()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part. A plan without one comes as a partition of None (Spark 4.3)."""
+        """The rows of a part. For an empty plan, Spark 4.3 passes None."""
         with in_sparks_words():
             if partition.value is not None:
                 yield from self._request.other().rows(partition.value, self._request.projection())
 
 
 def announce(line: str) -> None:
-    """One line where a Spark user sees it: on standard error, for Spark shows no INFO of its Python workers."""
+    """Print one line to standard error, because Spark does not show INFO logs of its Python workers."""
     sys.stderr.write(f"rocketmq-store: {sparks_words(line)}\n")
     sys.stderr.flush()

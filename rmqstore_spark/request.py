@@ -1,4 +1,4 @@
-"""What one `load` asks for: which stores, which columns, which rows. Small, for it travels with every task."""
+"""A checked `load` request: stores, columns, rows. Kept small, because it is sent with every task."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FORGOTTEN = (
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What is asked of a stream alone."""
+    """Options for streams only."""
 
     start: str | None = None
     most_bytes: int | None = None
@@ -48,7 +48,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of a `load`, checked; nothing is opened yet."""
+    """The checked options of a `load`; nothing is opened yet."""
 
     paths: tuple[str, ...]
     places: dict[str, Any]
@@ -59,7 +59,7 @@ class Request:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
-        """Every option is checked, whether it will be needed or not."""
+        """Check every option, whether it is used or not."""
         values = checked(options)
         if values and _is_new_table(options):
             raise OptionError(_FORGOTTEN.format(next(iter(values))))
@@ -80,7 +80,7 @@ class Request:
         return request
 
     def for_batch(self) -> Request:
-        """The same, if it can be answered at once."""
+        """This request, or an error if a batch read cannot answer it."""
         if self.stream.start == LATEST:
             raise OptionError("startingOffsets=latest: behind the end of the log there is nothing yet. Only a stream can begin there")
         for name, value in (("maxBytesPerTrigger", self.stream.most_bytes), ("maxOffsetsPerTrigger", self.stream.most_records)):
@@ -89,7 +89,7 @@ class Request:
         return self
 
     def for_stream(self) -> Request:
-        """The same, if it can be followed."""
+        """This request, or an error if a stream cannot answer it."""
         if self.table != MESSAGES:
             raise OptionError(f"table={self.table} cannot be followed as a stream: use spark.read")
         if self.takes_filters:
@@ -111,55 +111,55 @@ class Request:
 
     @property
     def corrupt_name(self) -> str | None:
-        """What `corrupt_record` is called."""
+        """The user's name for `corrupt_record`."""
         return self.messages.get("column_name_of_corrupt_record")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns wanted."""
+        """The requested columns."""
         return self.projection().columns
 
     def with_columns(self, names: tuple[str, ...]) -> Request:
-        """The same of those columns."""
+        """The same request for these columns."""
         messages = {**self.messages, "columns": names}
-        if CORRUPT_RECORD not in names:  # a schema that leaves it out
+        if CORRUPT_RECORD not in names:  # a schema without it
             messages.pop("column_name_of_corrupt_record", None)
         return replace(self, messages=messages)
 
     def projection(self) -> Projection:
-        """What is wanted of each row."""
+        """The columns, and the limits of the read."""
         return MessageOptions(**self.messages).projection()
 
     def predicate(self) -> Predicate:
-        """Which rows are wanted."""
+        """The condition that rows must match."""
         return predicate_of(MessageOptions(**self.messages))
 
     def open(self) -> Store:
-        """The stores as they lie there now."""
+        """The stores as of now."""
         return nr.open(self.paths or None, **self.places)
 
     def scan(self, predicate: Predicate) -> Scan:
-        """Their messages of which that is true."""
+        """The messages that match the predicate."""
         return self.open().messages(**self.messages).narrowed(predicate)
 
     def other(self) -> Table:
-        """The table asked for, where that is not `messages`."""
+        """The requested table, if it is not `messages`."""
         return TABLES[self.table]
 
     def parts(self) -> list[Part]:
-        """What that table is read in."""
+        """The parts of that table."""
         found = self.open().table(self.table, **self.messages)
         assert isinstance(found, TableScan)
         return found.parts()
 
 
 def _is_new_table(options: Mapping[str, str]) -> bool:
-    """Whether Spark asks for the columns of a CREATE TABLE: it then puts the table's own properties among the options (Spark 4.3)."""
+    """Whether this is a CREATE TABLE asking for columns; Spark 4.3 then adds the table's own properties to the options."""
     return "provider" in options and "owner" in options
 
 
 def _stream(values: dict[str, Any]) -> Stream:
-    """Those options, which are taken out."""
+    """Take the stream options out of `values`."""
     start = values.get("starting_offsets")
     start = start.strip().lower() if isinstance(start, str) and start.strip().lower() in (EARLIEST, LATEST) else None
     if start is not None:
@@ -173,7 +173,7 @@ def _stream(values: dict[str, Any]) -> Stream:
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """`load(path)` comes as `path`, `load([...])` as `paths`, which is JSON; Spark itself refuses both together."""
+    """`load(path)` sets `path`; `load([...])` sets `paths` as JSON. Spark rejects both together."""
     one, several = options.get("path"), options.get("paths")
     if several is None:
         return () if one is None else (one,)

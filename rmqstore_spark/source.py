@@ -1,6 +1,6 @@
-"""The data source that Spark talks to.
+"""The data source class that Spark loads.
 
-Spark imports this module to find the format and again in every worker, so what is heavy is imported where it is used.
+Spark imports this module to find the format, and again in every worker. So large imports are inside functions.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 class RocketmqStore(DataSource):
     """`spark.read.format("rocketmq-store")`: the messages in the files of RocketMQ brokers, one row each.
 
-    Partitions: ranges of the log of `maxPartitionBytes`, small ones together. Options: docs/options.md.
+    Partitions: ranges of the log of up to `maxPartitionBytes`, with small ones together. Options: docs/options.md.
     """
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """The name for `format`."""
         return "rocketmq-store"
 
     def schema(self) -> StructType:
-        """The columns asked for, or those that come unasked; never called where the user gives a schema."""
+        """The requested or default columns. Not called if the user gives a schema."""
         from rmqstore_spark.columns import schema_of_table, spark_schema
         from rmqstore_spark.request import MESSAGES
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
             request = self._request()
-            request.open()  # so that a wrong path is told by load() already
+            request.open()  # so that load() rejects a wrong path
             if request.table != MESSAGES:
                 return schema_of_table(request.other())
             return spark_schema(request.names, request.corrupt_name)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of exactly these columns."""
+        """A batch reader for exactly these columns."""
         from rmqstore_spark.columns import check_schema_of_table, names_of
         from rmqstore_spark.reader import StoreReader, TableReader
         from rmqstore_spark.request import MESSAGES
@@ -60,13 +60,13 @@ class RocketmqStore(DataSource):
             return StoreReader(request)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """A reader that follows the log, for exactly these columns."""
+        """A stream reader for exactly these columns."""
         from native_reader.errors import StoreError
         from rmqstore_spark.columns import names_of
         from rmqstore_spark.speech import in_sparks_words
         from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 
-        # Spark 4.3 puts an error of its own behind one that is raised here, so whatever is wrong is told a moment later.
+        # Spark 4.3 adds its own error after one that is raised here, so the error is raised later, by RefusedStream.
         try:
             with in_sparks_words():
                 request = self._request().for_stream()

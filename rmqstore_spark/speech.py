@@ -1,4 +1,4 @@
-"""Errors in the words of a Spark user: option names as Spark spells them, the sentence last."""
+"""Rewrites errors for Spark users: option names as in Spark, and the message at the end of the output."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rmqstore_spark.options import OPTIONS, python_name
 
 _SPARKS = {python_name(option.name): option.name for option in OPTIONS}
 _COLUMNS_TOO = ("queue_id", "msg_id")
-"""Options only where a value is named; otherwise a column is meant."""
+"""Treated as options only before `=`; otherwise they are column names."""
 _NAMES = re.compile(rf"(?<![\w.'])({'|'.join(f'{name}(?==)' if name in _COLUMNS_TOO else name for name in _SPARKS)})\b(=True|=False)?")
 
 
 @contextmanager
 def in_sparks_words() -> Iterator[None]:
-    """The engine's errors, told with Spark's option names and without a second traceback."""
+    """Raise the engine's errors with Spark's option names and without a second traceback."""
     try:
         yield
     except StoreError as error:

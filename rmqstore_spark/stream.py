@@ -1,8 +1,8 @@
-"""One stream: the log's tail is followed on the driver, and each batch is read like any other range of the log.
+"""The stream reader: follows the end of the log on the driver; each batch is read like any other range of the log.
 
-What Spark 4.3 does, and why this is as it is: the driver's reader lives as long as the query, while another one, built for
-each run, travels to the tasks; `initialOffset` is asked twice and after a failed first batch again, and never written down;
-without a trigger `latestOffset` is asked 90 times a second.
+Reasons in Spark 4.3: the driver's reader lives as long as the query, but a second one, built for each run, is sent to the
+tasks. `initialOffset` is called twice, and again after a failed first batch; its result is never stored. Without a trigger,
+`latestOffset` is called 90 times per second.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from rmqstore_spark.request import EARLIEST, LATEST, Request
 from rmqstore_spark.speech import in_sparks_words
 
 _LOOK_EVERY = 0.2
-"""Seconds; bytes that are written where a log ended are seen at once."""
+"""Seconds. Bytes written at the old end of a log are seen at once."""
 _AFRESH = "A new checkpointLocation starts afresh"
 
 Found = TypeVar("Found")
 
 
 class RefusedStream(DataSourceStreamReader):
-    """What was asked for cannot be had; says so where Spark shows it as it is."""
+    """Raises the error of an invalid request, at a point where Spark shows it unchanged."""
 
     def __init__(self, error: StoreError) -> None:
         self._error = error
@@ -62,11 +62,11 @@ class RefusedStream(DataSourceStreamReader):
 
 
 class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows the logs of all stores at the paths asked for."""
+    """Follows the logs of all requested stores."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # `where` is parsed here, so that tasks need no parser.
+        # Parse `where` here, so that tasks need no parser.
         self._projection, self._predicate = request.projection(), request.predicate()
         self._options = MessageOptions(**request.messages)
         self._limits = Limits(self._projection.max_record_bytes, past_unreadable=self._projection.mode != FAILFAST)
@@ -79,10 +79,10 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._began = self._doubted = False
         self._told: set[str] = set()
 
-    # What Spark asks
+    # Methods that Spark calls
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins; the same however often it is asked."""
+        """Where a new query begins. Always the same result, because Spark calls it more than once."""
         with in_sparks_words():
             if self._initial is None:
                 begins = self._twice(lambda: {uri: self._begin(self._store(uri), end) for uri, end in self._ends().items()})
@@ -96,20 +96,20 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._target = dict(self._twice(self._look))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit among the options; of two the one by bytes, for Spark takes one only. `latestOffset` keeps both."""
+        """The limit set by the options. Spark accepts only one, so bytes before records; `latestOffset` applies both."""
         asked = self._request.stream
         if asked.most_bytes is not None:
             return ReadMaxBytes(asked.most_bytes)
         return ReadAllAvailable() if asked.most_records is None else ReadMaxRows(asked.most_records)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the batch that begins at `start` ends; `start` itself where there is nothing new."""
+        """The end of the batch that begins at `start`; `start` itself if there is nothing new."""
         with in_sparks_words():
             self._tell_beginning(start)
             return self._twice(lambda: self._end_of_batch(start, limit))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Where the logs end, for Spark's progress: what is between that and a batch's end is the lag."""
+        """The ends of the logs for Spark's progress events. The difference to the end of a batch is the lag."""
         if self._seen is None:
             return None
         if self._reported is None or self._reported[0] != self._seen[1]:
@@ -117,7 +117,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reported[1]
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a batch. What Spark takes for its start may be another than it had: the end knows better."""
+        """The tasks of a batch. Spark 4.3 may pass another start than the batch had, so the start stored in `end` counts."""
         if start == end:
             return []
         with in_sparks_words():
@@ -129,14 +129,14 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return rows_of(partition, self._projection, self._predicate)
 
     def stop(self) -> None:
-        """Let go of files; Spark 4.3 asks it only after an error, and ends the process."""
+        """Close files. Spark 4.3 calls it only after an error, then ends the process."""
         if self._following is not None:
             self._following.close()
 
     # The logs
 
     def _twice(self, work: Callable[[], Found]) -> Found:
-        """Segments come and go: what seems lost is looked for once more, in a new list of files."""
+        """Segments come and go: if data seems lost, list the files again and retry once."""
         try:
             return work()
         except DataLoss:
@@ -146,7 +146,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _follow(self) -> Following:
         if self._following is None:
-            request = self._request  # and not this reader, which would then outlive its last reference, with open files
+            request = self._request  # a reference to this reader would keep it, and its open files, alive
             self._following = Following(lambda: request.open().stores, self._limits, self._options.planning().tail)
         return self._following
 
@@ -157,17 +157,17 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def _look(self) -> Ends:
-        """Where the logs end, as of a moment ago at most."""
+        """The ends of the logs, at most `_LOOK_EVERY` old."""
         now = time.monotonic()
         if self._seen is None or now - self._seen[0] >= _LOOK_EVERY or self._follow().has_news():
             self._seen = now, self._follow().look()
         return self._seen[1]
 
     def _ends(self) -> Ends:
-        """How far the query may read."""
+        """Where the query may read to."""
         now = self._look()
         if self._target is not None:
-            # A log may have been cut since: then it never comes to where it was to be read.
+            # A log may have been truncated since, and then it never reaches its target.
             still = {uri: end for uri, end in self._target.items() if end.last is None or (uri in now and stands(self._store(uri), end))}
             self._target = {uri: still.get(uri, now[uri]) for uri in self._target if uri in now}
         return now if self._target is None else self._target
@@ -187,7 +187,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             limits=self._limits,
             all_in_time=self._target is not None,
         )
-        # Where a log was lost, where to go on is written down at once, or what comes next would be taken for lost too.
+        # After a data loss, store the new position at once. Otherwise the next records would count as lost too.
         goes_on = all(begin == known[uri].end for uri, begin in begins.items() if uri in known)
         if goes_on and all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
             self._idle = start, dict(ends)
@@ -195,10 +195,10 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batches = {uri: Batch(batch.end.offset, batch.end) for uri, batch in elsewhere.items()}
         return to_json(batches | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()})
 
-    # Where to begin
+    # Where to start
 
     def _begin(self, store: StoreFiles, end: Boundary) -> Boundary:
-        """Where a new query begins in that log."""
+        """Where a new query begins in this log."""
         options, asked = self._options, self._request.stream.start
         begins = [Boundary(store.min_offset)]
         if options.starting_physical_offset is not None:
@@ -210,7 +210,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return max(begins, key=lambda begin: begin.offset)
 
     def _begins(self, known: Offset, ends: Ends) -> tuple[Ends, Offset]:
-        """Where the next batch begins in each log; and what else is known, of stores that are not there."""
+        """Where the next batch begins in each log; and the batches of stores that are not there now."""
         moved, begins = self._moved(known), Ends()
         for uri, end in ends.items():
             at = known.get(moved.get(uri, uri))
@@ -232,7 +232,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return resumed(self._store(uri), at, end, self._limits)
 
     def _moved(self, known: Offset) -> dict[str, str]:
-        """Of stores that lie elsewhere than before: where they lay."""
+        """Stores that have moved: the new URI, and the old one."""
         stores, found = self._follow().stores, dict[str, str]()
         for uri, batch in known.items():
             if uri in stores:
@@ -253,7 +253,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return plan
 
     def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:
-        """Of each store what a batch reads, if all of it is still what it was when the batch was made."""
+        """The range of each store in a batch, after a check that the data has not changed since the batch was made."""
         ranges: dict[str, tuple[int, int]] = {}
         for uri, batch in batches.items():
             here = self._place_of(uri, batch.end)
@@ -274,7 +274,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begin, stop
 
     def _what_is_left(self, store: StoreFiles, start: int, stop: int) -> tuple[int, int]:
-        """The records of a log that was written anew, as far as they lie in that range of offsets."""
+        """The records of a rewritten log in that range of offsets."""
         segment = segment_before(store.segments, start + 1)
         if segment is None or start >= stop:
             return start, start
@@ -282,7 +282,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begin.offset, boundary_before(store, begin, stop, self._limits).offset if begin.offset < stop else begin.offset
 
     def _place_of(self, uri: str, end: Boundary) -> str | None:
-        """The store that a batch was made of, also where it lies elsewhere now; None where it is gone."""
+        """The URI of a batch's store, even if the store has moved; None if it is gone."""
         following = self._follow()
         for _ in range(2):
             stores, last = following.stores, end.last
@@ -293,10 +293,10 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             following.list()  # segments may have come and gone since
         return uri if uri in following.stores else None
 
-    # What is told
+    # Messages to the user
 
     def _lose(self, what: str) -> None:
-        """Messages that a query should have read, and cannot."""
+        """Report messages that the query should have read but cannot."""
         if self._options.planning().refuses_loss:
             raise DataLoss(f"{what}. fail_on_data_loss=False goes on with what is there. {_AFRESH}")
         self._tell(f"data loss: {what}. Goes on with what is there")
@@ -307,7 +307,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             announce(line)
 
     def _tell_beginning(self, start: dict[str, Any]) -> None:
-        """Once: an old query goes on from its checkpoint, whatever is asked for now."""
+        """Once per run: print warnings, and a note that an old query ignores startingOffsets and uses its checkpoint."""
         asked = self._request.stream.start
         if not self._doubted:
             self._doubted = True

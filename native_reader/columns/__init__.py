@@ -1,1 +1,1 @@
-"""Records to Arrow: rows, strings, properties, columns, and the filter on them."""
+"""From records to Arrow: rows, strings, properties, columns, and filters on them."""

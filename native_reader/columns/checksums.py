@@ -1,4 +1,4 @@
-"""Checksums of records: of each stored body, and of each record that ends in one of its own (5.2.0 and later)."""
+"""Checks the checksum of each stored body, and the record checksum that brokers since 5.2.0 append."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from native_reader.columns.strings import Source
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, crc_trailer
 from native_reader.layout.record import Index, Mask, Records, at
 
-try:  # the extra `fast`: three to five times as quick as zlib's
+try:  # the extra `fast`: three to five times as fast as zlib
     from isal.isal_zlib import crc32
 except ImportError:
     from zlib import crc32
 
 _POSITIVE = 0x7FFFFFFF
-"""Java drops the highest bit."""
+"""RocketMQ clears the highest bit of a CRC-32."""
 _NAME = int.from_bytes(CRC_NAME, "little")
 
 
 def wrong(source: Source, records: Records) -> Mask:
-    """Which records have a wrong checksum. There is no form of `crc32` for many: one call a record."""
+    """Which records have a wrong checksum. Calls `crc32` once per record: it has no batch form."""
     content = source.u8.data
     begins, stops = records.body_at.tolist(), (records.body_at + records.body_size).tolist()
     found = np.array([crc32(content[begin:stop]) for begin, stop in zip(begins, stops, strict=True)], np.int64) & _POSITIVE
@@ -33,7 +33,7 @@ def wrong(source: Source, records: Records) -> Mask:
 
 
 def sentence(source: Source, records: Records, row: int) -> str:
-    """What is wrong with one of them. The checksum of a short body would tell the body."""
+    """The error text for one record. It never shows the checksum: that of a short body reveals the body."""
     content = source.u8.data
     body_at, body_size = int(records.body_at[row]), int(records.body_size[row])
     found = crc32(content[body_at : body_at + body_size]) & _POSITIVE
@@ -42,7 +42,7 @@ def sentence(source: Source, records: Records, row: int) -> str:
 
 
 def _may_have_own(source: Source, records: Records, ends: Index) -> list[int]:
-    """The records whose last 20 bytes begin as a checksum of their own does."""
+    """Rows whose last 20 bytes start like a record checksum."""
     long_enough = records.properties_size >= CRC_SIZE
     names = at(source.u8, "<u8")[np.where(long_enough, ends - CRC_SIZE, 0)]
     return [int(row) for row in np.flatnonzero(long_enough & (names == np.uint64(_NAME)))]

@@ -1,4 +1,4 @@
-"""Rows that stand for damage, as mode PERMISSIVE gives them: no message, but what is left in its place."""
+"""Rows for damage, as mode PERMISSIVE returns them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from native_reader.storage.window import Window
 
 CORRUPT_COLUMNS = ("corrupt_record", "corrupt_reason")
 MOST_BYTES = 64 << 10
-"""What `corrupt_record` holds at most: the first bytes of a range that may be as long as its file."""
+"""Maximum size of `corrupt_record`; a damaged range can be as long as its file."""
 _LARGEST = 2**31 - 1
 
 
 def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damages: Sequence[Damage], store: str) -> pa.RecordBatch:
-    """One row for each range. What is no column of the place or of the damage is null."""
+    """One row per damaged range. Columns that describe neither its place nor the damage are null."""
     lengths = [each.end - each.start for each in damages]
     known: dict[str, Sequence[object]] = {
         "physical_offset": [each.start for each in damages],

@@ -1,4 +1,4 @@
-"""Which rows a predicate lets through: head fields first, then small columns, then properties, bodies last."""
+"""Selects the rows that match a predicate: head fields first, then small columns, then properties, bodies last."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MESSAGE_COLUMNS = (
     *("queue_offset", "flag", "inner_index", "body", "stored_body", "body_size"),
     *("properties", "tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level"),
 )
-"""What differs between the messages of one inner batch; all else is the record's."""
+"""Columns that differ between the messages of one inner batch; the others belong to the record."""
 _FEW_BYTES = 1024
 _TEXTS, _PROPERTIES, _BODIES = 1, 2, 3
 _COSTS = {
@@ -37,7 +37,7 @@ _COSTS = {
 
 
 class Filter:
-    """A predicate in stages, the cheapest first. `of_records` says whether it looks at nothing but the record."""
+    """A predicate in stages, cheapest first. `of_records`: use only conditions on record columns, else only the others."""
 
     def __init__(self, predicate: Predicate, *, of_records: bool, store: str, segment: str, max_decompressed_bytes: int = 64 << 20) -> None:
         parts = predicate.parts if isinstance(predicate, And) else (predicate,)
@@ -55,7 +55,7 @@ class Filter:
         return Columns(sorted(names), store, segment, {column.key for column in looked_at if column.key is not None})
 
     def __bool__(self) -> bool:
-        """Whether it asks anything at all."""
+        """Whether there is any condition to check."""
         return bool(self._stages)
 
     def survivors(self, rows: Rows) -> Rows:
@@ -112,7 +112,7 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
 
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:
-    """The column's values; whole numbers of any width, and moments, as 64 bits."""
+    """The column's values; integers of any width and timestamps as 64-bit integers."""
     values = chunk.column(column.name) if column.key is None else chunk.property(column.key)
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
@@ -127,10 +127,10 @@ def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array
 
 
 def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:
-    """Each distinct text is matched once: topics, tags and hosts repeat."""
+    """Matches each distinct text once, because topics, tags and hosts repeat."""
     found = values.dictionary_encode()
     texts = found.dictionary
-    if texts.nbytes <= _FEW_BYTES:  # the same few in every chunk, whose answers are remembered
+    if texts.nbytes <= _FEW_BYTES:  # the same few texts in every chunk; `match_one` caches its results
         return pa.array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(found.indices)
     return match(texts).take(found.indices)
 

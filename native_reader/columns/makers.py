@@ -1,4 +1,4 @@
-"""How each column is made from the rows of a chunk."""
+"""Builds each column from the rows of a chunk."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Columns:
-    """Makes the columns of one read, chunk after chunk; what it learns of one chunk it uses in the next.
+    """Builds the columns of one read, chunk by chunk, and reuses what it learned from earlier chunks.
 
-    `properties` names single properties that are wanted besides the columns.
+    `properties`: names of single properties needed in addition to the columns.
     """
 
     def __init__(
@@ -46,35 +46,35 @@ class Columns:
         self._repeated: dict[str, pa.Array] = {}
 
     def arrays(self, rows: Rows) -> list[pa.Array]:
-        """Every column of those rows."""
+        """All columns of these rows."""
         chunk = Chunk(self, rows)
         return [_MAKERS[name](chunk) for name in self.names]
 
     def chunk(self, rows: Rows) -> Chunk:
-        """Those rows, to ask for one column after the other."""
+        """These rows, for building one column at a time."""
         return Chunk(self, rows)
 
     def properties(self, rows: Rows) -> PropertyColumns:
-        """What was asked for of their properties."""
+        """The requested properties of these rows."""
         records = rows.records
         if self._reader is None:
             return PropertyColumns(None, {})
         return self._reader.read(*rows.source, records.properties_at, records.properties_size)
 
     def repeated(self, value: str, count: int) -> pa.Array:
-        """One text many times over; made once and sliced."""
+        """One text repeated `count` times; built once, then sliced."""
         known = self._repeated.get(value)
         if known is None or len(known) < count:
             known = self._repeated[value] = pa.repeat(pa.scalar(value, pa.string()), 2 * count)
         return known.slice(0, count)
 
     def constant(self, column: str, count: int) -> pa.Array:
-        """A column that is the same in the whole segment."""
+        """A column with the same value in the whole segment."""
         return self.repeated(self._constants[column], count)
 
 
 class Chunk:
-    """Rows, and the columns of theirs that others are made of, each made once."""
+    """Rows of one chunk. Caches the columns that other columns are built from."""
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns, self.rows = columns, rows
@@ -92,7 +92,7 @@ class Chunk:
         return self._properties
 
     def property(self, name: str) -> pa.Array:
-        """One property as text, null where it is absent."""
+        """One property as text; null where absent."""
         return self.properties().named[name]
 
     def topic(self) -> pa.Array:
@@ -105,7 +105,7 @@ class Chunk:
         return self._topic
 
     def topics(self, which: slice | Index) -> pa.Array:
-        """The topics of some rows, each of another record."""
+        """The topics of some rows, each of a different record."""
         return text(short(self.rows.source.arrow, self.records.topic_at[which], self.records.topic_size[which], pa.binary()))
 
 
@@ -148,7 +148,7 @@ def _store_host(chunk: Chunk) -> pa.Array:
 
 
 def _hosts(chunk: Chunk, field: str, family: int, places: NDArray[np.intp]) -> pa.Array:
-    """Hosts of a chunk are few: each is put into words once."""
+    """Formats each distinct host once, because a chunk has few."""
     hosts = _in_words(np.ascontiguousarray(chunk.heads[field]))
     longer = np.flatnonzero(chunk.heads["sys_flag"] & family)
     if not len(longer):
@@ -186,7 +186,7 @@ def _msg_id(chunk: Chunk) -> pa.Array:
 
 
 def _keys(chunk: Chunk) -> pa.Array:
-    """KEYS cut at its spaces: word i begins behind the i-th border and ends at the next one, of values and spaces alike."""
+    """KEYS split at spaces. Word i starts after border i and ends at the next one; values and spaces are both borders."""
     keys = chunk.property(KEYS)
     content, ends = content_of(keys), offsets_of(keys)
     spaces = np.flatnonzero(content == ord(KEYS_SEPARATOR)).astype(np.int32)
@@ -203,7 +203,7 @@ def _keys(chunk: Chunk) -> pa.Array:
 
 
 def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Two ascending arrays as one; a stable sort merges runs."""
+    """Merges two ascending arrays; a stable sort does that quickly."""
     return np.sort(np.concatenate([one, other]), kind="stable").astype(np.intp)
 
 
@@ -213,7 +213,7 @@ def _delay_level(chunk: Chunk) -> pa.Array:
 
 
 def _kind(chunk: Chunk) -> pa.Array:
-    """Most rows are normal, as a few bytes of their topic and flags show; the others are looked at closer."""
+    """A few bytes of topic and flags show that most rows are normal; only the others get a full check."""
     records, u8 = chunk.records, chunk.rows.source.u8
     flags = chunk.heads["sys_flag"] & (TRANSACTION | INNER_BATCH)
     close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
@@ -238,7 +238,7 @@ def _inner_index(chunk: Chunk) -> pa.Array:
 
 
 def _corrupt_reason(chunk: Chunk) -> pa.Array:
-    """Of messages whose record is whole: a wrong checksum that was looked for, a body that cannot be had and was asked for."""
+    """For messages whose record is intact: a checksum that failed, or a requested body that could not be decompressed."""
     reasons = np.full(len(chunk.rows), None, object)
     if chunk.columns.tells_trouble:
         if chunk.rows.decoded is not None:

@@ -1,9 +1,9 @@
 """The properties of many records as an Arrow map, and single properties as columns.
 
-The keys of records repeat: a few *shapes*, sequences of names, cover a store, though thirty of them may share a chunk.
-So the names of a row are looked up as a whole, and what a shape knows (where TAGS is, that no name stands twice) need
-not be found again for each row.
-Rows that are odd in any way go through the exact parser, one by one, without slowing their neighbours.
+Property names repeat: a store has only a few *shapes* (sequences of names), though a chunk can mix thirty of them.
+So all names of a row are looked up at once. Facts about a shape (the place of TAGS, no repeated name) are
+computed once, not for each row.
+Irregular rows go through the exact parser one by one, without slowing the others.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from native_reader.schema import PROPERTIES_TYPE
 
 _MOST_SHAPES = 4096
 _MOST_LEARNED = 4 << 20
-"""So many shapes, and bytes of them, are remembered at most: with more, everything learned is forgotten."""
+"""Limits on the remembered shapes and on their bytes. Above either limit, all shapes are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyColumns:
-    """What was asked for: the map, if it was, and a column for each single name."""
+    """The requested properties: the map, if requested, and one column for each single name."""
 
     map: pa.Array | None
     named: dict[str, pa.Array]
@@ -39,13 +39,13 @@ class PropertyColumns:
 class _Shape:
     text: bytes
     gaps: bytes
-    """The size of each name, and 1, as int32."""
+    """The length of each name plus one, as int32."""
     kept: bytes
-    """A 1 for each name that no later one repeats: the last of equal names wins."""
+    """One byte per name: 0 if the same name follows later in the row, else 1. The last of equal names counts."""
     repeats: bool
-    """Whether a name stands twice."""
+    """Whether any name occurs twice."""
     places: tuple[int, ...]
-    """Where the value of each wanted name stands, -1 where it has none."""
+    """The position of each requested name, -1 if absent."""
 
     @staticmethod
     def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> _Shape:
@@ -58,7 +58,7 @@ class _Shape:
 
 
 class PropertyReader:
-    """Reads properties chunk after chunk, and remembers the shapes it has met."""
+    """Reads properties chunk by chunk, and remembers the shapes it has seen."""
 
     def __init__(self, names: Sequence[str], want_map: bool) -> None:
         self._names, self._want_map = tuple(names), want_map
@@ -74,17 +74,17 @@ class PropertyReader:
         self._places = np.zeros((len(self._names), 0), np.intp)
 
     def _add(self, new: list[_Shape]) -> None:
-        """What new shapes know, beside what the others do, to be taken by shape."""
+        """Append new shapes to the arrays that are indexed by shape."""
         places = np.array([shape.places for shape in new], np.intp).reshape(len(new), len(self._names)).T
         self._repeats = np.concatenate([self._repeats, [shape.repeats for shape in new]])
         self._places = np.concatenate([self._places, places], axis=1)
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
-        """The properties fields at `starts`, ascending; one more byte behind each must belong to the buffer."""
+        """Read the properties fields at `starts`, which ascend. The buffer must have at least one byte after each field."""
         return self._read(Fields.of(u8, arrow, starts, sizes), None)
 
     def _read(self, fields: Fields, odd: Mask | None) -> PropertyColumns:
-        """`odd`: which of the filled fields are known to need the exact parser."""
+        """`odd`: the non-empty fields that are known to need the exact parser."""
         tokens, odd = tokens_of(fields, odd)
         keys = tokens.keys()
         shapes = self._shapes_of(tokens, keys)
@@ -103,7 +103,7 @@ class PropertyReader:
         return self._with_odd(regular, [parse(fields.field(row)) for row in rows.tolist()], place[rows] + 1)
 
     def _empty_repeats(self, tokens: Tokens, shapes: Index) -> Mask | None:
-        """The rows that have an empty value and a name twice: which of two values counts is then for the exact parser to say."""
+        """Rows with both an empty value and a repeated name; None if there are none. The exact parser decides which value counts."""
         rows = np.searchsorted(tokens.row_pairs, self._empty_pairs(tokens), "right") - 1
         both = np.zeros(len(shapes), np.bool_)
         both[rows] = self._repeats[shapes[rows]]
@@ -128,7 +128,7 @@ class PropertyReader:
         return np.zeros(0, np.intp) if tokens.empty is None else np.flatnonzero(tokens.empty)
 
     def _gone(self, tokens: Tokens, shapes: Index) -> Index:
-        """The pairs that do not count: a later one has the same name, or the value is empty."""
+        """The pairs to drop: a later pair has the same name, or the value is empty."""
         gone = self._empty_pairs(tokens)
         if not self._repeats[shapes].any():
             return gone
@@ -154,7 +154,7 @@ class PropertyReader:
         return tokens.column.take(pa.array(at, mask=null))
 
     def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> Index:
-        """The shape of each row: that of its names, one behind the other, and of their lengths."""
+        """The shape of each row, identified by its names joined together and by their lengths."""
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
         if self._shapes and self._all_alike(tokens, content, self._latest):
             return np.full(rows, self._latest, np.intp)
@@ -172,7 +172,7 @@ class PropertyReader:
         return shapes
 
     def _all_alike(self, tokens: Tokens, content: Bytes, shape: int) -> bool:
-        """Whether every row has the names of one shape: cheaper to see than which shape each has."""
+        """Whether every row has this one shape. Cheaper than finding the shape of each row."""
         gaps, text = np.frombuffer(self._shapes[shape].gaps, np.int32), np.frombuffer(self._shapes[shape].text, np.uint8)
         rows = len(tokens.row_pairs) - 1
         if not rows or not len(gaps) or len(tokens.name_gaps) != rows * len(gaps) or len(content) != rows * len(text):
@@ -181,7 +181,7 @@ class PropertyReader:
         return alike and bool((tokens.row_pairs[1:] - tokens.row_pairs[:-1] == len(gaps)).all())
 
     def _shape(self, text: bytes, gaps: bytes) -> int:
-        """The number of the shape with those names, which is learned if it is new."""
+        """The number of the shape with these names; adds the shape if it is new."""
         known = self._known.get((text, gaps))
         if known is None:
             known = self._known[text, gaps] = len(self._shapes)
@@ -190,7 +190,7 @@ class PropertyReader:
         return known
 
     def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
-        """Rows that went through the exact parser, put back among the others."""
+        """Put the rows that went through the exact parser back among the others."""
         singles = {name: pa.array([row.get(name) for row in parsed], pa.string()) for name in self._names}
         named = {name: spliced(regular.named[name], single, before) for name, single in singles.items()}
         table = regular.map
@@ -200,6 +200,6 @@ class PropertyReader:
 
 
 def _numbered(ends: NDArray[np.int32], content: pa.Buffer) -> tuple[NDArray[np.int32], list[bytes]]:
-    """A number for each value, and the distinct values by their numbers."""
+    """A number for each value, and the distinct values in the order of their numbers."""
     found = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content]).dictionary_encode()
     return found.indices.to_numpy(), found.dictionary.to_pylist()

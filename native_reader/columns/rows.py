@@ -1,7 +1,7 @@
-"""The rows of a chunk: for each message where its parts lie, before any column is made.
+"""The rows of a chunk: the positions of the parts of each message, before any column is built.
 
-A record is a row, but for an inner batch, which is a row for each message in it: their heads are the record's with a
-few fields of their own, and their bodies and properties lie where the batch packed them.
+A record is one row. An inner batch is one row per message: the heads are copies of the record's head with a few fields
+replaced, and bodies and properties are inside the batch.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from native_reader.layout.inner import Units, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
 
 DECOMPRESSED_AT_ONCE = 16 << 20
-"""The bytes of decompressed bodies that one batch may gather, so that many small bombs stay small. The last may exceed it."""
+"""Limit on the decompressed bodies of one batch, so that many small bombs stay small. The last body may exceed it."""
 _HELD_AT_ONCE = 64 << 20
-"""The bytes that one piece of unpacked inner batches may take, by these estimates of a row's and of a byte of properties':"""
+"""Limit on the memory of one piece of unpacked inner batches. The next two estimate it, per row and per byte of properties."""
 _ROW, _PROPERTIES_COST = 512, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Decompressed bodies of some rows: row `rows[i]` has `bytes[starts[i] : starts[i] + sizes[i]]`, or null where `sizes` is -1."""
+    """Decompressed bodies: row `rows[i]` has `bytes[starts[i] : starts[i] + sizes[i]]`, or null if `sizes[i]` is -1."""
 
     source: Source
     rows: Index
@@ -35,7 +35,7 @@ class Decoded:
 
     @staticmethod
     def of(bodies: list[bytes | None], rows: list[int], first: int) -> Decoded:
-        """Of the rows that begin with the first."""
+        """`first`: the row at which the piece begins; the result numbers its rows from there."""
         sizes = np.array([-1 if body is None else len(body) for body in bodies], np.intp)
         ends = np.cumsum(np.maximum(sizes, 0))
         return Decoded(Source.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
@@ -43,9 +43,9 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Messages in order; `inner` is their place in an inner batch, -1 outside of one; None where no row is inside of one.
+    """Messages in order. `inner`: the place in an inner batch, -1 for other rows; None if no row is in a batch.
 
-    `failed`: the starts of records whose checksum is wrong, where they were looked for and are kept.
+    `failed`: start positions of the records that failed the checksum check and are kept.
     """
 
     source: Source
@@ -58,16 +58,16 @@ class Rows:
         return len(self.records)
 
     def where(self, which: slice | Index | Mask) -> Rows:
-        """Some of them."""
+        """Only these rows."""
         return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which])
 
     def compressed(self) -> Index:
-        """The rows whose stored body is compressed. Messages of a compressed batch were unpacked with it."""
+        """The rows with a compressed body. Messages of a compressed batch are already decompressed."""
         flags = self.records.heads["sys_flag"] & COMPRESSED
         return np.flatnonzero(flags if self.inner is None else flags & (self.inner < 0))
 
     def bodies(self, name: str) -> Slices:
-        """Where the bodies lie, as they are on disk or decompressed."""
+        """Positions of the bodies: as stored, or decompressed."""
         records, decoded = self.records, self.decoded
         slices = Slices([self.source], np.zeros(len(self), np.intp), records.body_at, records.body_size, np.zeros(len(self), np.bool_))
         if name == "stored_body" or decoded is None:
@@ -78,12 +78,12 @@ class Rows:
         return Slices([self.source, decoded.source], which, starts, sizes, null)
 
     def stored_body(self, row: int) -> memoryview:
-        """The body of one row as it lies there."""
+        """The body of one row as stored."""
         start = int(self.records.body_at[row])
         return self.source.u8.data[start : start + int(self.records.body_size[row])]
 
     def with_bodies(self, at_most: int) -> Iterator[Rows]:
-        """The same rows, in pieces whose compressed bodies have been decompressed."""
+        """The same rows in pieces, with compressed bodies decompressed."""
         compressed = self.compressed()
         if not len(compressed):
             yield self
@@ -105,7 +105,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """An inner batch: its row, where its units start in its body, and that body if it had to be decompressed."""
+    """An inner batch: its row, the starts of its units in the body, and the body if it was decompressed."""
 
     row: int
     units: Index
@@ -113,15 +113,15 @@ class _Batch:
 
 
 def by_record(starts: Index) -> tuple[Index, Index]:
-    """The first row of each record, and for each row the number of its record: the messages of an inner batch share one."""
+    """The first row of each record, and the record number of each row. Messages of one inner batch share a record."""
     is_first = np.diff(starts, prepend=-1) != 0
     return np.flatnonzero(is_first), np.cumsum(is_first) - 1
 
 
 def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
-    """The same rows in pieces, each inner batch replaced by its messages. One whose units do not add up stays one ordinary row.
+    """The same rows in pieces, with each inner batch replaced by its messages. A batch whose units do not add up stays one row.
 
-    A piece is bounded, whatever the bytes: batches are decompressed as pieces are taken, and much that repeats is cut.
+    The size of a piece is bounded for any input: batches are decompressed on demand, and large pieces are cut.
     """
     first, held, batches = 0, 0, list[_Batch]()
     for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
@@ -143,7 +143,7 @@ def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
 
 
 def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> Iterator[Rows]:
-    """The rows from the first to the last, in pieces, with the messages of these batches."""
+    """Rows `[first, stop)` in pieces, with these batches replaced by their messages."""
     if not batches:
         yield rows.where(slice(first, stop))
         return
@@ -162,9 +162,9 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
 
 
 def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
-    """Pieces of so many rows that what repeats in each row, and what its properties take while they are read, stays bounded."""
+    """Slices that bound the memory for values repeated in each row and for reading properties."""
     at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
-    if at_most <= _HELD_AT_ONCE:  # nearly always
+    if at_most <= _HELD_AT_ONCE:
         yield slice(None)
         return
     costs = _ROW + rows.records.topic_size[which]
@@ -176,7 +176,7 @@ def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[sl
 
 
 def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
-    """Records and messages of inner batches, these with their own fields instead of the record's."""
+    """Records, and messages of inner batches with their own fields in place of the record's."""
     records = rows.records[which]
     mine = np.flatnonzero(inner >= 0)
     flags, *parts = Units.at(source.u8, units[mine])
@@ -189,7 +189,7 @@ def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDA
 
 
 def _with_bodies_behind(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
-    """The bytes and, behind them, those bodies that lie nowhere yet; and where each begins."""
+    """Append the decompressed bodies to the source; also returns where each begins."""
     others = [body for body in bodies if body is not None]
     if not others:
         return source, [None] * len(bodies)

@@ -1,4 +1,4 @@
-"""Byte ranges of a buffer as Arrow columns, without an object per value."""
+"""Byte ranges of a buffer as Arrow columns, without one object per value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from native_reader.layout.record import PADDING, Bytes, Index, Mask, at, unsigned_at
 
 _FEW = 32
-"""Runs between so many rows are copied whole; where more is to be changed, taking row by row is cheaper."""
+"""With fewer changes than one in this many rows, whole runs are copied; otherwise taking row by row is cheaper."""
 _INLINE = 12
-"""Arrow keeps the bytes of a view this short in the view itself."""
+"""Arrow stores values up to this length inside the view itself."""
 _INLINE_MASKS = np.array([[0xFF] * size + [0] * (_INLINE - size) for size in range(_INLINE + 1)], np.uint8)
 
 
 class Growing:
-    """The first elements of an endless array, which grows when it must and is never copied."""
+    """The first elements of an endless array. It grows on demand; callers get slices, not copies."""
 
     def __init__(self, first: Callable[[int], NDArray[np.generic]]) -> None:
         self._first, self._known = first, pa.array(first(1 << 16))
@@ -37,15 +37,15 @@ _every_other = Growing(lambda count: np.arange(0, 2 * count, 2))
 
 
 def short(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> pa.Array:
-    """Copies of short slices; best where they ascend without overlap, as parts of records do."""
-    if not (starts[1:] >= starts[:-1] + sizes[:-1]).all():  # the topic of an inner batch; messages that were decompressed
+    """Copies of short slices; fastest if they ascend without overlap, as parts of records do."""
+    if not (starts[1:] >= starts[:-1] + sizes[:-1]).all():  # topics of an inner batch, or messages from decompressed bodies
         _, first, places = np.unique(starts, return_index=True, return_inverse=True)
         return _ascending(buffer, starts[first], sizes[first], kind).take(pa.array(places))
     return _ascending(buffer, starts, sizes, kind)
 
 
 def _ascending(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType) -> pa.Array:
-    """One array of offsets tiles the buffer (gap, slice, gap, slice ...), and every other tile is taken: cheaper than a view each."""
+    """One offsets array covers the buffer (gap, slice, gap, slice ...); every second piece is taken. Cheaper than one view each."""
     count = len(starts)
     tiles = np.empty(2 * count + 1, np.int32)
     tiles[0:-1:2] = starts
@@ -55,21 +55,21 @@ def _ascending(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType
 
 
 class Source(NamedTuple):
-    """Bytes that values lie in, as numpy and as Arrow see them; at least PADDING more bytes follow the last that counts."""
+    """A buffer as numpy and as Arrow see it, with at least PADDING extra bytes at its end."""
 
     u8: Bytes
     arrow: pa.Buffer
 
     @staticmethod
     def of(*parts: bytes | memoryview) -> Source:
-        """Copies of some bytes, one behind the other, padded."""
+        """A padded copy of these bytes, joined together."""
         own = b"".join([*parts, bytes(PADDING)])
         return Source(np.frombuffer(own, np.uint8), pa.py_buffer(own))
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Values of any size and order, out of several sources: `which` says of which."""
+    """Values of any size and order from several sources; `which` is the source of each."""
 
     sources: list[Source]
     which: Index
@@ -78,7 +78,7 @@ class Slices:
     null: Mask
 
     def copied(self) -> pa.Array:
-        """A binary column of them: one view each, and one cast that copies."""
+        """The values as a binary column: one view each, and one cast that copies."""
         views = np.zeros((len(self.starts), 4), np.int32)
         views[:, 0], views[:, 2], views[:, 3] = self.sizes, self.which, self.starts
         for number, (u8, _) in enumerate(self.sources):
@@ -91,7 +91,7 @@ class Slices:
         return pa.Array.from_buffers(pa.binary_view(), len(views), parts).cast(pa.binary())
 
     def _inline(self, rows: Index) -> Bytes:
-        """What the views of very short values hold instead of a place: the value itself."""
+        """The bytes of very short values, which their views contain instead of a position."""
         words = np.empty((len(rows), _INLINE), np.uint8)
         for number, (u8, _) in enumerate(self.sources):
             mine = np.flatnonzero(self.which[rows] == number)
@@ -100,7 +100,7 @@ class Slices:
 
 
 def text(column: pa.Array) -> pa.Array:
-    """A binary column as strings; bytes that are no UTF-8 become U+FFFD, and no row is lost for it."""
+    """A binary column as strings; invalid UTF-8 becomes U+FFFD."""
     content = content_of(column)
     strings = column.view(pa.string())
     if not len(content) or int(content.max()) < 0x80:
@@ -113,10 +113,10 @@ def text(column: pa.Array) -> pa.Array:
 
 
 def decoded(column: pa.Array) -> pa.Array:
-    """Each value as `value.decode("utf-8", "replace")` makes it, in one decode of all of them with a 0 after each.
+    """Each value as `value.decode("utf-8", "replace")` returns it, but with one decode of all values, joined by zeros.
 
-    A decoder replaces what breaks off before a 0 and keeps the 0. So there are as many as before, in the same order, whatever
-    zeros the values have of their own.
+    A decoder replaces a character that a 0 cuts off, and keeps the 0. So the number and the order of zeros do not change,
+    even if values contain zeros themselves.
     """
     count, ends = len(column), offsets_of(column)[1:]
     apart = np.insert(content_of(column), ends, 0)
@@ -129,20 +129,20 @@ def decoded(column: pa.Array) -> pa.Array:
 
 
 def offsets_of(column: pa.Array) -> NDArray[np.int32]:
-    """The offsets of a binary or string column that is no slice."""
+    """The offsets of a binary or string column that is not a slice."""
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1) if len(column) else np.zeros(1, np.int32)
 
 
 def content_of(column: pa.Array) -> Bytes:
-    """All the bytes of a binary or string column that is no slice."""
+    """All bytes of a binary or string column that is not a slice."""
     content = column.buffers()[2]
     return np.frombuffer(content, np.uint8, int(offsets_of(column)[-1])) if content is not None else np.empty(0, np.uint8)
 
 
 def spliced(mine: pa.Array, theirs: pa.Array, before: Index, instead: bool = False) -> pa.Array:
-    """Both in one column: `theirs[i]` follows the first `before[i]` of `mine`; runs are copied whole.
+    """Merge two columns: `theirs[i]` goes after the first `before[i]` values of `mine`. Whole runs are copied.
 
-    `instead`: what follows the first `before[i]` of `mine` itself is left out.
+    `instead`: `theirs[i]` replaces the value of `mine` at `before[i]`.
     """
     first = np.flatnonzero(np.diff(before, prepend=-1))
     runs, done = [], 0
@@ -154,7 +154,7 @@ def spliced(mine: pa.Array, theirs: pa.Array, before: Index, instead: bool = Fal
 
 
 def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
-    """`column` with other values in some rows, which ascend."""
+    """`column` with new values at `rows`, which ascend."""
     if len(rows) * _FEW < len(column):
         return spliced(column, values, rows, instead=True)
     places = np.arange(len(column))
@@ -163,7 +163,7 @@ def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
 
 
 def without(column: pa.Array, rows: Index) -> pa.Array:
-    """`column` but for some rows, which ascend."""
+    """`column` without `rows`, which ascend."""
     if len(rows) * _FEW < len(column):
         bounds = [-1, *rows.tolist(), len(column)]
         return pa.concat_arrays([column.slice(one + 1, other - one - 1) for one, other in pairwise(bounds)])

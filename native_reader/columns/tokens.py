@@ -1,7 +1,7 @@
-"""Names and values of the properties of many records at once: where each begins and ends, and which rows are odd.
+"""Names and values of the properties of many records at once: their positions, and which rows are odd.
 
-A *regular* field is `name 1 value 2 name 1 value`, closed by a 2 or not, with no name empty.
-Regular fields need no look at single rows; odd ones are left to the exact parser.
+A *regular* field is `name 1 value 2 name 1 value`, with or without a 2 at the end, and has no empty name.
+Regular fields are handled all at once; odd ones go to the exact parser.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _CRC_WORD = int.from_bytes(CRC_NAME, "little")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """All names and values of regular rows: token 4i is the i-th name, token 4i + 2 its value, between them separators."""
+    """All names and values of regular rows. Token 4i is name i, token 4i + 2 its value; separators are between them."""
 
     column: pa.Array
     content: Bytes
     name_ends: Index
     name_gaps: Index
-    """The size of each name, and 1."""
+    """The length of each name plus one."""
     empty: Mask | None
-    """Which values are empty: pairs that do not count. None where none is."""
+    """Which values are empty, so that their pairs do not count; None if none is."""
     row_pairs: NDArray[np.int32]
     """Row r holds the pairs from row_pairs[r] to row_pairs[r + 1]."""
 
@@ -44,7 +44,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The properties fields of all rows; of those that are not empty copies in UTF-8, each ending in a 0 of ours."""
+    """The properties fields of all rows. `copies`: the non-empty ones as UTF-8, each with a final 0 that we write."""
 
     u8: Bytes
     starts: Index
@@ -59,20 +59,20 @@ class Fields:
         begins, lengths = (starts, sizes) if len(filled) == len(sizes) else (starts[filled], sizes[filled])
         open_ended = u8[begins + lengths - 1] != VALUE_END
         copies = short(arrow, begins, lengths + open_ended, pa.binary())
-        # These bytes Arrow has made a moment ago, and nobody else holds them.
+        # Safe to write: Arrow has just allocated these bytes, and nothing else refers to them.
         content_of(copies)[offsets_of(copies)[1:] - 1] = 0
         if not _is_utf8(copies):
             copies = decoded(copies)
         return Fields(u8, starts, sizes, filled, copies)
 
     def field(self, row: int) -> bytes:
-        """The field of one row, as it lies there."""
+        """The field of one row as stored."""
         return self.u8[self.starts[row] : self.starts[row] + self.sizes[row]].tobytes()
 
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """Every separator of the copies: where it stands, what it is, and how far behind the one before it."""
+    """Every separator in the copies: its position, its value, and the distance from the previous one."""
 
     places: Index
     signs: Bytes
@@ -86,26 +86,26 @@ class _Marks:
         return _Marks(places, content[places], gaps)
 
     def last_pairs(self, rows: int) -> Index | None:
-        """Which pair of marks is the last of each row; None where any row is not: name 1 value 2 name 1 value 0, no name empty."""
+        """The last pair of marks of each row; None if any row is not `name 1 value 2 name 1 value 0` or has an empty name."""
         if len(self.signs) % 2 or (len(self.gaps) and int(self.gaps[0::2].min()) == 1):
             return None
-        # Two marks are looked at as one number: behind a name and a value, or behind the last value of a row.
+        # Compare two marks as one number: after a name and after its value. The last value of a row ends in 0.
         pairs = self.signs.view("<u2")
         last = np.flatnonzero(pairs == NAME_END)
         between = np.count_nonzero(pairs == NAME_END + (VALUE_END << 8))
         return last if len(last) == rows and len(last) + between == len(pairs) else None
 
     def of_rows(self, ends: NDArray[np.int32]) -> tuple[Index, Index]:
-        """The first mark of each row, and how many it has."""
+        """The first mark of each row, and how many marks it has."""
         zeros = np.flatnonzero(self.signs == 0)
-        if len(zeros) == len(ends) - 1:  # the last of each row: no field holds a 0 of its own
+        if len(zeros) == len(ends) - 1:  # one per row, at its end: no field contains a 0 itself
             first = np.concatenate([np.zeros(1, np.intp), zeros[:-1] + 1])
             return first, zeros + 1 - first
         first = np.searchsorted(self.places, ends[:-1])
         return first, np.searchsorted(self.places, ends[1:]) - first
 
     def odd(self, first: Index, counts: Index) -> Mask:
-        """The rows whose marks are not those of a regular one."""
+        """Rows whose marks are not those of a regular field."""
         odd: Mask = counts % 2 == 1
         place = np.arange(len(self.signs)) - np.repeat(first, counts)
         of_name = place % 2 == 0
@@ -117,7 +117,7 @@ class _Marks:
 
 
 def tokens_of(fields: Fields, known_odd: Mask | None) -> tuple[Tokens, Mask | None]:
-    """Names and values of all regular rows, and which rows are odd (None: none is)."""
+    """Names and values of all regular rows, and the mask of odd rows (None if none is odd)."""
     content, ends = content_of(fields.copies), offsets_of(fields.copies)
     marks, odd = _Marks.of(content), known_odd
     last = marks.last_pairs(len(fields.copies))
@@ -158,7 +158,7 @@ def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
 
 
 def _is_utf8(fields: pa.Array) -> bool:
-    """Whether all of it is: rows and names end in ASCII, so the whole is valid where they are."""
+    """Whether all fields are UTF-8. Rows and names end in ASCII, so one check of the joined bytes is enough."""
     content = content_of(fields)
     if not len(content) or int(content.max()) < 0x80:
         return True

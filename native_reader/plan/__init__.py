@@ -1,1 +1,1 @@
-"""What to read: consume queues, index files, store times, and the plan made of them."""
+"""Planning: consume queues, index files, store times, and the plan built from them."""

@@ -1,7 +1,7 @@
-"""Which topics hold inner batches: no index names the messages in one, and an ordinary queue tells nothing of them.
+"""Finds topics that hold inner batches. No index names the messages in a batch, and ordinary queues do not describe them.
 
-A broker keeps batches in queues of their own kind. Its slaves may not: they can have ordinary queues for such a topic, whose
-entry n is the nth record, whatever queue offset the record has.
+A broker keeps batches in batch queues. Its slaves may use ordinary queues for such a topic; there, entry n is the nth
+record, whatever the queue offset of that record is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from native_reader.storage.topics import Topics
 
 
 def topics_with_batches(store: StoreFiles, names: Sequence[str], configured: Topics, end: int, *, by_records: bool) -> Iterator[str]:
-    """Those of the topics that hold inner batches, or may do so, in a store whose log ends at `end`.
+    """The topics among `names` that hold inner batches, or may do so, in a store whose log ends at `end`.
 
-    `by_records`: look at the newest record of each queue too, where the configuration does not describe the topic.
+    `by_records`: for topics that are not in the configuration, also check the newest record of each queue.
     """
     declared = configured.of_batches()
     for name in names:
@@ -31,7 +31,7 @@ def topics_with_batches(store: StoreFiles, names: Sequence[str], configured: Top
 
 
 def has_queues(directory: str | None, topic: str) -> bool:
-    """Whether a topic has queues in that directory."""
+    """Whether the topic has queues in that directory."""
     storage = None if directory is None else storage_of(directory)
     return storage is not None and storage.entry(f"{directory}/{storage.quoted(topic)}") is not None
 
@@ -44,7 +44,7 @@ def _ends_in_batches(store: StoreFiles, topic: str, end: int) -> bool:
 
 
 def _is_of_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
-    """Whether the newest record of an ordinary queue is a batch, or has another queue offset than its entry; also if it cannot be read."""
+    """Whether the newest record of an ordinary queue is a batch or contradicts its entry. Also true if it cannot be read."""
     with QueueReader(queue) as reader:
         newest = reader.last_below(end)
     if not len(newest):

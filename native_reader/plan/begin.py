@@ -1,4 +1,4 @@
-"""Where to begin in a log, for somebody who does not want all that it holds."""
+"""Finds where to start in a log, given a time or an offset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from native_reader.storage.store import StoreFiles
 
 
 def begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, tolerance: int) -> Boundary:
-    """The start of the first segment in which a record may lie that meets a condition on its store time."""
+    """The start of the first segment that may hold a record matching a condition on its store time."""
     written = [segment for segment in store.segments if segment.base < end.offset]
     times = times_of(written, end.offset, predicate, tolerance=tolerance, cut=False)
     wanted = (segment for segment in written if may_be_true(predicate, times.facts(segment)))
@@ -18,7 +18,7 @@ def begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, tolera
 
 
 def begin_by_offset(store: StoreFiles, end: Boundary, offset: int, limits: Limits) -> Boundary:
-    """The last boundary at that offset or before."""
+    """The last boundary at or before that offset."""
     if offset >= end.offset:
         return end
     segment = segment_before(store.segments, offset + 1)

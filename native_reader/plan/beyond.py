@@ -1,11 +1,11 @@
-"""What is after the end of a log although it should not be: records that other consume queues name, and foreign bytes.
+"""Finds what should not be after the end of a log: records that consume queues name, and foreign bytes.
 
-A read that stops where the last record ends looks complete. Whether it is, the store's other files tell: consume queues and the
-index name the records that were there, and the checkpoint has the store time of the last one that was flushed. Of these only
-queues have entries that prove each other, so the others lead to a warning and never to an error.
+A read that stops after the last record looks complete. Other files of the store show whether it is: consume queues and index
+name the records that existed, and the checkpoint has the store time of the last flushed one. Only queue entries confirm
+each other, so the index and the checkpoint cause a warning, never an error.
 
-Queues name such records in healthy stores too: those that a broker took back when it recovered stay in its queues. Then
-its checkpoint has the time of the last record that is there, if it was stopped cleanly, or old records follow the end.
+Queues of healthy stores name such records too: a broker that truncates its log during recovery leaves their queue entries.
+After a clean stop, the checkpoint then has the time of the last record in the log. Otherwise old records follow the end.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from native_reader.storage.strays import unpacked_by, what_to_do
 from native_reader.storage.window import Window
 
 _TOPICS = 32
-"""The queues of so many topics are asked first, so that a plan costs no more where there are thousands."""
+"""The queues of this many topics are checked first, so that planning stays fast with thousands of topics."""
 _SIDE_BY_SIDE, _SLOW = 16, 1 << 20
 _FEW_BYTES = 64 << 10
-"""Brokers leave some bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
+"""Brokers leave a few bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
 _BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
 _FORMATS = {
     b"\x1f\x8b": ("gzip", "gz"),
@@ -43,7 +43,7 @@ _FORMATS = {
 
 
 class Named(NamedTuple):
-    """Records that consume queues name after some offset: how many, in how many queues, and where the last of them ends."""
+    """Records that consume queues name after an offset: how many, in how many queues, and the end of the last one."""
 
     records: int = 0
     queues: int = 0
@@ -52,9 +52,10 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What follows the end of one log and cannot be read: offsets `[start, stop)`, and in words.
+    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, and a description.
 
-    `is_loss`: bytes were overwritten or files are missing; else there are zeros, as in a copy of which the log was made first.
+    `is_loss`: bytes were overwritten, files are missing, or no segment holds a record. Otherwise there are only zeros or half
+    a record, as in a copy whose log was copied before its queues.
     """
 
     store: str
@@ -63,18 +64,18 @@ class Lost:
     found: str
     is_loss: bool
     junk_end: int = 0
-    """Up to which offset some bytes are neither records nor zeros."""
+    """Bytes before this offset may be neither records nor zeros."""
 
     def __str__(self) -> str:
         return f"{self.store}: {self.found}"
 
     def error(self) -> DataLoss:
-        """The same, for a read that must not lose anything."""
+        """The error for a read that must not lose anything."""
         return DataLoss(f"{self}. fail_on_data_loss=False reads what is there; the table 'damage' lists what is not")
 
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
-    """What is missing after the end of a log at rest; None where nothing is."""
+    """What is missing after the end of a log at rest; None if nothing is."""
     if end.stale or (_is_vouched_for(store, end) and not end.junk and not store.strays) or not _is_all_of_it(store):
         return None
     named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
@@ -93,7 +94,7 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
 
 
 def _is_all_of_it(store: StoreFiles) -> bool:
-    """Whether all segments that lie beside the last one are read, and not only one that somebody named."""
+    """Whether the store has every segment of its directory. False if the user named only some segments."""
     known = {segment.uri for segment in store.segments}
     if not known:
         return True
@@ -103,13 +104,13 @@ def _is_all_of_it(store: StoreFiles) -> bool:
 
 
 def _is_vouched_for(store: StoreFiles, end: LogEnd) -> bool:
-    """Whether a broker that was stopped cleanly wrote down that its log ends there."""
+    """Whether a broker stopped cleanly and recorded the time of the last record before `end`."""
     is_last = end.last_time is not None and end.last_time in (end.checkpoint.flushed_time, end.checkpoint.dispatched_time)
     return is_last and storage_of(store.uri).entry(f"{store.uri}/abort") is None
 
 
 def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
-    """Whether the checkpoint knows of a record that was stored after the last one; DLedger keeps a checkpoint of its own."""
+    """Whether the checkpoint has a newer store time than the last record. DLedger keeps its own checkpoint, so False there."""
     if end.last_time is None and not end.is_empty:
         return False
     is_plain = all(segment.framing == PLAIN for segment in store.segments[-1:])
@@ -117,7 +118,7 @@ def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
 
 
 def _last_in_index(store: StoreFiles, offset: int) -> int:
-    """The offset of the last record in the newest index file, if it lies at that offset or after it; else 0."""
+    """The last offset in the newest index file if it is at or after `offset`, else 0."""
     files = index_files(store.index)
     if not files:
         return 0
@@ -126,7 +127,7 @@ def _last_in_index(store: StoreFiles, offset: int) -> int:
 
 
 def _named_after(store: StoreFiles, offset: int) -> Named:
-    """What the consume queues name. All of them are asked where one of a sample names something."""
+    """Records that consume queues name. Checks a sample of topics, then all topics if the sample names any record."""
     topics = topics_in(store.queues)
     sample = topics[:: max(1, len(topics) // _TOPICS)]
     found = _asked(sample, offset)
@@ -134,7 +135,7 @@ def _named_after(store: StoreFiles, offset: int) -> Named:
 
 
 def _asked(topics: Sequence[Topic], offset: int) -> Named:
-    """What the queues of those topics name, if their entries agree with each other: one that was changed names anything."""
+    """Records that the queues of these topics name, if entries confirm each other: a changed entry can name any offset."""
 
     def of_topic(topic: Topic) -> list[Entries]:
         found = []
@@ -150,7 +151,7 @@ def _asked(topics: Sequence[Topic], offset: int) -> Named:
             found = [entries for several in threads.map(of_topic, topics) for entries in several]
     offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in found)])
     ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in found)])
-    # Where a log went on, each record but the first starts where another ends, or at the start of a segment.
+    # If the log went on, each record except the first starts where another ends, or at the start of a segment.
     true = (offsets == offset) | np.isin(offsets, ends) | np.isin(ends, offsets)
     if not true.any():
         return Named()
@@ -197,7 +198,7 @@ def counted(count: int, what: str) -> str:
 
 
 def _looks_like(segment: Segment) -> str:
-    """What the first bytes of a file tell, without showing any of them."""
+    """A description of the first bytes of a file that does not show any of them."""
     with Window(segment, 512, past_unreadable=True) as window:
         begin = window.peek(0, 512)
     for magic, (name, ending) in _FORMATS.items():

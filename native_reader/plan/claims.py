@@ -1,7 +1,7 @@
-"""What consume queues say about a stretch of the log: which records a predicate cannot want, and which it may.
+"""Which records in a range of the log a predicate may match, and which it cannot, according to the consume queues.
 
-An entry *claims* the bytes of its record. What no queue claims can be anything: records of topics that were deleted, of
-queues that were made again, not dispatched yet, or prepared by brokers of 4.0 to 4.2, which never were.
+An entry *claims* the bytes of its record. Bytes that no queue claims can be anything: records of deleted topics, records of
+queues that were created again, or records not dispatched yet. Brokers 4.0 to 4.2 never dispatch prepared messages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from native_reader.predicate.outcomes import Facts, Hashed, Known, OneOf, Within
 from native_reader.predicate.tree import Predicate
 
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
-"""The columns that differ between the entries of one topic."""
+"""Columns that differ between the entries of one topic."""
 _SIZE_BITS = 31
 _PACKED = 1 << 31
 _ALWAYS_POSSIBLE = ("prepared", "rollback")
@@ -27,25 +27,25 @@ _OF_USERS = ("committed", "batch", "normal")
 
 
 class Claims(NamedTuple):
-    """What one queue claims."""
+    """The entries of one queue."""
 
     queue: Queue
     entries: Entries
 
 
 def facts_of_topic(name: str) -> dict[str, Known]:
-    """What a row of that topic is known to be. Its kind is no queue's to know, as far as transactions decide it."""
+    """Known facts about the rows of a topic. Queues do not have transaction flags, so the kinds that these decide stay possible."""
     kind = kind_of_topic(name)
     return {"topic": exactly(name), "kind": OneOf((*_ALWAYS_POSSIBLE, *(_OF_USERS if kind is None else (kind,))))}
 
 
 def may_exclude(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
-    """Whether entries of that topic can be unwanted."""
+    """Whether the predicate can exclude entries of that topic."""
     return mentions(predicate, *OF_ENTRIES) or not may_be_true(predicate, {**facts, **facts_of_topic(topic.name)})
 
 
 def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
-    """Whether entries of that topic can be wanted."""
+    """Whether the predicate may match entries of that topic."""
     return bool(may_be_true(predicate, {**facts, **facts_of_topic(topic.name)}))
 
 
@@ -58,10 +58,10 @@ def claims_within(
     trust_tags: bool = True,
     with_batches: Collection[str] = (),
 ) -> tuple[list[Claims], list[Claims]]:
-    """What the queues of those topics claim: what may be wanted, and what cannot be.
+    """The claims of these topics' queues: those that the predicate may match, and those that it cannot.
 
-    `span`: of records whose physical offsets lie from the first to before the second, and that end at the third or before.
-    `with_batches`: topics that hold inner batches, whose messages have tags of their own.
+    `span` is (low, high, end): records that start in `[low, high)` and end at or before `end`.
+    `with_batches`: topics with inner batches, whose messages have their own tags.
     """
     low, high, end = span
     wanted: list[Claims] = []
@@ -77,14 +77,14 @@ def claims_within(
 
 
 def wanted_among(queue: Queue, entries: Entries, predicate: Predicate, facts: Facts, trust_tags: bool = True) -> Mask:
-    """Which entries of a queue may be wanted."""
+    """Which entries of a queue the predicate may match."""
     chosen = may_be_true(predicate, {**facts, **_facts_of(queue, entries, trust_tags)})
     return np.broadcast_to(np.asarray(chosen, np.bool_), len(entries)).copy()
 
 
 def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Known]:
-    """What the entries of a queue tell of their rows."""
-    # In the delay topic the code is a moment, of an inner batch it tells nothing, and the newest may be half written.
+    """Known facts about the rows of a queue's entries."""
+    # The tags code is a time in the delay topic and means nothing for an inner batch. The newest entry may be half written.
     known = is_hash(entries.codes) if trust_tags and queue.topic != DELAY_TOPIC and not queue.batch else np.zeros(len(entries), np.bool_)
     known &= entries.offsets != entries.newest
     return {
@@ -98,9 +98,9 @@ def _facts_of(queue: Queue, entries: Entries, trust_tags: bool) -> dict[str, Kno
 
 
 def _numbers_of(entries: Entries) -> Within:
-    """The queue offsets that entries of a batch queue may have: any at all, where an entry does not lead to the next one.
+    """The possible queue offsets of batch queue entries: any offset if an entry does not lead to the next one.
 
-    The last entry has no next one, so only its first queue offset counts.
+    The last entry has no next one, so only its first queue offset is certain.
     """
     least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     low, high = entries.numbers.copy(), entries.numbers + entries.counts - 1
@@ -112,7 +112,7 @@ def _numbers_of(entries: Entries) -> Within:
 
 
 class Tiles(NamedTuple):
-    """Claimed bytes in order: physical offsets, sizes, and which of them cannot be wanted."""
+    """Claimed bytes in order: physical offsets, sizes, and which of them the predicate cannot match."""
 
     offsets: Numbers
     sizes: Numbers
@@ -120,7 +120,7 @@ class Tiles(NamedTuple):
 
 
 def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
-    """What they claim, from that offset on. Of claims on the same bytes one, a wanted one first; of those that overlap else none."""
+    """The claimed bytes, all at or after `low`. Equal claims count once, as wanted if any is; overlapping claims are all dropped."""
     claims = [*wanted, *unwanted]
     if not claims:
         return Tiles(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
@@ -128,7 +128,7 @@ def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> 
     sizes = np.concatenate([each.entries.sizes for each in claims])
     marks = np.zeros(len(offsets), np.bool_)
     marks[sum(len(each.entries) for each in wanted) :] = True
-    if int(offsets.max()) - low < _PACKED:  # one sort of plain numbers is ten times as fast as one of triples
+    if int(offsets.max()) - low < _PACKED:  # sorting single integers is ten times as fast as sorting triples
         offsets, sizes, marks = _sorted(offsets, sizes, marks, low)
     else:
         order = np.lexsort((marks, sizes, offsets))
@@ -139,7 +139,7 @@ def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> 
         offsets, sizes, marks = offsets[kept], sizes[kept], marks[kept]
     ends = offsets + sizes
     if (ends[:-1] > offsets[1:]).any():
-        # Which of two that overlap lies is not to be seen from here.
+        # We cannot tell which overlapping claim is false, so drop both.
         kept = np.ones(len(offsets), np.bool_)
         kept[1:] &= np.maximum.accumulate(ends)[:-1] <= offsets[1:]
         kept[:-1] &= ends[:-1] <= offsets[1:]
@@ -148,7 +148,7 @@ def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> 
 
 
 def _sorted(offsets: Numbers, sizes: Numbers, marks: Mask, low: int) -> tuple[Numbers, Numbers, Mask]:
-    """By offset, size and mark, packed into one number each; in place, for fresh memory costs more than the sort."""
+    """Sort by offset, size and mark, packed into one integer each. In place, because fresh memory costs more than the sort."""
     packed = offsets
     packed -= low
     packed <<= _SIZE_BITS
@@ -156,7 +156,7 @@ def _sorted(offsets: Numbers, sizes: Numbers, marks: Mask, low: int) -> tuple[Nu
     unsigned = packed.view(np.uint64)
     unsigned <<= np.uint64(1)
     unsigned |= marks
-    unsigned.sort(kind="stable")  # which merges what is in order already: each queue
+    unsigned.sort(kind="stable")  # a merge sort: each queue is in order already
     marks = (packed & 1).astype(np.bool_)
     unsigned >>= np.uint64(1)
     np.bitwise_and(packed, (1 << _SIZE_BITS) - 1, out=sizes)

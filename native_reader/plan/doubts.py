@@ -1,4 +1,4 @@
-"""Doubts: what a condition names that the stores do not know, so that it may match nothing. Said, never refused: a topic may be deleted."""
+"""Warnings about names in a condition that the stores do not have, so that it may match nothing. No errors: topics get deleted."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
 _FORMS = "32 or 56 hex digits, from gRPC clients 34 that begin with 01"
 _MOST_TOPICS = 256
-"""Of more topics, nobody is asked for the numbers of their queues."""
+"""With more topics than this, queue numbers are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One of them, in words. `topic`: the topic that is not known. `always`: rows that were read do not settle it."""
+    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if rows were found."""
 
     text: str
     topic: str | None = None
     always: bool = False
 
     def after(self, predicate: Predicate) -> str:
-        """The same, once nothing was found."""
+        """The warning for a read that returned no rows."""
         if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
             return f"no row matches: {self.text}"
         _, _, near = self.text.partition("Did you mean ")
@@ -38,7 +38,7 @@ class Doubt:
 
 
 def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]:
-    """What is to be said of that condition."""
+    """The warnings about a condition."""
     known, (conditions, bounds) = _Known(stores), _split(predicate)
     topics = list(dict.fromkeys(_values("topic", conditions)))
     found = [_of_topic(known, name, settled=len(topics) == 1) for name in topics if not known.has(name)]
@@ -49,13 +49,13 @@ def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]
 
 
 def may_doubt_rows(predicate: Predicate) -> bool:
-    """Whether there may be something to say although rows were found."""
+    """Whether there may be warnings although rows were found."""
     conditions, bounds = _split(predicate)
     return bool(bounds) or len(set(_values("topic", conditions))) > 1
 
 
 class _Known:
-    """The topics that queues or configuration know."""
+    """The topics that are in the queues or in the configuration."""
 
     def __init__(self, stores: Sequence[StoreFiles]) -> None:
         self._queues = [directory for store in stores for directory in store.queues]
@@ -77,18 +77,18 @@ class _Known:
         return self._names
 
     def with_queues(self) -> list[str]:
-        """Those that have queues; a configuration also names some with a thousand of them that nobody uses."""
+        """The topics that have queues. The configuration also lists topics with a thousand unused queues."""
         return sorted({topic.name for topic in topics_in(self._queues)})
 
     def numbers(self, names: Iterable[str]) -> set[int]:
-        """The numbers that queues of those topics have, or may have."""
+        """The queue numbers that those topics have, or may have."""
         wanted = set(names)
         found = {number for topic in topics_in(self._queues) if topic.name in wanted for number in numbers_of(topic)}
         return found | {number for each in self._configured for name in wanted for number in range(each.queues_of(name))}
 
 
 def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]]:
-    """The conditions on rows, and the queues that are bounded by offsets."""
+    """The conditions on rows, and the queues that have offset bounds."""
     conditions: list[Predicate] = []
     bounds: list[tuple[str, int]] = []
     for part in predicate.parts if isinstance(predicate, And) else (predicate,):
@@ -121,7 +121,7 @@ def _wanted(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
-    """The values that a column must have, or be one of."""
+    """The values that the conditions compare a column with, by = or IN."""
     for leaf in (leaf for part in conditions for leaf in _wanted(part)):
         match leaf:
             case Compare(Column(column, None), "=", value) if column == name:
@@ -133,7 +133,7 @@ def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
 def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
     text = f"topic {name!r} is not known to the queues or the configuration"
     if not known.names:
-        return Doubt("", name)  # nobody to ask; what was read tells
+        return Doubt("", name)  # no names to compare with: warn only if no row matches
     if set(name) & set("*?"):
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
         text += f". It is a name, not a pattern. Did you mean topic_pattern='{pattern}'?"
@@ -178,7 +178,7 @@ _OPTION = "msg_id"
 
 
 def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
-    """Columns and the ids that are asked of them. The option asks two columns at once."""
+    """Columns and the ids they are compared with. The option `msg_id` compares two columns."""
     match part:
         case Or((Compare(Column("uniq_key"), "=", str(text)), Compare(Column("offset_msg_id"), "=", _))):
             yield _OPTION, text
@@ -190,7 +190,7 @@ def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
 
 
 def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """Offsets for a queue that is not there bound nothing, so more is read than was meant."""
+    """Offsets for a queue that does not exist bound nothing, so the read returns more than intended."""
     queues: dict[str, set[int]] = {}
     for topic, number in bounds:
         queues.setdefault(topic, set()).add(number)

@@ -1,4 +1,4 @@
-"""Where the logs of a read end, and what it must tell about what follows."""
+"""Finds where the logs of a read end, and reports what follows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("native_reader")
 
 
 class Ends(NamedTuple):
-    """By the URI of each store: where its log ends, how many bytes of old records follow, and what is lost."""
+    """By store URI: where the log ends, how many bytes of old records follow, and what is lost."""
 
     offsets: dict[str, int]
     stale: dict[str, int]
@@ -25,9 +25,9 @@ class Ends(NamedTuple):
 
 
 def ends_of(stores: Iterable[StoreFiles], how: Planning) -> Ends:
-    """Of each store. What follows a log and is neither records nor zeros is an error, or damage of the log if the read is lenient."""
+    """Find the end of each log. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
     found = Ends({}, {}, {})
-    # Who allows no cuts inside a segment gets none here either.
+    # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
     walked_whole = max(_WALKED_WHOLE, how.partition_bytes)
     for store in stores:
         end = look_at_end(store, how.max_record_bytes, walked_whole, past_unreadable=how.lenient, tail=how.tail)

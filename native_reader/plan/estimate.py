@@ -1,7 +1,7 @@
-"""How a store is best read for a predicate: through its consume queues or past them, and about how much that will be.
+"""Chooses how to read a store for a predicate: through its consume queues or not, and estimates how much will be read.
 
-Looks at little: the names of topics, and of the wanted ones' queues their end and a few entries. What it says is a choice
-and a guess; which rows come out never hangs on it, but that `trust` leaves out what lies outside of the wanted queues.
+Reads little: topic names, and for the wanted topics the ends of their queues and a few entries. The result never changes
+which rows are returned, with one exception: `trust` skips records that the wanted queues do not name.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from native_reader.storage.store import Segment, StoreFiles
 
 AUTO, SCAN, TRUST = "auto", "scan", "trust"
 ACCESSES = (AUTO, SCAN, TRUST)
-"""`auto`: what queues say is used and what they do not say is looked for; `scan`: they are not asked; `trust`: they are believed."""
+"""`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
 
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
 _MOST_SHARE = 0.45
-"""Where more than that is wanted, one pass over everything is quicker: docs/performance.md."""
+"""If more than this share is wanted, one pass over everything is faster: docs/performance.md."""
 _CLAIMS_SHARE = 0.02
-"""What the entries of all other queues are of the log, about."""
+"""The entries of all other queues, as a rough share of the log."""
 _SIDE_BY_SIDE = 16
 _END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How one store will be read, and why; about how many entries and bytes of records are wanted."""
+    """How one store will be read, and why; with the approximate number of wanted entries and bytes."""
 
     access: str = SCAN
     why: str = ""
@@ -47,9 +47,9 @@ class Estimate:
     wanted: int = 0
     bytes: int = 0
     life: tuple[int, int] | None = None
-    """The offsets between which the wanted queues have records."""
+    """The offset range of the records in the wanted queues."""
     touched: frozenset[int] | None = None
-    """The first offsets of the segments that they name, where that is known."""
+    """The first offsets of the segments that the wanted entries point to, if known."""
 
     def touches(self, base: int, end: int) -> bool:
         """Whether a read that trusts the queues must look at that segment."""
@@ -60,7 +60,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What a few looks at one queue tell."""
+    """The result of sampling one queue."""
 
     entries: int
     share: float
@@ -71,7 +71,7 @@ class _Sample:
 
 
 def estimate(store: StoreFiles, predicate: Predicate, access: str, end: int) -> Estimate:
-    """How to read that store, whose log ends at `end`."""
+    """How to read a store whose log ends at `end`."""
     if access == SCAN:
         return Estimate(why="access=scan")
     if predicate == EVERYTHING:
@@ -136,7 +136,7 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
 
 
 def _why_none(store: StoreFiles) -> str:
-    """Why no queue can be asked."""
+    """Why there are no readable queues."""
     for directory in store.queues:
         try:
             in_rocksdb = storage_of(directory).entry(f"{directory}/CURRENT") is not None

@@ -1,4 +1,4 @@
-"""What a scan will read, what not, and why, for people and for machines."""
+"""Explains what a scan will read, what it skips, and why, for people and for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
 
 BIG = 1 << 30
-"""A scan of so many bytes is worth a hint."""
+"""A scan of at least this many bytes gets a hint."""
 HINT = "a condition on topic, keys, store_timestamp or physical_offset would read less"
 _MOMENTS = ("store_timestamp", "born_timestamp")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -21,7 +21,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The plan of a scan in words (`str`) and numbers (`to_dict`). What is said of queues is an estimate, as few looks tell it."""
+    """The plan of a scan as text (`str`) and as a dict (`to_dict`). Numbers about queues are estimates from samples."""
 
     stores: tuple[StoreFiles, ...]
     plan: Plan
@@ -29,7 +29,7 @@ class Explanation:
     doubts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in numbers."""
+        """The plan as a dict."""
         plan = self.plan
         return {
             "stores": [store.uri for store in self.stores],
@@ -49,7 +49,7 @@ class Explanation:
         }
 
     def _lookup(self, uri: str) -> Located | None:
-        """What the index of a store says, if it was asked or should have been."""
+        """The index lookup of a store, if the index was used or should have been."""
         found = dict(self.plan.lookups).get(uri)
         return found if found is not None and (found.files or found.why) else None
 
@@ -69,7 +69,7 @@ class Explanation:
         }
 
     def _inside(self) -> str:
-        """By what parts of segments are left out."""
+        """Which condition excludes parts of segments."""
         if any(found.files for _, found in self.plan.lookups):
             return "key"
         return "store time" if mentions(self.plan.predicate, "store_timestamp") else "physical offset"
@@ -84,7 +84,7 @@ class Explanation:
         return self.plan.bytes_skipped > sum(segment.size for segment, _ in self.plan.skipped)
 
     def lines(self) -> Iterator[str]:
-        """Line by line."""
+        """The text, line by line."""
         told = self.to_dict()
         yield f"messages where {told['predicate']}"
         if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
@@ -128,7 +128,7 @@ class Explanation:
         return "\n".join(self.lines())
 
     def in_short(self, tasks: int) -> str:
-        """One line."""
+        """A one-line summary."""
         plan = self.plan
         stores = [store.uri for store in self.stores]
         where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
@@ -153,7 +153,7 @@ class Explanation:
 
 
 def took_back(uri: str, size: int) -> str:
-    """That old records after the end of a log do not count."""
+    """The text for old records after the end of a log, which are not read."""
     return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker took back; tail=all reads them"
 
 

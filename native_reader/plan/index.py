@@ -1,7 +1,7 @@
-"""Index files: which there are, what offsets they know, and where they say that records with some key lie.
+"""Index files: which exist, which offsets they cover, and where they place records with a given key.
 
-A file that is wrong anywhere must never lead further than to places where no such record is, or to knowing nothing:
-whatever contradicts itself tells why it is not to be believed, and whoever asks looks through the log instead.
+A corrupt file must never do more harm than to name places without such a record, or to cover nothing. A file that
+contradicts itself gets a reason (`why`) and is not used; the log is searched instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST_STEPS = 1000
 
 
 class IndexFile(NamedTuple):
-    """One index file; `slots`: None where nobody knows how many it has."""
+    """One index file; `slots` is None if unknown."""
 
     uri: str
     size: int
@@ -29,7 +29,7 @@ class IndexFile(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What a file says of itself."""
+    """The header of a file."""
 
     begin_time: int
     end_time: int
@@ -37,17 +37,17 @@ class Head(NamedTuple):
     end: int
     used_slots: int
     behind: int
-    """The number that the next entry will have."""
+    """The number of the next entry."""
 
 
 class Hits(NamedTuple):
-    """Entries that were found: the hash and the physical offset of each."""
+    """Matching entries: hash and physical offset of each."""
 
     hashes: Numbers
     offsets: Numbers
 
     def where(self, which: Mask) -> Hits:
-        """Some of them."""
+        """Only these hits."""
         return Hits(self.hashes[which], self.offsets[which])
 
 
@@ -56,7 +56,7 @@ _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What one file tells: it has all keys of the records at offsets `begin` to `end`, unless it says `why` not."""
+    """The result for one file. It has all keys of the records at offsets `begin` to `end`, unless `why` is set."""
 
     uri: str
     begin: int = 0
@@ -64,7 +64,7 @@ class Looked:
     end_time: int = 0
     hits: Hits = _NO_HITS
     proofs: Hits = _NO_HITS
-    """Its first and its last entry of records that are still, and already, in the log."""
+    """The file's first and last entry whose records are inside the log."""
     why: str | None = None
 
 
@@ -73,12 +73,12 @@ class _Contradiction(Exception):
 
 
 def index_files(directory: str | None, slots: int | None = None) -> list[IndexFile]:
-    """The files of an index, oldest first; `slots`: how many each has, where that is known."""
+    """The files of an index, oldest first. `slots`: the number of slots in each, if known."""
     if directory is None:
         return []
     try:
         entries = storage_of(directory).list(directory)
-    except OSError:  # gone since, not to be listed: whoever asks does without
+    except OSError:  # deleted meanwhile or cannot be listed; callers work without an index
         return []
     found = [entry for entry in entries if entry.is_file and entry.name.isascii() and entry.name.isdecimal()]
     found.sort(key=lambda entry: int(entry.name))
@@ -86,9 +86,10 @@ def index_files(directory: str | None, slots: int | None = None) -> list[IndexFi
 
 
 def look(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> Looked:
-    """Where it says that records with keys of those hashes lie.
+    """Find entries with those key hashes in one file.
 
-    `log`: the offsets that the log has. It gives up where as many bytes of the log could be read; an entry costs as much as so many.
+    `log`: the offset range of the log. `entry_costs`: the bytes of log that can be read in the time of one entry.
+    Gives up when a plain read of the file's offset range would cost less.
     """
     if file.slots is None or entries_at(file.slots) + 2 * INDEX_ENTRY.itemsize > file.size:
         return Looked(file.uri, why="its size does not tell how many slots it has: max_hash_slot_num does")
@@ -100,7 +101,7 @@ def look(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: in
 
 
 class _Chains:
-    """One open file."""
+    """One open index file."""
 
     def __init__(self, stored: StoredFile, file: IndexFile, slots: int) -> None:
         self._stored, self._uri, self._slots = stored, file.uri, slots
@@ -118,7 +119,7 @@ class _Chains:
             return Looked(self._uri, why="its head contradicts itself")
         ends = self._read(np.array([1, head.behind - 1]))
         first, last = ends["offset"].tolist()
-        # Whichever of the two says less is believed: a single wrong number cannot make it know too much.
+        # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
         begin, end = max(head.begin, first), min(head.end, last)
         proofs, why = ends, None
         try:
@@ -135,10 +136,10 @@ class _Chains:
         return Looked(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
 
     def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
-        """All chains at once, an entry of each in every step."""
+        """Follow all chains at once, one entry of each per step."""
         slots = np.unique(hashes % self._slots)
         numbers = self._slot_values(slots)
-        # A broker may have put entries since: it writes an entry first, then its slot, then the head.
+        # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
         count = head.behind if not len(numbers) or int(numbers.max()) <= head.behind else self._head().behind
         if (numbers < 0).any() or (numbers > min(count, self._room - 1)).any():
             raise _Contradiction("a slot names an entry that is not there")
@@ -162,7 +163,7 @@ class _Chains:
             numbers = before
 
     def _inside(self, log: tuple[int, int], count: int) -> NDArray[np.void]:
-        """The first and the last entry whose records the log has: entries are put in the order of the log."""
+        """The first and the last entry whose records are inside the log. Entries are in log order."""
         first, behind = self._first_at(log[0], 1, count), self._first_at(log[1], 1, count)
         return self._read(np.array([first, behind - 1])) if first < behind else np.empty(0, INDEX_ENTRY)
 
@@ -176,7 +177,7 @@ class _Chains:
         return first
 
     def _check_places(self, log: tuple[int, int], begin: int, count: int) -> None:
-        """All lie in the file's range, and one of a record that has expired, or is to come, between its neighbours; others were changed."""
+        """Hits must be in the file's range. A hit outside the log (expired, or not written yet) must fit between its neighbours."""
         for entries, numbers in zip(self._found, self._numbers, strict=True):
             offsets = entries["offset"].astype(np.int64)
             if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):

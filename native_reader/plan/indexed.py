@@ -1,4 +1,4 @@
-"""Whether entries of index files are true: whether a record with the key that they hash stands where they point."""
+"""Checks index entries: is there a record with the hashed key at the offset that the entry names?"""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ABSENT, UNJUDGED = 1, -1
 
 
 class Judged(NamedTuple):
-    """Of each hit: how many bytes the record there takes, frame included; how many keys of that hash it has; whether it is prepared.
+    """For each hit: record size (with frame), how many of its keys have this hash, and whether it is a prepared message.
 
-    All 0 where no record with such a key stands. Sizes of another kind: ABSENT where the log has no file, UNJUDGED where the
-    record is too large, damaged, or could not be read. Reading tells of each.
+    All 0 if there is no record with such a key. Special sizes: ABSENT if no file has this offset; UNJUDGED if the record
+    is too large, damaged or unreadable, which the read itself reports later.
     """
 
     sizes: Numbers
@@ -31,12 +31,12 @@ class Judged(NamedTuple):
     prepared: Mask
 
     def where(self, which: Mask) -> Judged:
-        """Some of them."""
+        """Only these hits."""
         return Judged(self.sizes[which], self.keys[which], self.prepared[which])
 
 
 def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
-    """What stands at each hit. One by one: a key has few records, and a small read of each is quicker than columns for them."""
+    """Check each hit, one by one: a key has few records, so small reads are faster than building columns."""
     count = len(hits.offsets)
     sizes, keys, prepared = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
     bases = np.array([segment.base for segment in store.segments], np.int64)
@@ -53,22 +53,22 @@ def judged(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
                 for hit in mine.tolist():
                     told = _judged(window, int(hits.offsets[hit]), int(hits.hashes[hit]), max_record_bytes)
                     sizes[hit], keys[hit], prepared[hit] = told
-        except OSError:  # tells whoever reads it
+        except OSError:  # the read itself reports it
             continue
     return Judged(sizes, keys, prepared)
 
 
 class _Nearby(Window):
-    """A window that reads the bytes of most records at once, as a call costs more than they do."""
+    """A window that reads most records in one call, because a call costs more than the bytes."""
 
     _position, _found = 0, b""
 
     def look_at(self, position: int) -> None:
-        """The next peeks will be from that position on."""
+        """Prepare for peeks at `position` and after."""
         self._position, self._found = position, super().peek(position, _AT_ONCE) if position >= 0 else b""
 
     def peek(self, position: int, length: int) -> bytes:
-        """As of any window."""
+        """As in `Window`."""
         start = position - self._position
         if 0 <= start <= len(self._found) - length:
             return self._found[start : start + length]
@@ -76,13 +76,13 @@ class _Nearby(Window):
 
 
 def _judged(window: _Nearby, offset: int, hashed: int, max_record_bytes: int) -> tuple[int, int, bool]:
-    """Of one hit, as of all."""
+    """`judged` for one hit."""
     frame = window.segment.frame
     position = offset - window.segment.base - frame
     window.look_at(position)
     parts = parts_at(window, position) if position >= 0 else None
     if parts is None:
-        # A record that says that it stands there is damaged; reading tells. Anything else is an index that is wrong.
+        # The head has the right offset, so the record is damaged, and the read reports it. Otherwise the index is wrong.
         stood_here = position >= 0 and int(head_at(window, position)["physical_offset"]) == offset
         return UNJUDGED if stood_here else 0, 0, False
     if parts.size - frame > max_record_bytes:

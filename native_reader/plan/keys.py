@@ -1,9 +1,12 @@
-"""Where messages with a key or an id can lie, by the index: a predicate that also says at which offsets its rows may be.
+"""Uses the index to find messages with a key or an id: extends the predicate with the offsets where rows may be.
 
-Every condition on a key gets a second part, which is true wherever the first can be: at the offsets that index files name, at
-offsets that no index file knows, in topics that nobody hashed, in topics that hold inner batches, whose messages are not indexed,
-and after a prepared message of brokers 4.0 to 4.2, whose rollback is not indexed. So segments, queues and records are left out by
-the planner that leaves out by any other condition.
+Every condition on a key gets a second part, which is true wherever the first can be true:
+- at the offsets that index files name, and at offsets that no index file covers;
+- in topics whose name was not hashed;
+- in topics with inner batches, because their messages are not indexed;
+- after a prepared message of brokers 4.0 to 4.2, because its rollback is not indexed.
+
+The planner then skips segments, queues and records by this predicate as by any other.
 """
 
 from __future__ import annotations
@@ -34,11 +37,11 @@ from native_reader.storage.topics import Topics
 
 BY_KEY = "the index names all places"
 NOT_WORTH_ASKING = 64 << 10
-"""So little is read sooner than queues are asked about it."""
+"""Fewer bytes than this are read faster than queues are searched."""
 _CALLS_PER_LOOK = 5
-"""A slot, and the entries of its chain in a file that is full."""
+"""Reads per lookup: one slot, then the entries of its chain in a full file."""
 _MOST_HITS = 20_000
-"""More records than that are found as quickly by reading, and must not be read for a plan."""
+"""With more records than this a plain read is as fast, and planning must not read them all."""
 _SIDE_BY_SIDE = 16
 _SLOW = 1 << 20
 _OFFSET = Column("physical_offset")
@@ -48,29 +51,29 @@ _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A predicate that says where its rows may lie, and what that rests on."""
+    """A predicate with the offsets where its rows may be, and the evidence for them."""
 
     predicate: Predicate
     hits: tuple[int, ...] = ()
-    """Offsets at which records with such a key stand, each looked at, to be read first."""
+    """Offsets of records with such a key, each one checked, to be read first."""
     topics: int = 0
     files: int = 0
     uncovered: tuple[tuple[int, int], ...] = ()
-    """Offsets `[start, stop)` that the index does not know."""
+    """Offsets `[start, stop)` that the index does not cover."""
     unknown_topics: bool = False
-    """Whether topics that nobody names may have the key too."""
+    """Whether topics without a known name may have the key too."""
     batches: tuple[str, ...] = ()
-    """Topics in which the key may be that of a message inside a batch."""
+    """Topics where a message inside a batch may have the key."""
     without_queues: tuple[str, ...] = ()
-    """Topics of which nobody knows whether they held batches."""
+    """Topics without queues, which may have held batches."""
     prepared: tuple[tuple[str, int], ...] = ()
-    """Topics with a prepared message that has the key, and the offset of the first: its rollback would lie after it."""
+    """Topics with a prepared message that has the key, and the offset of the first one: its rollback would be after it."""
     why: tuple[str, ...] = ()
-    """Why index files could not be used, or not believed."""
+    """Why index files could not be used or trusted."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether hardly anything but what was found need be read."""
+        """Whether almost nothing besides the hits must be read."""
         left = sum(stop - start for start, stop in self.uncovered)
         return (
             self.files > 0
@@ -80,7 +83,7 @@ class Located:
 
 
 def located(store: StoreFiles, predicate: Predicate, access: str, end: int, *, slots: int | None, max_record_bytes: int) -> Located:
-    """The predicate with what the index of that store says, whose log ends at `end`."""
+    """Combine the predicate with the index of a store whose log ends at `end`."""
     by_id = rewritten(predicate, _by_id)
     keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
     if access == SCAN or not keys:
@@ -120,7 +123,7 @@ def located(store: StoreFiles, predicate: Predicate, access: str, end: int, *, s
 
 
 class _Places:
-    """Where the rows of one condition may lie."""
+    """Where the rows of one condition may be."""
 
     def __init__(self, hits: Hits, hashes: dict[tuple[str, str], int], names: Sequence[str], found: Located) -> None:
         self._hits, self._hashes, self._names = hits, hashes, names
@@ -144,7 +147,7 @@ class _Places:
 
 
 def _keys_of(leaf: Predicate) -> tuple[str, ...]:
-    """Keys of which a row must have one for that condition to be true; none where the index does not help."""
+    """Keys of which a matching row must have at least one; empty if the index does not help."""
     match leaf:
         case ArrayContains(Column("keys", None), key):
             found: tuple[object, ...] = (key,)
@@ -161,7 +164,7 @@ def _keys_of(leaf: Predicate) -> tuple[str, ...]:
 
 
 def _by_id(leaf: Predicate) -> Predicate | None:
-    """Where the rows of a condition on offset message ids may lie: the ids say it themselves, and what is none is nobody's."""
+    """Where rows with given offset message ids may be: the id encodes the offset; an invalid id matches nothing."""
     match leaf:
         case Compare(Column("offset_msg_id"), "=", _) | In(Column("offset_msg_id"), _):
             return _at(_offsets_of(leaf))
@@ -169,7 +172,7 @@ def _by_id(leaf: Predicate) -> Predicate | None:
 
 
 def _offsets_of(leaf: Predicate) -> tuple[int, ...]:
-    """The offsets that the message ids of a condition name."""
+    """The offsets encoded in the message ids of a condition."""
     match leaf:
         case Compare(Column("msg_id" | "offset_msg_id"), "=", str(text)):
             texts: tuple[object, ...] = (text,)
@@ -186,7 +189,7 @@ def _at(offsets: Sequence[int]) -> Predicate:
 
 
 def _named(predicate: Predicate) -> Iterator[str]:
-    """The topics that it names."""
+    """The topics that the predicate names."""
     for leaf in leaves(predicate):
         match leaf:
             case Compare(Column("topic"), "=", str(name)):
@@ -206,7 +209,7 @@ def _looked(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], c
 
 
 def _judged_if_few(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judged:
-    """What stands at hits that are believed; where they are too many for a plan to look at, none counts as judged."""
+    """Check the hits of trusted files; with too many hits for planning, all stay UNJUDGED."""
     count = len(hits.offsets)
     if count > _MOST_HITS:
         return Judged(np.full(count, UNJUDGED), np.zeros(count, np.int64), np.zeros(count, np.bool_))
@@ -214,7 +217,7 @@ def _judged_if_few(store: StoreFiles, hits: Hits, max_record_bytes: int) -> Judg
 
 
 def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[tuple[str, int]]:
-    """Of each topic that has such hits, with the offset of the first."""
+    """Topics with such hits, and the offset of the first hit of each."""
     if len(hits.offsets):  # only in stores of brokers 4.0 to 4.2
         for topic in sorted({topic for topic, _ in hashes}):
             mine = np.isin(hits.hashes, [hashed for (name, _), hashed in hashes.items() if name == topic])
@@ -225,7 +228,7 @@ def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[
 def _proven(
     store: StoreFiles, looked: Sequence[Looked], max_record_bytes: int, log: tuple[int, int]
 ) -> tuple[list[Looked], Judged, list[int]]:
-    """The same, with why some are not believed; what stands at their hits; and how many bytes the last record takes that each knows of."""
+    """Check the files: returns them with a reason (`why`) if not trusted, their judged hits, and the size of each file's last record."""
     looked = [_bounded(each) for each in looked]
     asked = [_joined([each.proofs, each.hits]) for each in looked]
     told, stale_after = judged(store, _joined(asked), max_record_bytes), _stale_after(store)
@@ -254,7 +257,7 @@ def _joined(hits: Sequence[Hits]) -> Hits:
 
 
 def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
-    """Which hits name a record more often than it has keys of that hash: one of them was of another record, which has the key too."""
+    """Hits that name a record more often than it has keys of that hash. One of them was meant for another record with that key."""
     pairs = np.stack([hits.hashes, hits.offsets], axis=1)
     _, which = np.unique(pairs, axis=0, return_inverse=True)
     counts = np.bincount(which.ravel(), is_hit)
@@ -263,7 +266,7 @@ def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
 
 
 def _bounded(looked: Looked) -> Looked:
-    """A file that names too many records for a plan to look at names none."""
+    """Drop the hits of a file that has too many of them to check during planning."""
     if len(looked.hits.offsets) <= _MOST_HITS:
         return looked
     return replace(
@@ -272,16 +275,16 @@ def _bounded(looked: Looked) -> Looked:
 
 
 def _stale_after(store: StoreFiles) -> int | None:
-    """Index files that end later are not whole for certain: a broker deletes them when it starts. None where all are."""
+    """Index files that end after this time may be incomplete: a broker deletes them at startup. None if all are complete."""
     if is_live(store.uri) or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
         return None
     return checkpoint_of(store.uri).indexed_time
 
 
 def _uncovered(looked: Sequence[Looked], sizes: Sequence[int], log: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """The offsets of the log of which no file knows all keys.
+    """Offsets of the log where no file has all keys.
 
-    Those of a file's first and last record may be in the file before and the one behind: it knows them if that one touches.
+    Keys of a file's first and last record may be in the previous or next file. They are covered only if that file touches this one.
     """
     known: list[tuple[int, int]] = []
     touching: tuple[int, ...] = ()

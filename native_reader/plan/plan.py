@@ -1,4 +1,4 @@
-"""Plans: which bytes a read will look at and on which way, cut into splits, decided before any of them is read."""
+"""Plans: which bytes a read will look at and by which access path, cut into splits, all decided before the read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a read will do: its splits in order of offset, store by store, and what it leaves out and why."""
+    """What a read will do: its splits in offset order, store by store, and what it skips and why."""
 
     splits: tuple[Split, ...]
     ends: tuple[tuple[str, int], ...]
@@ -34,38 +34,38 @@ class Plan:
     skipped: tuple[tuple[Segment, str], ...] = ()
     unwritten: tuple[Segment, ...] = ()
     gaps: tuple[tuple[str, int, int], ...] = ()
-    """Offsets `(store, start, stop)` that lie in no file, where they are no error."""
+    """Ranges `(store, start, stop)` that no file holds, if the read allows that."""
     partition_bytes: int = 128 << 20
-    """The most bytes that belong together in one task."""
+    """The most bytes to read in one task."""
     ways: tuple[tuple[str, Estimate], ...] = field(default=())
     """How each store will be read, and why."""
     pruning: Predicate = EVERYTHING
-    """The predicate, with where its rows can lie."""
+    """The predicate, extended with the offsets where its rows may be."""
     lookups: tuple[tuple[str, Located], ...] = field(default=())
-    """What the index of each store says of the predicate's keys."""
+    """The index lookup of each store for the predicate's keys."""
     stale: tuple[tuple[str, int], ...] = field(default=())
-    """The bytes of old records after the end of a log, which a broker took back."""
+    """The bytes of old records after the end of each log, left by a broker that truncated it."""
 
     @property
     def bytes_to_scan(self) -> int:
-        """The bytes that its splits cover, but for those that queues may rule out."""
+        """The bytes in splits that are scanned without queues."""
         return sum(split.written for split in self.splits if split.access == SCAN)
 
     @property
     def bytes_to_prune(self) -> int:
-        """The bytes of which queues say what need not be read."""
+        """The bytes in splits that use queues to skip records."""
         return sum(split.written for split in self.splits if split.access != SCAN)
 
     @property
     def bytes_skipped(self) -> int:
-        """The bytes of segments, or parts of segments, that hold nothing wanted."""
+        """The bytes in segments, or parts of segments, that cannot match."""
         read: dict[Segment, int] = {}
         for split in self.splits:
             read[split.segment] = read.get(split.segment, 0) + len(split)
         return sum(segment.size for segment, _ in self.skipped) + sum(segment.size - size for segment, size in read.items())
 
     def packed(self) -> list[tuple[Split, ...]]:
-        """The splits in tasks: neighbours go together while they are small, for a task costs more than a small split."""
+        """The splits as tasks. Small neighbours share a task, because a task costs more than a small split."""
         tasks: list[list[Split]] = []
         room = 0
         for split in self.splits:
@@ -91,10 +91,10 @@ def plan(
     starts: Mapping[str, int] | None = None,
     stale: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Cut the logs of those stores, which end at `ends`, into splits; what cannot hold a wanted row is left out.
+    """Cut the logs of those stores, which end at `ends`, into splits, without the parts that cannot match.
 
-    A pure function of what it is handed: it reads nothing. `starts`: boundaries before which nothing is asked for. `stale`: the
-    bytes of old records after the end of each log.
+    A pure function that reads no files. `starts`: where the read starts in each log, a record boundary. `stale`: the bytes
+    of old records after the end of each log.
     """
     whole: list[Split] = []
     skipped: list[tuple[Segment, str]] = []
@@ -153,21 +153,21 @@ def plan(
 
 
 def _uncovered(store: StoreFiles, start: int, stop: int) -> list[tuple[int, int]]:
-    """The offsets in that range which no file holds."""
+    """The offsets in that range that no file holds."""
     reached = [start, *(segment.end for segment in store.segments)]
     begins = [*(segment.base for segment in store.segments), stop]
     return [(one, other) for one, other in zip(reached, begins, strict=True) if one < other]
 
 
 def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicate:
-    """One predicate for all stores, of which each has an index of its own."""
+    """One predicate for all stores, because each store has its own index."""
     if not lookups:
         return predicate
     return Or(tuple(all_of((Compare(Column("store"), "=", uri), each.predicate)) for uri, each in lookups.items()))
 
 
 def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tuple[int, int]]:
-    """The physical offsets `[start, stop)` within those at which a wanted row may lie, neighbours together."""
+    """The ranges within `[low, high)` in which a matching row may start, with neighbours merged."""
     borders: set[int] = set()
     for leaf in leaves(predicate):
         match leaf:
@@ -184,15 +184,15 @@ def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tu
 
 
 def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """What of those spans, which are in order, lies in `[low, high)`."""
+    """The parts of those ordered spans that are inside `[low, high)`."""
     first = bisect_right(spans, low, key=lambda span: span[1])
     behind = bisect_left(spans, high, key=lambda span: span[0])
     return [(max(low, start), min(high, stop)) for start, stop in spans[first:behind]]
 
 
 def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
-    """The parts of a split at whose offsets a wanted row may lie. What is to be read first stands by itself, if that is little."""
-    base = split.segment.base + split.segment.frame  # a record's own offset lies behind its frame
+    """The parts of a split that may match. Offsets in `first` get their own splits, if there are few."""
+    base = split.segment.base + split.segment.frame  # a record's own offset is after its frame
     spans = _within(spans, base + split.start, base + split.stop)
     near: list[tuple[int, int]] = []
     for start, stop in spans:
@@ -227,7 +227,7 @@ def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, qu
 
 
 def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) -> str | None:
-    """Why a segment can hold no wanted row; None where it can."""
+    """Why a segment cannot match; None if it can."""
     store, segment = exactly(split.store), split.segment
     if not may_be_true(predicate, {"store": store}):
         return "store"
@@ -240,7 +240,7 @@ def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) ->
 
 
 def _cut(split: Split, most: int, share: float) -> list[Split]:
-    """Even pieces of which at most `most` bytes will be read; the last one reaches to the end of the file."""
+    """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]

@@ -1,4 +1,4 @@
-"""A read is planned: where each log ends, what index, queues and store times say, and the splits that follow from it."""
+"""Plans a read: finds the end of each log, uses index, queues and store times, and makes the splits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from native_reader.storage.store import StoreFiles
 _SOON_READ = 8 << 20
 
 Ranges = Mapping[str, tuple[int, int]]
-"""By the URI of each store, two boundaries of its log: nothing else of it is asked for."""
+"""By store URI: two boundaries of its log. Only the range between them is read."""
 
 
 def planned(stores: Sequence[StoreFiles], predicate: Predicate, how: Planning, ranges: Ranges | None = None) -> Plan:
-    """The plan of one read; heads of segments, queues and index files are read for it, the rest of the log is not."""
+    """The plan of one read. Planning reads only heads of segments, queues and index files."""
     ends = _ends(stores, how, ranges)
-    # Queues and index files are asked about the whole log, whatever part of it is read.
+    # Use queues and index for the whole log, even if only a part of it is read.
     asked = [store for store in stores if store.uri in ends.offsets]
     lookups, estimates = dict[str, Located](), dict[str, Estimate]()
     for store in asked:
@@ -33,7 +33,7 @@ def planned(stores: Sequence[StoreFiles], predicate: Predicate, how: Planning, r
         estimates[store.uri] = Estimate(why=BY_KEY) if found.is_complete else estimate(store, found.predicate, access, end)
     if ranges is not None:
         stores = [_within(store, ranges[store.uri]) for store in stores if store.uri in ranges]
-    # The head of a record can have a wrong time, so who asks for a scan gets one.
+    # The head of a record can have a wrong time, so access=scan does not use store times.
     timed = stores if how.access != SCAN and mentions(predicate, "store_timestamp") else ()
     return plan(
         stores,
@@ -57,19 +57,19 @@ def _ends(stores: Sequence[StoreFiles], how: Planning, ranges: Ranges | None) ->
 
 
 def _access_to(store: StoreFiles, how: Planning, ranges: Ranges | None) -> str:
-    """A stream asks again and again for little, which is read sooner than the way to it is found."""
+    """The access path. A small range, as in most stream batches, is faster to scan than to look up."""
     start, stop = (0, _SOON_READ) if ranges is None else ranges[store.uri]
     return SCAN if stop - start < _SOON_READ else how.access
 
 
 def _within(store: StoreFiles, span: tuple[int, int]) -> StoreFiles:
-    """The store with no other segments than those that hold something of that range."""
+    """The store with only the segments in that range."""
     start, stop = span
     return replace(store, segments=tuple(each for each in store.segments if each.base < stop and start < each.end))
 
 
 def _times(store: StoreFiles, end: int, predicate: Predicate, how: Planning) -> Times:
     written = [segment for segment in store.segments if segment.base < end]
-    # Who allows no cuts inside a segment gets none here either.
+    # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
     cut = any(segment.size > how.partition_bytes for segment in written)
     return times_of(written, end, predicate, tolerance=how.clock_skew, cut=cut, queue=store.consume_queue)

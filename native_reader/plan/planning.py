@@ -1,4 +1,4 @@
-"""How a read is planned: of its options, checked, those that no split needs."""
+"""The checked options that only planning needs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from native_reader.plan.estimate import AUTO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """They have the defaults of the options.
+    """The defaults are those of the options.
 
-    `clock_skew`: by how many microseconds store times may step back. `lenient`: damage does not stop the read.
+    `clock_skew`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
     """
 
     access: str = AUTO

@@ -1,6 +1,6 @@
-"""Consume queues: which there are, and their entries within a range of the log.
+"""Consume queues: which exist, and their entries for a range of the log.
 
-A queue that is wrong anywhere must never lead further than to fewer entries: whoever asks can do without any of them.
+A corrupt queue must never do more harm than to return fewer entries; callers work without them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
 _AT_ONCE = 16 << 10
-"""A stretch of a file that is read rather than searched."""
+"""A range of this many bytes is read at once, not searched."""
 
 _read_probe = struct.Struct(">qi").unpack
 
@@ -33,7 +33,7 @@ Numbers = NDArray[np.int64]
 
 
 class QueueFile(NamedTuple):
-    """One file of a queue: how many whole entries it has room for, and at which place of the queue its first stands."""
+    """One file of a queue: how many entries fit in it, and the queue place of its first entry."""
 
     uri: str
     base: int
@@ -50,7 +50,7 @@ class Queue(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic that has a directory for queues."""
+    """A topic with a directory of queues."""
 
     name: str
     uri: str
@@ -59,10 +59,10 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Entries of one queue, ascending: queue offset, how many messages, physical offset, size and tags code of each.
+    """Ascending entries of one queue: queue offset, message count, physical offset, size and tags code of each.
 
-    `newest`: the physical offset of the queue's last entry, if it is among them. A broker may be writing it.
-    `firsts`: where the entries of the queue's second file begin, of its third, and so on.
+    `newest`: the physical offset of the queue's last entry, if it is included; a broker may still be writing that entry.
+    `firsts`: the positions where the entries of the second and later files begin.
     """
 
     numbers: Numbers
@@ -77,14 +77,14 @@ class Entries:
         return len(self.offsets)
 
     def where(self, which: Mask) -> Entries:
-        """Some of them."""
+        """Only these entries."""
         if which.all():
             return self
         firsts = np.concatenate(([0], np.cumsum(which)))[self.firsts] if len(self.firsts) else self.firsts
         return replace(self._taken(which), firsts=firsts)
 
     def by_file(self) -> Iterator[Entries]:
-        """The entries of each file that has some, file by file."""
+        """The entries of each file; files without entries are skipped."""
         if not len(self.firsts):
             yield self
             return
@@ -101,12 +101,12 @@ _NOTHING = Entries(_NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 def topics_in(directories: Sequence[str]) -> list[Topic]:
-    """The topics that have queues there. Light queues (LMQ) are none: they list records of other topics once more."""
+    """The topics that have queues there. Without light queues (LMQ), which list records of other topics again."""
     found = []
     for directory in directories:
         storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
         for entry in _listed(directory):
-            # A name that is no UTF-8 can be no column's value.
+            # A name that is not UTF-8 cannot be a column value.
             if entry.is_directory and not entry.name.startswith(LIGHT_TOPIC) and entry.name.isprintable():
                 found.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
     return found
@@ -118,7 +118,7 @@ def queues_of(topic: Topic) -> list[Queue]:
 
 
 def numbers_of(topic: Topic) -> list[int]:
-    """The numbers of its queues."""
+    """The queue numbers of a topic."""
     names = [entry.name for entry in _listed(topic.uri) if entry.is_directory and entry.name.isascii() and entry.name.isdecimal()]
     return sorted(int(name) for name in names if str(int(name)) == name)
 
@@ -135,12 +135,12 @@ def _queue(topic: Topic, name: str) -> Queue:
 def _listed(uri: str) -> list[Entry]:
     try:
         return storage_of(uri).list(uri)
-    except OSError:  # gone since, not to be listed: whoever asks does without
+    except OSError:  # deleted meanwhile or cannot be listed; callers work without it
         return []
 
 
 class QueueReader:
-    """Looks into one queue, its files open one at a time."""
+    """Reads one queue, with one file open at a time."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else ENTRY
@@ -150,17 +150,17 @@ class QueueReader:
 
     @property
     def units(self) -> int:
-        """The entries that its files have room for."""
+        """How many entries fit in its files."""
         return self._firsts[-1]
 
     def within(self, low: int, high: int) -> Entries:
-        """The entries of records at physical offsets `[low, high)`, those out of order left out."""
+        """The entries of records at physical offsets `[low, high)`, without entries that are out of order."""
         units = self._bound()
         first, behind = 0, units
         if units * self._dtype.itemsize > _AT_ONCE:
             first = self.first_at(low, 0, units)
             behind = self.first_at(high, first, units)
-        # Entries of a queue lie one after the other in the log, so a file with more of them than records fit is wrong.
+        # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
         fit = (high - low) // SMALLEST_RECORD + 1
         found = self._read(first, behind, max(fit, _AT_ONCE // self._dtype.itemsize))
         if found is None:
@@ -170,23 +170,23 @@ class QueueReader:
         return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
 
     def last_below(self, offset: int) -> Entries:
-        """The last entry of a record below that offset, if there is one."""
+        """The entry of the last record below that offset, or none."""
         behind = self.first_at(offset, 0, self._bound())
         return self.read(max(0, behind - 1), behind)
 
     def _bound(self) -> int:
-        """A place behind which nothing is written: brokers size files ahead."""
+        """A place after which nothing is written: brokers preallocate files."""
         if not self._queue.files:
             return 0
         last = len(self._queue.files) - 1
         try:
             written = -(-self._file(last).written_end() // self._dtype.itemsize)
-        except OSError:  # gone since, or not to be read
+        except OSError:  # deleted meanwhile or unreadable
             written = self._queue.files[last].units
         return self._firsts[last] + min(written, self._queue.files[last].units)
 
     def first_at(self, offset: int, first: int, behind: int) -> int:
-        """The first place, of those given, whose record lies at that offset or behind; unwritten ones lie behind all."""
+        """The first place in `[first, behind)` whose record is at or after `offset`; unwritten places count as after all offsets."""
         while (behind - first) * self._dtype.itemsize > _AT_ONCE:
             middle = (first + behind) // 2
             if self._offset_at(middle) < offset:
@@ -197,7 +197,7 @@ class QueueReader:
         return first + int(reached[0]) if len(reached) else behind
 
     def _offsets(self, first: int, behind: int) -> Numbers:
-        """The offsets at those places, of unwritten ones beyond all, of leading blanks before."""
+        """The offsets at those places. Unwritten places come after all offsets, leading fillers before."""
         pieces = [np.empty(0, np.int64)]
         for which in range(len(self._queue.files)):
             begin, end = max(first, self._firsts[which]), min(behind, self._firsts[which + 1])
@@ -208,13 +208,13 @@ class QueueReader:
         return np.concatenate(pieces)
 
     def read(self, first: int, behind: int) -> Entries:
-        """The written entries at those places."""
+        """The written entries at places `[first, behind)`."""
         entries = self._read(first, behind, behind - first)
         assert entries is not None
         return entries
 
     def _read(self, first: int, behind: int, most: int) -> Entries | None:
-        """The same; None where there are more than `most`. Memory follows what is written, not the sizes of files."""
+        """As `read`, but None if there are more than `most` entries. Memory depends on written entries, not on file sizes."""
         pieces, numbers, firsts, count = [np.empty(0, self._dtype)], [np.empty(0, np.int64)], [], 0
         for which, file in enumerate(self._queue.files):
             begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, behind))
@@ -237,14 +237,14 @@ class QueueReader:
         return Entries(places, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
 
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """The entries at those places of a file, written or not, piece by piece and without those in holes; the place of each piece."""
+        """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not."""
         width = self._dtype.itemsize
         most = _PIECE // width
         while begin < end:
-            if end - begin > most:  # less is read sooner than asked about
+            if end - begin > most:  # a shorter range is read faster than the hole is searched
                 try:
                     begin = max(begin, self._file(which).next_data(begin * width) // width)
-                except OSError:  # gone since, or not to be read
+                except OSError:  # deleted meanwhile or unreadable
                     return
             found = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
             if not len(found):
@@ -256,7 +256,7 @@ class QueueReader:
         which = bisect_right(self._firsts, place) - 1
         try:
             got = self._file(which).read_into((place - self._firsts[which]) * self._dtype.itemsize, self._probe)
-        except OSError:  # gone since, or not to be read
+        except OSError:  # deleted meanwhile or unreadable
             return _BEYOND
         offset, size = _read_probe(self._probe)
         if got < len(self._probe) or size <= 0 or offset < 0:
@@ -267,7 +267,7 @@ class QueueReader:
         width = self._dtype.itemsize
         try:
             found = self._file(which).read_ranges([(place * width, count * width)])[0]
-        except OSError:  # gone since, or not to be read
+        except OSError:  # deleted meanwhile or unreadable
             return np.empty(0, self._dtype)
         return np.frombuffer(found, self._dtype, len(found) // width)
 
@@ -280,7 +280,7 @@ class QueueReader:
         return self._open[1]
 
     def close(self) -> None:
-        """Let go of its file."""
+        """Close the open file."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
@@ -293,7 +293,7 @@ class QueueReader:
 
 
 def _ascending(offsets: Numbers) -> Mask:
-    """Which offsets are above all before and below all behind: a single wrong one takes nobody with it but those it contradicts."""
+    """Offsets above all previous and below all following ones. A wrong offset removes only itself and those it contradicts."""
     if len(offsets) < 2:
         return np.ones(len(offsets), np.bool_)
     kept = np.ones(len(offsets), np.bool_)
@@ -303,6 +303,6 @@ def _ascending(offsets: Numbers) -> Mask:
 
 
 def queues_among(topics: Sequence[Topic]) -> Iterator[Queue]:
-    """All queues of some topics."""
+    """All queues of these topics."""
     for topic in topics:
         yield from queues_of(topic)

@@ -1,4 +1,4 @@
-"""Splits: parts of a segment, each read by itself, by whichever process."""
+"""Splits: parts of a segment that can be read independently, in any process."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from native_reader.plan.estimate import SCAN
 from native_reader.storage.store import Segment
 
 SPLIT_COSTS = 256 << 10
-"""The bytes that could be read in the time that a split takes, whatever it reads."""
+"""The fixed cost of a split, as the number of bytes that could be read in the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Bytes `[start, stop)` of a segment; it owns the records that start there.
+    """Bytes `[start, stop)` of a segment; the split owns the records that start there.
 
-    Made without reading the log, so `start` may fall anywhere. `end`: where the log ends in this file. `queues`: the
-    directories of consume queues to ask, where `access` is not `scan`; `share`: how much of it will then be read, about.
-    `alone`: the bytes after it, up to the next record, are not wanted. `follows`: another split of the plan ends where
-    this one begins, and checks that its records lead there. `border`: a position at or before `start` at which a record starts
-    for certain. If it is before `start` and no split leads there, the consume queues in `queue` may confirm a nearer one.
+    Made without reading the log, so `start` may be inside a record.
+    `end`: where the log ends in this file.
+    `queues`: the directories of consume queues to use, unless `access` is `scan`.
+    `share`: the approximate share of the bytes that will then be read.
+    `alone`: the bytes after the split, up to the next record, are not wanted.
+    `follows`: another split of the plan ends at `start` and checks that its records lead there.
+    `border`: a position at or before `start` where a record certainly starts. If it is before `start` and no split leads
+    there, the consume queues in `queue` may confirm a nearer one.
     `stale`: the bytes of old records after `end`.
     """
 
@@ -42,16 +45,16 @@ class Split:
 
     @property
     def written(self) -> int:
-        """How many of its bytes lie below the end of the log."""
+        """The bytes of the split below the end of the log."""
         return min(self.stop, self.end) - self.start
 
     @property
     def work(self) -> int:
-        """The bytes that it will read, about."""
+        """The approximate number of bytes to read."""
         return max(self.written, SPLIT_COSTS) if self.access == SCAN else int(self.written * self.share) + SPLIT_COSTS
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickled flat, with the store's name once: a plan has a split for each task."""
+        """Pickled flat, with the store's name only once: a plan has one split or more per task."""
         segment = self.segment
         known = segment.base, segment.size, segment.identity, segment.framing
         way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()

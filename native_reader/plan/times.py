@@ -1,7 +1,7 @@
-"""Between which moments records were stored: by the first records of all segments, and by samples inside of a few.
+"""Finds ranges of store times: from the first records of all segments, and from samples inside a few segments.
 
-A broker's clock may step back. Steps of up to a tolerance are allowed for everywhere; where what comes later begins earlier
-than that, the clock stepped back further or one of the heads lies, and nothing is known.
+A broker's clock may step back. Steps up to a tolerance are always allowed for. If a later segment begins earlier than that,
+the clock stepped back further or a head is wrong, so the range is unknown.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _SIDE_BY_SIDE = 64
 _SLOW = 1 << 20
 _SAMPLES = 64
 _LOOK = 256 << 10
-"""Where no record begins within so much, as in a hole, there is no sample."""
+"""No sample is taken if no record starts within this many bytes, as in a hole."""
 _ASKED = 4
-"""So many records near a place are looked for in their queues."""
+"""How many records near a position are checked against their queues."""
 _WORTH_IT = 4 << 20
-"""A smaller segment is read as quickly as it is sampled."""
+"""A smaller segment is read as fast as it is sampled."""
 _FOREVER = 2**62
 _MOST_MILLISECONDS = 2**62 // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Of each segment, by its first offset: the least and the largest store time of its records, as far as that is known."""
+    """By first offset of the segment: the least and the greatest store time of its records, if known."""
 
     bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     inside: Mapping[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
-    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record starts at each for certain."""
+    """Parts of some segments: positions `start, stop`, and the bounds of their store times. A record certainly starts at each."""
 
     def facts(self, segment: Segment) -> dict[str, Known]:
-        """What is known of its records."""
+        """Known facts about the records of a segment."""
         found = self.bounds.get(segment.base)
         return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
 
     def parts(self, split: Split, predicate: Predicate) -> list[Split]:
-        """The parts of it in which a wanted row may lie, neighbours together."""
+        """The parts of a split that may match, with neighbours merged."""
         found: list[Split] = []
         for first, stop, low, high in self.inside.get(split.segment.base, ()):
             start = max(first, split.start)
@@ -60,10 +60,10 @@ class Times:
 
 
 def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool, queue: str | None = None) -> Times:
-    """The bounds of store times, in microseconds, of each of the segments of a log that ends at `end`; the last has no upper one.
+    """The bounds of store times, in microseconds, of each segment of a log that ends at `end`; the last has no upper bound.
 
-    `cut`: a segment that a condition on time cuts through is sampled at records that their consume queues name, which lie in
-    `queue`, so that only its wanted part need be read.
+    `cut`: also sample segments that a condition on time cuts through, so that only the matching part is read. Samples are
+    records that the consume queues in `queue` name.
     """
     counts = [1] * (len(segments) - 1) + [2]
     if segments and storage_of(segments[0].uri).call_costs < _SLOW:  # threads cost more than such calls
@@ -79,7 +79,7 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
         if first and after and after[0] >= first[0] - tolerance:
             low, high = min(first[0], after[0]) - tolerance, _FOREVER if last else max(first[0], after[0]) + tolerance
             bounds[segment.base] = low, high
-            narrow = not last and high - low <= 4 * tolerance  # hardly anything would be left out
+            narrow = not last and high - low <= 4 * tolerance  # hardly anything would be skipped
             if cut and queue is not None and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
                 sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
@@ -87,13 +87,13 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
 
 
 def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:
-    """Whether rows of one of those moments may be wanted, and those of the other not."""
+    """Whether the predicate may match only a part of this time range."""
     ends = [bool(may_be_true(predicate, {"store_timestamp": Within(each, each)})) for each in (low, high)]
     return bool(may_be_true(predicate, {"store_timestamp": Within(low, high)})) and not all(ends)
 
 
 def _sampled(segment: Segment, queue: str, written: int, first: int, after: int) -> list[tuple[int, int]]:
-    """Positions in a segment at which records start for certain, and their store times."""
+    """Positions in a segment where records certainly start, with their store times."""
     found = [(0, first)]
     try:
         with Window(segment, 64 << 10) as window:
@@ -105,13 +105,13 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
                     if not times:
                         return []
                     found.append((start, times[0]))
-    except OSError:  # tells whoever reads it
+    except OSError:  # the read itself reports it
         return []
     return [*found, (segment.size, after)]
 
 
 def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None:
-    """One of the first records from that position on that its queue names."""
+    """A record at or after `start` that its queue names; tries only the first few records."""
     for _ in range(_ASKED):
         found = sync(window, start, stop)
         if found is None or is_named(window, queue, found):
@@ -121,7 +121,7 @@ def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None
 
 
 def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[int, int, int, int], ...]:
-    """Parts of a segment with the bounds of their times; none where the samples go back further than the tolerance."""
+    """Parts of a segment with the bounds of their times; empty if the samples step back further than the tolerance."""
     pairs = list(pairwise(samples))
     if any(later < earlier - tolerance for (_, earlier), (_, later) in pairs):
         return ()
@@ -129,7 +129,7 @@ def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[i
 
 
 def _first_store_times(segment: Segment, count: int) -> list[int]:
-    """Of the first so many records, in microseconds since 1970; fewer where no record stands there, or the file cannot be read."""
+    """Store times of the first `count` records, in microseconds since 1970. Stops at anything that is not a record."""
     frame = segment.frame
     found: list[int] = []
     try:
@@ -150,6 +150,6 @@ def _first_store_times(segment: Segment, count: int) -> list[int]:
 
 
 def _store_times_in(begin: bytes) -> list[int]:
-    """The store time of the record that begins so, if it has a possible one."""
+    """The store time in the head at the start of these bytes; empty if it is out of range."""
     milliseconds = int(head_in(begin)["store_timestamp"])
     return [milliseconds * 1000] if abs(milliseconds) <= _MOST_MILLISECONDS else []

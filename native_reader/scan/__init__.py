@@ -1,1 +1,1 @@
-"""A plan carried out: one split to Arrow batches, and several side by side."""
+"""Runs a plan: reads one split into Arrow batches, or several splits in parallel."""

@@ -1,4 +1,4 @@
-"""A reading that goes on in a thread, a few batches ahead of whoever takes them."""
+"""Reads in a thread, a few batches ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GIVE_UP_CHECK = 0.1
 
 
 class Ahead:
-    """Iterate it for the batches of a reading; `stop` it when it is left early. It holds at most `batches` of them, and one more."""
+    """Iterate it for the batches of a reading; call `stop` if you end early. Holds at most `batches` + 1 batches."""
 
     def __init__(self, reading: Reading, batches: int) -> None:
         self.reading = reading
@@ -29,7 +29,7 @@ class Ahead:
                 self._put(batch)
                 if self._stopped.is_set():
                     return
-        except BaseException as error:  # raised where the batches are taken
+        except BaseException as error:  # raised again in `__iter__`
             self._put(error)
         else:
             self._put(None)
@@ -49,11 +49,11 @@ class Ahead:
             yield found
 
     def give_up(self) -> None:
-        """Go no further than the chunk at hand."""
+        """Stop after the current chunk."""
         self._stopped.set()
         self.reading.stop()
 
     def stop(self) -> None:
-        """Give up, and wait until it has: its report is final then."""
+        """Give up and wait for the thread; the report is final after that."""
         self.give_up()
         self._thread.join()

@@ -1,8 +1,8 @@
-"""Whether claims of consume queues are true: what a pruned read must know before it passes the bytes they name.
+"""Checks the claims of consume queues before a pruned read skips the bytes they name.
 
-Not each claim is looked at, for that would be a scan. In a stretch of the log the first and the last claim of each queue file are:
-a file that was swapped, renamed or copied has no true claim. Where single claims between them are wrong, the records that they
-should name are claimed by none, so they are walked (`contradicted`).
+Checking every claim would be a scan. Instead, the first and the last claim of each queue file in the range are checked: a file
+that was swapped, renamed or copied has no true claim. A single wrong claim between them leaves its own record unclaimed. That
+record is then walked, and the contradiction is detected (`contradicted`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from native_reader.storage.window import Window
 
 
 def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
-    """The claims of queue files whose first and last claim name records of the queue; and whether properties end in checksums.
+    """The claims of queue files whose first and last claim are true; and whether the properties end in checksums.
 
-    Such a checksum can stand glued to a tag (5.x with property checksums, batches of clients up to 4.9), whose hash the
-    queue then has.
+    Such a checksum can be attached to a tag (5.x with property checksums, batches from clients up to 4.9). The queue then has
+    the hash of both.
     """
     kept: list[Claims] = []
     checksums = False
@@ -41,9 +41,9 @@ def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], b
 
 
 def is_true(window: Window, claims: Claims, which: int) -> bool:
-    """Whether a record of that queue, number and size stands there: its head and its topic are read, not its body.
+    """Whether this record of the queue is there, with this number and size. Reads its head and topic, not its body.
 
-    An inner batch in an ordinary queue, as slaves have them, is none: such an entry tells nothing of the messages in it.
+    False for an inner batch in an ordinary queue, as slaves have them: the entry does not describe the messages in it.
     """
     queue, entries = claims
     size, number = int(entries.sizes[which]), int(entries.numbers[which])
@@ -64,7 +64,7 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
 
 
 def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:
-    """Whether one of the claims that end at that offset is true."""
+    """Whether any of the claims that end at that offset is true."""
     for each in claims:
         before = int(np.searchsorted(each.entries.offsets, end)) - 1
         if before >= 0 and int(each.entries.offsets[before] + each.entries.sizes[before]) == end and is_true(window, each, before):
@@ -73,12 +73,12 @@ def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:
 
 
 def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: str) -> bool:
-    """Whether a record that no queue claimed is one that its queue falsely claims to lie elsewhere.
+    """Whether a queue falsely claims another place for one of these records, which no queue claimed.
 
-    Where that claim is true the record belongs to an earlier life of its topic, which was deleted and made again.
+    If that claim is true, the record is from an earlier topic of the same name, which was deleted and created again.
     """
     flags = rows.records.heads["sys_flag"] & TRANSACTION
-    rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others are never dispatched, and all have the number 0
+    rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others (prepared, rolled back) are never dispatched
     if not len(rows) or not claims:
         return False
     topics = Columns(["topic"], store, window.segment.name).arrays(rows)[0].dictionary_encode()
@@ -89,13 +89,13 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
             mine = (codes == names.index(each.queue.topic)) & (queue_ids == each.queue.queue_id)
             heads = rows.records.heads[mine]
             misplaced = _misplaced(each.entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64))
-            if any(not is_true(window, each, which) for which in misplaced.tolist()):  # hardly ever any
+            if any(not is_true(window, each, which) for which in misplaced.tolist()):  # rarely any
                 return True
     return False
 
 
 def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> Numbers:
-    """The entries at whose numbers such records would fit among the others of their queue, although they name other places."""
+    """Entries with the number of one of these records but another offset, although the record fits at that place in the queue."""
     place = np.searchsorted(entries.numbers, numbers)
     inside = np.flatnonzero(place < len(entries))
     place, numbers, offsets = place[inside], numbers[inside], offsets[inside]

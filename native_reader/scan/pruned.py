@@ -1,8 +1,8 @@
-"""A split read through consume queues: what other queues claim is passed, everything else is walked.
+"""Reads a split through consume queues: skips what other queues claim and walks everything else.
 
-So nothing depends on what the wanted queues hold. A topic that was deleted, or is young, or has holes in its queues, lies
-where no other queue claims the bytes. Each walk must arrive exactly at the next claim; where one does not, or a claim
-turns out to be false, the split is scanned whole. `trust` asks the wanted queues instead, and fetches what they name.
+So the result does not depend on the wanted queues. Records of a deleted or new topic, or from a hole in its queues, are in
+bytes that no other queue claims. Each walk must end exactly at the next claim. If it does not, or if a claim is false, the
+whole split is scanned. `trust` uses the wanted queues instead, and reads only what they name.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from native_reader.storage.window import Window
 
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
-"""A larger extent is walked by itself."""
+"""A larger extent is walked separately."""
 _MOST_SHARE = 0.45
-"""Where more than that is left to read after pruning, one pass over all of it is quicker: docs/performance.md."""
+"""If more than this share is left after pruning, one pass over everything is faster: docs/performance.md."""
 _CALLS_PER_TOPIC = 4 * 45
-"""A few queues, two binary searches in each."""
+"""A few queues, with two binary searches each."""
 _LEADS_ELSEWHERE = "which no queue claims, records do not lead to the next claim"
 
 
 class Contradiction(Exception):
-    """What the queues say cannot be true."""
+    """The queues contradict the log."""
 
 
 class Pruned:
-    """Iterates what a `Walk` over the split does, but for records that cannot be wanted; accounts for what it looked at."""
+    """Iterates like a `Walk` over the split, without records that cannot match; counts the bytes that it looked at."""
 
     def __init__(
         self, window: Window, split: Split, begin: int, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False
@@ -61,7 +61,7 @@ class Pruned:
         self._named = np.empty(0, np.int64)
         """The physical offsets of records that wanted queues name."""
         self.why: str | None = None
-        """Why it was scanned after all."""
+        """Why the split was scanned instead."""
         self._facts: dict[str, Known] = {
             "store": exactly(split.store),
             "segment": exactly(split.segment.name),
@@ -74,11 +74,11 @@ class Pruned:
         except Contradiction as found:
             yield from self._scanned(str(found))
 
-    # The account: of extents, and of walks over what was too long for one
+    # Accounting: extents, and walks over extents that were too long
 
     @property
     def records(self) -> int:
-        """As of a `Walk`, like all that follow."""
+        """As in `Walk`, like the properties below."""
         return self._records + sum(walk.records for walk in self._walks)
 
     @property
@@ -121,7 +121,7 @@ class Pruned:
         yield from self._walked(last, split.stop, [*wanted, *unwanted], unwanted)
 
     def _left(self, tiles: Tiles) -> tuple[Extents, int]:
-        """What to read, records that are wanted by name and what nobody claims; and where all claims end."""
+        """What to read (records in wanted queues, and unclaimed bytes), and where the last claim ends."""
         if (tiles.sizes[~tiles.unwanted] > self._max_record_bytes).any():
             raise Contradiction("a record over max_record_bytes")
         starts = tiles.offsets - self._split.segment.base - self._frame
@@ -134,7 +134,7 @@ class Pruned:
         return both.where(np.argsort(both.starts, kind="stable")), int(borders[-1])
 
     def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[Claims], list[Claims]]:
-        """What queues claim that may be wanted, and that cannot be; of the latter none that are caught lying."""
+        """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
         wanted, found = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
@@ -145,7 +145,7 @@ class Pruned:
         return wanted, unwanted
 
     def _with_batches(self) -> frozenset[str]:
-        """The topics of which tags codes tell nothing: on slaves they may have ordinary queues."""
+        """Topics whose tags codes mean nothing: topics with inner batches may have ordinary queues on slaves."""
         return Topics(f"{self._split.store}/config").of_batches() if mentions(self._predicate, "tags") else frozenset()
 
     def _together(self, extents: Extents) -> Records:
@@ -168,7 +168,7 @@ class Pruned:
     def _walked(
         self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False
     ) -> Iterator[Records | Damages]:
-        """A long extent, or what lies behind the last claim. It begins where a claim ends, and that one must be true."""
+        """Walk a long extent, or the bytes after the last claim. The claim that ends at its start must be true."""
         if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
             raise Contradiction("a queue claims what is no record of its own")
         walk = Walk(
@@ -200,7 +200,7 @@ class Pruned:
         self._seen.append(places)
         yield records
 
-    # What the wanted queues name, and nothing else
+    # Only what the wanted queues name
 
     def _trusted(self) -> Iterator[Records]:
         split = self._split
@@ -221,7 +221,7 @@ class Pruned:
             if len(records):
                 yield records
 
-    # All of it after all
+    # Fallback: scan the whole split
 
     def _scanned(self, why: str) -> Iterator[Records | Damages]:
         split, self.why = self._split, why
@@ -239,7 +239,7 @@ class Pruned:
         told = Damages.joined(self._told)
         for found in walk:
             if isinstance(found, Damages):
-                # Those that were told are in order, and so are those that start before the end of another.
+                # `told` is in order, so the damages in it that overlap a new one are neighbours.
                 before, until = np.searchsorted(told.ends, found.starts, side="right"), np.searchsorted(told.starts, found.ends)
                 if (new := before >= until).any():
                     yield found.where(new)
@@ -252,7 +252,7 @@ class Pruned:
 
 
 def _among(places: Numbers, known: Numbers) -> Mask:
-    """Which of the places are among the known ones, which are in order."""
+    """Which places are in `known`, which is ordered."""
     if not len(known):
         return np.zeros(len(places), np.bool_)
     found: Mask = known[np.minimum(np.searchsorted(known, places), len(known) - 1)] == places

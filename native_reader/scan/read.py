@@ -1,4 +1,4 @@
-"""One split to Arrow: a pure function of the split, what is wanted, and the bytes."""
+"""Reads one split into Arrow: a pure function of the split, the projection and the bytes."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _BODY = "body"
 _TOLD = 10
-"""So many ranges of one split are told one by one."""
+"""How many ranges of one split are logged one by one."""
 _MANY = 64
-"""So many ranges between the messages of one batch are put there at once, which copies the messages."""
+"""From this many ranges on, they are merged into the batch in one step, which copies the messages."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
 
 Known = dict[str, int]
-"""Of segments, by their URI: a position at which a record starts for certain."""
+"""By segment URI: a position where a record certainly starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What is wanted of each row, and how far a read may go for it."""
+    """What to return for each row, and the limits of the read."""
 
     columns: tuple[str, ...]
     mode: str = FAILFAST
@@ -68,14 +68,14 @@ class Projection:
 
     @property
     def tells_damage(self) -> bool:
-        """Whether damage comes as rows."""
+        """Whether damage is returned as rows."""
         return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
 
 class Reading:
     """Iterate it once for its batches; `report` then accounts for every byte of the split.
 
-    Left early, the report tells what was read until then.
+    If you stop early, the report covers what was read until then.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Reading:
         pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
         room = min(CHUNK, len(split) + projection.max_record_bytes)
         lenient = projection.mode != FAILFAST
-        # Where a broker runs its page cache is what makes it quick.
+        # A running broker needs its page cache, so the read must not displace it.
         with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
             self._window = window
             limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
@@ -152,12 +152,12 @@ class Reading:
         self._untold.append(damages)
 
     def _begin(self, window: Window) -> int | None:
-        """Where the first record of the split starts; None where none does."""
+        """Where the first record of the split starts; None if none does."""
         split, uri = self._split, self._split.segment.uri
         stop = min(split.stop, split.end)
         if split.start == split.border:
             return split.start
-        if split.follows:  # the split before it says so if this is not where it arrives
+        if split.follows:  # the previous split fails if it does not arrive here
             return sync(window, split.start, stop)
         known = self._known.get(uri, 0)
         low = max(split.border, known if known <= split.start else 0)
@@ -167,11 +167,11 @@ class Reading:
         return begin
 
     def stop(self) -> None:
-        """Go no further than the chunk at hand; from any thread."""
+        """Stop after the current chunk. Safe from any thread."""
         self._stopped = True
 
     def _between(self, window: Window, batches: Iterator[tuple[Rows, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        """Messages, with the rows of damage at their places, whose walk told of it before."""
+        """Insert the rows of damage, which the walk reported earlier, at their places among the messages."""
         for rows, batch in batches:
             begin = 0
             if self._untold:
@@ -215,7 +215,7 @@ class Reading:
             self._damage = [Damages.joined(self._damage)]
 
     def _mixed(self, batch: pa.RecordBatch, corrupt: pa.RecordBatch, before: Index) -> pa.RecordBatch:
-        """Messages with rows of damage between them, each before one of the messages."""
+        """Insert rows of damage among the messages, each before one of them."""
         order = np.insert(np.arange(len(batch)), before, np.arange(len(batch), len(batch) + len(corrupt)))
         return pa.Table.from_batches([batch, corrupt], self._schema).take(order).combine_chunks().to_batches()[0]
 
@@ -235,7 +235,7 @@ class Reading:
                 yield piece, pa.RecordBatch.from_arrays(self._columns.arrays(piece), schema=self._schema)
 
     def _verified(self, rows: Rows) -> Rows:
-        """Rows with the right checksums; PERMISSIVE keeps the others and marks them."""
+        """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""
         failed = checksums.wrong(rows.source, rows.records)
         if not failed.any():
             return rows
@@ -266,7 +266,7 @@ class Reading:
 
     @property
     def report(self) -> Report:
-        """What became of the bytes that were looked at."""
+        """The account of the bytes that were looked at."""
         segment, walk = self._split.segment, self._walk
         counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
@@ -286,8 +286,9 @@ def read(
     pruning: Predicate | None = None,
     known: Known | None = None,
 ) -> Reading:
-    """The rows of a split that meet the predicate, and an account of its bytes; `pruning`: the predicate, with where its rows can lie.
+    """The rows of a split that match the predicate, and a report on its bytes.
 
-    `known` is shared by the splits of one read, so that none walks where another did.
+    `pruning`: the predicate extended with the offsets where its rows may be. `known`: shared by the splits of one read, so that
+    no split repeats the walk of another.
     """
     return Reading(split, projection, predicate, pruning, known)

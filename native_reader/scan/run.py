@@ -1,4 +1,4 @@
-"""One pass over a plan: its splits one after the other, or several side by side."""
+"""One pass over a plan: its splits one by one, or several in parallel."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, Reading, read
 
 _BATCHES_AHEAD = 4
-"""How many batches a split may be ahead of whoever takes them: memory stays bounded by jobs, not by splits."""
+"""How many batches a split may be ahead of the consumer. Memory is bounded by jobs, not by splits."""
 
 
 class Run:
-    """Iterate it once for its batches, in the order of the log; `report` accounts for what was read until then."""
+    """Iterate it once for its batches, in log order; `report` accounts for what was read until then."""
 
     def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[int], None] | None = None) -> None:
         self._plan, self._projection, self._jobs = plan, projection, jobs
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def report(self) -> Report:
-        """What became of every byte of every segment of the plan."""
+        """The account of every byte of every segment of the plan."""
         return Report.merged(self._reports)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""The other tables of a store: what is wrong with its log, and how its segments are filled."""
+"""The other tables of a store: the damage in its log, and its segments."""
 
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.segments import SEGMENTS

@@ -1,4 +1,4 @@
-"""`damage`: one row for each range of a log that is not what it should be."""
+"""`damage`: one row for each damaged or missing range of a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`segments`: one row for each commitlog file, and for each that is missing."""
+"""`segments`: one row for each commitlog file, including missing ones."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
 
 
 def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:
-    """The first and the last moment of a batch."""
+    """The first and the last store time of a batch."""
     times = batch.column("store_timestamp").drop_null()
     return [times[0].as_py(), times[-1].as_py()] if len(times) else []
 
 
 def _broker_end(part: Whole, damage: list[int]) -> int | None:
-    """Everything before the first damage a broker takes, too; from there on it is asked for every step."""
+    """Where a broker's recovery would stop. It accepts all bytes before the first damage, so it is simulated only from there."""
     split, segment = part.split, part.split.segment
     first = min([start - segment.base for start in damage] + ([split.end] if split.end < segment.size else []), default=None)
     stop = None

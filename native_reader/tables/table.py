@@ -1,4 +1,4 @@
-"""What a table is: columns, and parts that are read one by one, each a pure function of the part and the bytes."""
+"""A table: columns, and parts that are read one by one. The rows are a pure function of the part and the bytes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOT_THERE = {
     MISSING: "no file holds these offsets",
     LOST: "consume queues, the index or the checkpoint know records there, after the end of the log",
 }
-"""Why offsets are not there, with the meaning."""
+"""The reasons why offsets are missing, with their meaning."""
 
 
 class Missing(NamedTuple):
-    """Offsets of a store that its log should hold and does not, why, and in words."""
+    """Offsets that the log of a store should hold but does not; with the reason and a description."""
 
     store: str
     start: int
@@ -32,7 +32,7 @@ class Missing(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A segment as one split, whether a broker that starts would look at it, and whether it is the last one."""
+    """A segment as one split. `recovered`: a starting broker would check it; `last`: it is the last segment."""
 
     split: Split
     recovered: bool
@@ -43,7 +43,7 @@ Part = Split | Missing | Whole
 
 
 class Request(NamedTuple):
-    """What a table is asked for: the stores, where each log ends, and the largest split."""
+    """The input of a table: the stores, the ends of their logs, and the largest split size."""
 
     stores: Sequence[StoreFiles]
     looked: Ends
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
     @property
     def ends(self) -> Mapping[str, int]:
-        """Where each log ends, by the URI of its store."""
+        """The end of each log, by store URI."""
         return self.looked.offsets
 
 
@@ -65,12 +65,12 @@ class Table(NamedTuple):
 
     @property
     def schema(self) -> pa.Schema:
-        """All of its columns."""
+        """All columns."""
         return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
 
 
 def lost_of(request: Request) -> list[Part]:
-    """What other files name after the end of those logs, but for what is read there as damage."""
+    """Records that other files name after the end of those logs, without ranges that are read as damage."""
     return [
         Missing(uri, max(lost.start, lost.junk_end), lost.stop, LOST, lost.found)
         for uri, lost in request.looked.lost.items()
@@ -79,7 +79,7 @@ def lost_of(request: Request) -> list[Part]:
 
 
 def missing_in(request: Request) -> list[Part]:
-    """The holes in those logs."""
+    """Offsets below the end of those logs that no file holds."""
     return [
         Missing(store.uri, start, min(stop, request.ends[store.uri]))
         for store in request.stores
