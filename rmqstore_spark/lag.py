@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from native_reader.plan.explain import size_of
-from rmqstore_spark.offsets import Offset, OffsetError, ends_from_json, from_json
+from native_reader.stream.offset import Offset, OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress

@@ -14,7 +14,6 @@ from stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
-from native_reader.log.resume import resumed
 from native_reader.plan import estimate
 from native_reader.records.walk import Walk
 from native_reader.scan import pruned
@@ -23,6 +22,7 @@ from native_reader.storage.local import LocalFile
 from native_reader.storage.mixed import _holds_data
 from native_reader.storage.store import Segment
 from native_reader.storage.topics import Topics
+from native_reader.stream.resume import resume
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 
@@ -46,7 +46,7 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
     assert boundary_before(store, Boundary(0), 1, Limits(1 << 20)).offset == first
     assert boundary_after(store, Boundary(0), 1, Limits(1 << 20)).offset == first
     overwritten = Boundary(100, Fingerprint(50, 1, 1))
-    going_on, _ = resumed(store, overwritten, Boundary(log.end, Fingerprint(log.placed[19].offset, 0, 0)), Limits(1 << 20))
+    going_on, _ = resume(store, overwritten, Boundary(log.end, Fingerprint(log.placed[19].offset, 0, 0)), Limits(1 << 20))
     assert going_on.offset == first
 
 

@@ -39,6 +39,10 @@ class Boundary(NamedTuple):
     last: Fingerprint | None = None
 
 
+Boundaries = dict[str, Boundary]
+"""By store URI: a boundary of its log."""
+
+
 class Limits(NamedTuple):
     """Settings for walking a log."""
 
@@ -63,7 +67,7 @@ def fingerprint_at(window: Window, position: int) -> Fingerprint:
     return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
 
 
-def stands(store: StoreFiles, at: Boundary) -> bool:
+def still_holds(store: StoreFiles, at: Boundary) -> bool:
     """Whether the record before that boundary is still there, with no other record before the boundary; False if its file is gone."""
     if at.last is None:
         return False
@@ -82,7 +86,7 @@ def stands(store: StoreFiles, at: Boundary) -> bool:
         return False
 
 
-def is_left(store: StoreFiles, segment: Segment) -> bool:
+def is_continued(store: StoreFiles, segment: Segment) -> bool:
     """Whether the log continues in the next segment, so that this segment gets no more records.
 
     A broker (all versions) that recovers and finds no segment after a blank continues where the blank was.
@@ -97,11 +101,11 @@ def is_left(store: StoreFiles, segment: Segment) -> bool:
         return False
 
 
-def behind(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
+def boundary_after_record(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
     """The boundary after the record at that position; if the log continues in the next segment, the end of this segment."""
     segment, end = window.segment, position + size
     # In a copy that still grows, fewer bytes than a blank's head can be the start of a record.
-    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_left(store, segment)
+    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_continued(store, segment)
     return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
 
 
@@ -121,12 +125,12 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
         while begin > low:
             begin = certain_before(window, store.consume_queue, low, begin, limits.max_record_bytes)
             if end := _last_end(window, begin, aim, limits):  # the record that starts there may end after the target
-                return behind(store, window, *end)
+                return boundary_after_record(store, window, *end)
         if segment.base > start.offset:  # no record of this segment ends before the target
             before = boundary_before(store, start, segment.base, limits)
             return before if before != start else Boundary(segment.base, start.last)
         first = _first(window, low, limits)
-        return start if first is None else behind(store, window, *first)
+        return start if first is None else boundary_after_record(store, window, *first)
 
 
 def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
@@ -151,7 +155,7 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
                 if count + len(found) >= most:
                     last, frame = most - count - 1, segment.frame
                     position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
-                    end = behind(store, window, position, size)
+                    end = boundary_after_record(store, window, position, size)
                     return (end if end.offset < stop.offset else stop), most
                 count += len(found)
     return stop, count
@@ -182,7 +186,7 @@ def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boun
     walk = walk_on(window, first, segment.size, limits.max_record_bytes)
     for _ in walk:
         pass
-    return behind(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
+    return boundary_after_record(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
 
 
 def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:

@@ -69,7 +69,7 @@ def look_at_end(
 ) -> LogEnd:
     """Like `end_of_log`, and what is there."""
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
-    bound = said_by_checkpoint(store, tail)
+    bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
         _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
     if bound is None or bound >= end.offset:
@@ -80,7 +80,7 @@ def look_at_end(
     return LogEnd(segment.base + _boundary(store, segment, bound - segment.base, max_record_bytes), end.written)
 
 
-def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
+def end_in_checkpoint(store: StoreFiles, tail: str) -> int | None:
     """The offset up to which the log counts; None if all of it counts, or if the checkpoint has no such offset."""
     offset = 0 if tail in (AVAILABLE, ALL) else int(getattr(checkpoint_of(store.uri), tail))
     return offset if offset > 0 else None
@@ -155,7 +155,7 @@ class _Tail:
 
     def _is_finished(self, window: Window, position: int, size: int) -> bool:
         queue = self._store.consume_queue
-        return is_named(window, queue, position) if self._live else is_complete(window, position, size, queue)
+        return is_named(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
 
     # Whether a broker discarded records
 
@@ -217,7 +217,7 @@ def has_successor(window: Window, position: int) -> bool:
     return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
 
 
-def is_complete(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
+def is_fully_written(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
     """Whether the newest record, without a successor, was written completely.
 
     A broker copies a record front to back, so an unfinished one has zeros at its end. But a complete record can also end in

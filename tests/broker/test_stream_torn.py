@@ -146,7 +146,7 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 def test_micro_batch_after_micro_batch(
     rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
 ) -> None:
-    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
     watch, content, home = Watch(monkeypatch), Content(), tmp_path / "live"
     with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
         while (query := begun(home / "store")) is None:
@@ -181,7 +181,7 @@ def test_a_writer_that_is_killed_again_and_again(
 
     Then it writes another in its place; or keeps it, if the body is whole: the only checksum is the body's.
     """
-    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
     query: Query | None = None
     for _ in range(KILLS):

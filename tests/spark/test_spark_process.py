@@ -46,7 +46,7 @@ def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
         ended = subprocess.run(follow, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
         assert ended.stdout.splitlines()[-1] == f"{of_topic} messages in out/messages"
         assert f"{(tmp_path / 'store').as_uri()}: nothing behind" in ended.stdout
-    assert "startingOffsets=earliest is for a new query; this one goes on from its checkpoint" in ended.stderr
+    assert "startingOffsets=earliest is for new queries; this one continues from its checkpoint" in ended.stderr
 
 
 PRUNED = """
