@@ -21,7 +21,7 @@ from native_reader.plan.ends import ends_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.explain import Explanation
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import Ranges, planned
+from native_reader.plan.planner import planned
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
@@ -199,7 +199,6 @@ class Scan(Lazy):
         self._stores = stores
         self._projection, self._predicate, self._planning = options.projection(), predicate_of(options), options.planning()
         self._zone = options.time_zone
-        self._ranges: Ranges | None = None
         self._plan: Plan | None = None
 
     @property
@@ -219,19 +218,13 @@ class Scan(Lazy):
     def plan(self) -> Plan:
         """The splits, and the end of each log."""
         if self._plan is None:
-            self._plan = planned(self._stores, self._predicate, self._planning, self._ranges)
+            self._plan = planned(self._stores, self._predicate, self._planning)
         return self._plan
 
     def narrowed(self, predicate: Predicate) -> Scan:
         """The same scan with this predicate instead of its own."""
         scan = copy(self)
         scan._predicate, scan._plan = predicate, None
-        return scan
-
-    def between(self, ranges: Mapping[str, tuple[int, int]]) -> Scan:
-        """The same scan, limited to a range of each log; the boundaries are record starts."""
-        scan = copy(self)
-        scan._ranges, scan._plan = ranges, None
         return scan
 
     def explain(self) -> Explanation:

@@ -28,7 +28,10 @@ _SYS_FLAG_AT, _LONGEST_UP_TO_STORE_TIME = 36, 76
 
 
 def recovery_begins(store: StoreFiles) -> int:
-    """The first offset that a broker checks when it starts on that store."""
+    """The first offset that a broker up to 5.3.1 checks when it starts on that store.
+
+    A store does not say which version will start on it. After a clean stop, later versions usually start at a later file.
+    """
     segments, storage = store.segments, storage_of(store.uri)
     if not segments:
         return 0
