@@ -93,7 +93,7 @@ def test_where_a_query_begins_is_told_once_it_is_old(disk: Disk, grown: GrowingS
     query.start()
     query.trigger()
     query.trigger()
-    assert told == ["startingOffsets=earliest is for new queries; this one continues from its checkpoint"]
+    assert told == ["starting_offsets=earliest is for new queries; this one continues from its checkpoint"]
     assert grown.end
 
 

@@ -43,7 +43,7 @@ class Stream:
         self._seen: tuple[float, Boundaries] | None = None
         self._target: Boundaries | None = None
         self._initial: Offset | None = None
-        self._idle: tuple[Offset, Boundaries] | None = None
+        self._idle: tuple[Offset, Boundaries, BatchLimit] | None = None
         self._announced: set[str] = set()
         self._has_batches = False
 
@@ -121,17 +121,17 @@ class Stream:
     def _next_offset(self, start: Offset, limit: BatchLimit) -> Offset:
         ends = self._allowed_ends()
         self._announce_warnings()
-        if self._idle == (start, ends):
-            return start
-        begins, absent = self._begins(start, ends)
         if self._target is not None:  # no more records will come
             limit = limit._replace(least_records=None)
+        if self._idle == (start, ends, limit):
+            return start
+        begins, absent = self._begins(start, ends)
         unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=_offset_of)) for uri, begin in begins.items()}
         stops = portion(unread, limit, self._limits)
         # After a loss, store the new position at once. Otherwise the next records would count as lost too.
         has_moved = any(begin != start[uri].end for uri, begin in begins.items() if uri in start)
         if not has_moved and all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
-            self._idle = start, dict(ends)
+            self._idle = start, dict(ends), limit
             return start
         kept = {uri: Batch(batch.end.offset, batch.end) for uri, batch in absent.items()}
         return kept | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()}
