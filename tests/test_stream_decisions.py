@@ -83,7 +83,7 @@ def test_a_batch_waits_for_the_least_records_but_not_at_a_fixed_end(disk: Disk, 
     assert len(rows_of(stream, stream.next_offset(start, BatchLimit(least_records=99)))) == 41
 
 
-def test_a_new_stream_begins_at_the_end_unless_told_otherwise(disk: Disk, grown: GrowingStore) -> None:
+def test_a_new_stream_begins_at_the_end_by_default(disk: Disk, grown: GrowingStore) -> None:
     for position in (None, LATEST):
         ((_, batch),) = stream_of(f"{disk.url}/store", start=position).first_offset().items()
         assert batch.start == batch.end.offset == grown.end
