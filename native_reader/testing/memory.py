@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import weakref
 import zlib
 from collections.abc import Mapping
 
-from native_reader.errors import PathError
-from native_reader.storage.protocol import Entry, Storage, StoredFile, register
-
-_NUMBERS = itertools.count(1)
-_MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
+from native_reader.storage.protocol import Entry, Storage, StoredFile, mount, register
 
 
 class MemoryFile(StoredFile):
@@ -46,8 +40,7 @@ class MemoryStorage(Storage):
 
     def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
         self.files = files
-        self.url = f"memory://{next(_NUMBERS)}"
-        _MOUNTED[self.url] = self
+        self.url = mount("memory", self)
 
     def _list(self, uri: str) -> list[Entry]:
         inside = self._name(uri)
@@ -84,11 +77,4 @@ def _identity(content: bytes | bytearray | memoryview) -> int:
     return zlib.crc32(content[:64])
 
 
-def _mounted(uri: str) -> Storage:
-    found = _MOUNTED.get("/".join(uri.split("/", 3)[:3]))
-    if found is None:
-        raise PathError(f"{uri}: this storage in memory is gone, or belongs to another process")
-    return found
-
-
-register("memory", _mounted, hidden=True)
+register("memory", None)
