@@ -19,7 +19,7 @@ from native_reader.errors import PathError, StoreError, UnreadableError
 Buffer = bytearray | memoryview
 
 
-class Entry(NamedTuple):
+class DirEntry(NamedTuple):
     """One name in a directory, as a plan stores it. FIFOs, sockets and devices are neither file nor directory."""
 
     name: str
@@ -108,20 +108,20 @@ class Storage(ABC):
     """The bytes that can be scanned in the time of one call. The higher, the more large reads beat small ones."""
 
     @abstractmethod
-    def _list(self, uri: str) -> list[Entry]: ...
+    def _list(self, uri: str) -> list[DirEntry]: ...
 
     @abstractmethod
-    def _entry(self, uri: str) -> Entry | None: ...
+    def _entry(self, uri: str) -> DirEntry | None: ...
 
     @abstractmethod
     def _open(self, uri: str) -> StoredFile: ...
 
-    def list(self, uri: str) -> list[Entry]:
+    def list(self, uri: str) -> list[DirEntry]:
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
         with _named(f"{uri} cannot be listed"):
             return sorted(self._list(uri))
 
-    def entry(self, uri: str) -> Entry | None:
+    def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""
         with _named(f"{uri} cannot be looked at"):
             return self._entry(uri)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from native_reader.storage.protocol import Entry
+from native_reader.storage.protocol import DirEntry
 
 KEPT = 8
 """A store keeps this many names at most."""
@@ -31,7 +31,7 @@ def is_stray(name: str) -> bool:
     return _STRAY.fullmatch(name) is not None
 
 
-def strays_in(entries: Iterable[Entry]) -> list[str]:
+def strays_in(entries: Iterable[DirEntry]) -> list[str]:
     """The names of the strays in one directory, as printable text; ignores empty files."""
     names = [entry.name for entry in entries if len(entry.name) > _DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from native_reader.storage.protocol import Entry, Storage, StoredFile, mount, register, storage_of
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register, storage_of
 
 Fault = Callable[[str, str, int], None]
 """Called with (call, uri, offset) before each call; the call raises what it raises."""
@@ -71,11 +71,11 @@ class FaultyStorage(Storage):
         with self._lock:
             self.bytes_read += count
 
-    def _list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[DirEntry]:
         self.called("list", uri)
         return self._inner.list(self._inside(uri))
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         self.called("entry", uri)
         return self._inner.entry(self._inside(uri))
 

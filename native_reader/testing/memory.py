@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
-from native_reader.storage.protocol import Entry, Storage, StoredFile, mount, register
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register
 
 
 class MemoryFile(StoredFile):
@@ -42,7 +42,7 @@ class MemoryStorage(Storage):
         self.files = files
         self.url = mount("memory", self)
 
-    def _list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[DirEntry]:
         inside = self._name(uri)
         if inside in self.files:
             raise NotADirectoryError(f"{uri} is a file")
@@ -53,14 +53,14 @@ class MemoryStorage(Storage):
         found = (self._entry(f"{uri}/{name}") for name in names)
         return [entry for entry in found if entry is not None]
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         name = self._name(uri)
         base = name.rpartition("/")[2]
         if name in self.files:
             content = self.files[name]
-            return Entry(base, len(content), _identity(content), True, False)
+            return DirEntry(base, len(content), _identity(content), True, False)
         if not name or any(each.startswith(f"{name}/") for each in self.files):
-            return Entry(base, 0, 0, False, True)
+            return DirEntry(base, 0, 0, False, True)
         return None
 
     def _open(self, uri: str) -> StoredFile:
