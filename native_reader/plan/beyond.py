@@ -23,7 +23,7 @@ from native_reader.plan.index import index_files, search
 from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
-from native_reader.storage.strays import unpacked_by, what_to_do
+from native_reader.storage.strays import how_to_restore, unpack_command
 from native_reader.storage.window import Window
 
 _TOPICS = 32
@@ -185,7 +185,7 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     if is_foreign:
         return "The bytes there are neither records nor zeros: they were overwritten"
     if is_missing or not store.segments:
-        hint = f": {packed} is there, {what_to_do(packed)}" if packed else ""
+        hint = f": {packed} is there, {how_to_restore(packed)}" if packed else ""
         return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
@@ -204,7 +204,7 @@ def _looks_like(segment: Segment) -> str:
     for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):
             packed = f"{segment.name}.{ending}"
-            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpacked_by(packed)}"
+            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
     if begin[257:262] == b"ustar":
         return "begins like a tar archive: unpack it first"
     if not any(begin):

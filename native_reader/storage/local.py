@@ -92,8 +92,8 @@ class LocalFile(StoredFile):
         return os.fstat(self._descriptor).st_size
 
     def identity(self) -> int:
-        found = looks(self._descriptor, itself=True)(b"")
-        return os.fstat(self._descriptor).st_ino if found is None else found[2]
+        look = looks(self._descriptor, itself=True)(b"")
+        return os.fstat(self._descriptor).st_ino if look is None else look[2]
 
     def _read(self, offset: int, view: memoryview) -> int:
         if not self._leaves_no_trace:
@@ -176,8 +176,8 @@ class LocalStorage(Storage):
 
     def _entry(self, uri: str) -> DirEntry | None:
         path = local_path(uri)
-        found = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
-        return found and found._replace(name=os.path.basename(path))
+        entry = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
+        return entry and entry._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
@@ -230,16 +230,16 @@ def _means_missing(error: OSError) -> bool:
 
 
 def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> DirEntry | None:
-    found = look(name.encode(_ENCODING, "surrogateescape"))
-    if found is None:
+    facts = look(name.encode(_ENCODING, "surrogateescape"))
+    if facts is None:
         try:
             status = os.stat(name, dir_fd=directory)
         except OSError as error:
             if _means_missing(error):
                 return None
             raise
-        found = status.st_mode, status.st_size, status.st_ino
-    mode, size, identity = found
+        facts = status.st_mode, status.st_size, status.st_ino
+    mode, size, identity = facts
     return DirEntry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
 
 

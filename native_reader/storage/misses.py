@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from native_reader.errors import nearest
 from native_reader.storage.protocol import DirEntry
-from native_reader.storage.strays import only_strays, strays_in, unpacked_by
+from native_reader.storage.strays import only_strays, strays_in, unpack_command
 
 _NAMES_SHOWN = 8
 
@@ -42,7 +42,7 @@ def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> 
 
 
 def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
-    if entry.is_file and (command := unpacked_by(entry.name)):
+    if entry.is_file and (command := unpack_command(entry.name)):
         return f"it is packed; unpack it first: {command}"
     if entry.is_file:
         return "it is a file with another name"

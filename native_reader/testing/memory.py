@@ -50,8 +50,8 @@ class MemoryStorage(Storage):
         names = {name[len(prefix) :].partition("/")[0] for name in self.files if name.startswith(prefix)} - {""}
         if not names and not (prefix in self.files or not prefix):
             raise FileNotFoundError(f"{uri}: no such directory")
-        found = (self._entry(f"{uri}/{name}") for name in names)
-        return [entry for entry in found if entry is not None]
+        entries = (self._entry(f"{uri}/{name}") for name in names)
+        return [entry for entry in entries if entry is not None]
 
     def _entry(self, uri: str) -> DirEntry | None:
         name = self._name(uri)
