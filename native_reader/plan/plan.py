@@ -12,6 +12,7 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import ENTRY_HEAD
+from native_reader.plan.ends import CheckedEnd
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import NOT_WORTH_ASKING, KeyLookup
 from native_reader.plan.planning import Planning
@@ -93,12 +94,10 @@ class StoreRead:
     times: Times = field(default_factory=Times)
 
     def gaps(self) -> list[tuple[int, int]]:
-        """The offsets below `end` that no file holds."""
-        if self.start is None:
-            return [gap for gap in self.store.gaps() if gap[0] < self.end]
-        reached = [self.start, *(segment.end for segment in self.store.segments)]
+        """The ranges of offsets from `start` to `end` that no file covers."""
+        reached = [self.store.min_offset if self.start is None else self.start, *(segment.end for segment in self.store.segments)]
         begins = [*(segment.base for segment in self.store.segments), self.end]
-        return [(one, other) for one, other in zip(reached, begins, strict=True) if one < other and one < self.end]
+        return [(one, other) for one, other in zip(reached, begins, strict=True) if one < min(other, self.end)]
 
     def whole(self, segment: Segment) -> Split:
         """A segment as one split, from `start` on."""
@@ -107,6 +106,11 @@ class StoreRead:
         stale = self.stale if 0 < end < segment.size else 0
         path = self.path
         return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, border=start, stale=stale)
+
+
+def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
+    """A read of each log from its start to its end."""
+    return [StoreRead(store, ends[store.uri].offset, stale=ends[store.uri].stale) for store in stores]
 
 
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from native_reader.plan.ends import find_ends
 from native_reader.plan.estimate import SCAN, AccessPath, choose_access
 from native_reader.plan.keys import BY_KEY, look_up_keys
-from native_reader.plan.plan import Plan, StoreRead, make_plan
+from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.times import Times, times_of
 from native_reader.predicate.outcomes import mentions
@@ -24,8 +24,7 @@ Ranges = Mapping[str, tuple[int, int]]
 def plan_read(stores: Sequence[StoreFiles], predicate: Predicate, planning: Planning, ranges: Ranges | None = None) -> Plan:
     """The plan of one read. Planning reads only heads of segments, queues and index files."""
     if ranges is None:
-        ends = find_ends(stores, planning)
-        reads = [StoreRead(store, ends[store.uri].offset, stale=ends[store.uri].stale) for store in stores]
+        reads = whole_reads(stores, find_ends(stores, planning))
     else:
         reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
     return make_plan([_prepared(read, predicate, planning) for read in reads], predicate, planning)

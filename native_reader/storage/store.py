@@ -75,11 +75,6 @@ class StoreFiles:
         """The first offset in the store; 0 if it is empty."""
         return self.segments[0].base if self.segments else 0
 
-    def gaps(self) -> list[tuple[int, int]]:
-        """The ranges of offsets between segments that no file covers."""
-        pairs = zip(self.segments, self.segments[1:], strict=False)
-        return [(one.end, other.base) for one, other in pairs if one.end < other.base]
-
 
 def is_segment_name(name: str) -> bool:
     """Whether a name is a segment's: its first offset in 20 digits."""

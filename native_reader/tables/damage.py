@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from native_reader.plan.plan import StoreRead, make_plan
+from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, read
@@ -28,9 +28,8 @@ COLUMNS = {
 
 
 def _parts(request: Request) -> list[Part]:
-    ends = ((store, request.ends[store.uri]) for store in request.stores)
-    whole = make_plan([StoreRead(store, end.offset, stale=end.stale) for store, end in ends], EVERYTHING, request.planning)
-    return [*whole.splits, *missing_in(request), *lost_of(request)]
+    plan = make_plan(request.reads, EVERYTHING, request.planning)
+    return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 
 def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:

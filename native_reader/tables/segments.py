@@ -9,7 +9,6 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.log.recovery import recovery_begins, recovery_stops
-from native_reader.plan.plan import StoreRead
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM
 from native_reader.scan.read import PERMISSIVE, Projection, read
@@ -48,11 +47,9 @@ class Whole(NamedTuple):
 
 def _parts(request: Request) -> list[Part]:
     parts: list[Part] = []
-    for store in request.stores:
-        end, begins = request.ends[store.uri], recovery_begins(store)
-        read = StoreRead(store, end.offset, stale=end.stale)
-        for segment in store.segments:
-            parts.append(Whole(read.whole(segment), segment.base >= begins, segment is store.segments[-1]))
+    for log in request.reads:
+        segments, begins = log.store.segments, recovery_begins(log.store)
+        parts += [Whole(log.whole(segment), segment.base >= begins, segment is segments[-1]) for segment in segments]
     return [*parts, *missing_in(request)]
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.plan.ends import CheckedEnd, find_ends
+from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.scan.read import Projection
 from native_reader.schema import ColumnSpec
@@ -49,6 +50,11 @@ class Request:
         """The end of each log, by store URI. Found on first use: not every table needs it."""
         return find_ends(self.stores, self.planning)
 
+    @cached_property
+    def reads(self) -> list[StoreRead]:
+        """A read of each whole log."""
+        return whole_reads(self.stores, self.ends)
+
 
 class Table(NamedTuple):
     """A table: `parts` plans it, `rows` reads one part."""
@@ -75,9 +81,4 @@ def lost_of(request: Request) -> list[Part]:
 
 def missing_in(request: Request) -> list[Part]:
     """Offsets below the end of those logs that no file holds."""
-    return [
-        Missing(store.uri, start, min(stop, request.ends[store.uri].offset))
-        for store in request.stores
-        for start, stop in store.gaps()
-        if start < request.ends[store.uri].offset
-    ]
+    return [Missing(read.store.uri, start, min(stop, read.end)) for read in request.reads for start, stop in read.gaps()]
