@@ -121,10 +121,10 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
         parts.add(read)
     if parts.gaps and planning.refuses_loss:
         raise _loss(parts.gaps)
-    most, share = planning.partition_bytes, None
-    if planning.min_partitions > 1:
-        most, share = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions)), 1.0
-    splits = [piece for split in parts.splits for piece in _cut(split, most, share or split.share)]
+    most, is_spread = planning.partition_bytes, planning.min_partitions > 1
+    if is_spread:
+        most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
+    splits = [piece for split in parts.splits for piece in _cut(split, most, 1.0 if is_spread else split.share)]
     hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
     first = [split for split in splits if _is_hit(split, hits)]
     if first:

@@ -192,7 +192,7 @@ def storage_of(uri: str) -> Storage:
 def _created(uri: str, origin: str) -> Storage:
     scheme = scheme_of(uri)
     if scheme is None or scheme not in _FACTORIES:
-        known = ", ".join(f"{each}://" for each, factory in sorted(_FACTORIES.items()) if factory is not None)
+        known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None)
         raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}")
     factory = _FACTORIES[scheme]
     if factory is None:
