@@ -300,9 +300,3 @@ def _ascending(offsets: Numbers) -> Mask:
     kept[1:] &= offsets[1:] > np.maximum.accumulate(offsets)[:-1]
     kept[:-1] &= offsets[:-1] < np.minimum.accumulate(offsets[::-1])[::-1][1:]
     return kept
-
-
-def queues_among(topics: Sequence[Topic]) -> Iterator[Queue]:
-    """All queues of these topics."""
-    for topic in topics:
-        yield from queues_of(topic)

@@ -183,10 +183,7 @@ def scheme_of(path: str) -> str | None:
 def storage_of(uri: str) -> Storage:
     """The storage for a URI."""
     origin = "/".join(uri.split("/", 3)[:3])
-    storage = _STORAGES.get(origin)
-    if storage is None:
-        storage = _MOUNTED.get(origin)
-    return _created(uri, origin) if storage is None else storage
+    return _STORAGES.get(origin) or _MOUNTED.get(origin) or _created(uri, origin)
 
 
 def _created(uri: str, origin: str) -> Storage:
