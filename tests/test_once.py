@@ -30,8 +30,8 @@ def link(store: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, "native_reader")
-    once._tell.cache_clear()
-    once._tell_part.cache_clear()
+    once._log_duplicate.cache_clear()
+    once._log_shared.cache_clear()
     return caplog
 
 

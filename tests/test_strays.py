@@ -42,7 +42,7 @@ def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
     assert (
         said(f"{store}/commitlog/{ZERO}.{ending}")
         .split(";")[1]
-        .startswith(f" it is packed; unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
+        .startswith(f" it is packed, so unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
     )
 
 

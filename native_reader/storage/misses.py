@@ -43,7 +43,7 @@ def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> 
 
 def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
     if entry.is_file and (command := unpack_command(entry.name)):
-        return f"it is packed; unpack it first: {command}"
+        return f"it is packed, so unpack it first: {command}"
     if entry.is_file:
         return "it is a file with another name"
     if not entry.is_directory:
