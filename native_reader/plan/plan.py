@@ -39,13 +39,13 @@ class Plan:
     """Ranges `(store, start, stop)` that no file holds, if the read allows them."""
     partition_bytes: int = 128 << 20
     """The most bytes to read in one task."""
-    ways: tuple[tuple[str, AccessPath], ...] = field(default=())
+    ways: tuple[tuple[str, AccessPath], ...] = ()
     """How each store will be read, and why."""
     pruning: Predicate = EVERYTHING
     """The predicate, extended with the offsets where its rows may be."""
-    lookups: tuple[tuple[str, KeyLookup], ...] = field(default=())
+    lookups: tuple[tuple[str, KeyLookup], ...] = ()
     """The index lookup of each store for the predicate's keys."""
-    stale: tuple[tuple[str, int], ...] = field(default=())
+    stale: tuple[tuple[str, int], ...] = ()
     """The bytes of old records after the end of each log, left by a broker that truncated it."""
 
     @property
@@ -130,17 +130,17 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     if first:
         splits = [*first, *(split for split in splits if not _is_hit(split, hits))]
     return Plan(
-        tuple(splits),
-        tuple((read.store.uri, read.end) for read in reads),
-        predicate,
-        tuple(parts.skipped),
-        tuple(parts.unwritten),
-        tuple(parts.gaps),
-        most,
-        tuple((read.store.uri, read.path) for read in reads),
-        parts.pruning,
-        tuple(lookups.items()),
-        tuple((read.store.uri, read.stale) for read in reads if read.stale),
+        splits=tuple(splits),
+        ends=tuple((read.store.uri, read.end) for read in reads),
+        predicate=predicate,
+        skipped=tuple(parts.skipped),
+        unwritten=tuple(parts.unwritten),
+        gaps=tuple(parts.gaps),
+        partition_bytes=most,
+        ways=tuple((read.store.uri, read.path) for read in reads),
+        pruning=parts.pruning,
+        lookups=tuple(lookups.items()),
+        stale=tuple((read.store.uri, read.stale) for read in reads if read.stale),
     )
 
 
