@@ -162,6 +162,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
 def register(scheme: str, factory: Callable[[str], Storage] | None) -> None:
     """Use `factory(origin)` for URIs of that scheme; it runs once per process and origin (`scheme://host`).
 
+    All threads, and processes forked later, use the storage that it returns.
     None: the scheme has only mounted storages, and error messages do not list it.
     """
     _FACTORIES[scheme] = factory
