@@ -7,7 +7,7 @@ from random import Random
 from queued_stores import dispatched
 from stores import message
 
-from native_reader.storage.protocol import Entry, StoredFile
+from native_reader.storage.protocol import DirEntry, StoredFile
 from native_reader.testing.logs import CommitLog, Placed, name
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.records import Message, encode
@@ -44,7 +44,7 @@ class Disk(MemoryStorage):
         super()._open(uri).close()
         return OpenFile(uri, self.files[self._name(uri)])
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         found = super()._entry(uri)
         return found and found._replace(identity=id(self.files.get(self._name(uri))))
 

@@ -14,7 +14,7 @@ from cut_logs import behind
 from golden import Golden, unpack
 from test_own_stores import CUT, NAMES, STORES, opened
 
-from native_reader.layout.queue_entry import ENTRY, is_written
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 from native_reader.plan import estimate, keys, plan
 from native_reader.scan import pruned
 
@@ -32,8 +32,7 @@ def nothing_is_warned_of(caplog: pytest.LogCaptureFixture) -> Any:
 def queues_and_indexes_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In stores of a few KiB it would not pay."""
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.9)
     monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
     monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
     monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
@@ -115,6 +114,6 @@ def entries_of_nothing(store: Golden) -> list[tuple[int, int]]:
     """Place and size in entries of queues, where the log has no such record."""
     records = {(line["physical_offset"], line["record_size"]) for line in store.lines("truth")}
     files = (store.root / "consumequeue").glob("*/*/*")
-    entries = np.concatenate([np.frombuffer(file.read_bytes(), ENTRY) for file in files])
+    entries = np.concatenate([np.frombuffer(file.read_bytes(), QUEUE_ENTRY) for file in files])
     named = entries[is_written(entries)]
     return [place for place in zip(named["offset"].tolist(), named["size"].tolist(), strict=True) if place not in records]

@@ -54,9 +54,8 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
 def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.95)
     monkeypatch.setattr(pruned, "_ALONE", 300)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.95)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
     monkeypatch.setattr("native_reader.scan.read._MANY", many)
     log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
     queue = f"store/consumequeue/U/0/{ZERO}"
@@ -81,8 +80,7 @@ def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.95)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.95)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
     log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
     files = files_of(log) | dispatched(log.placed, file=20 * 50)
     queue = f"store/consumequeue/U/0/{ZERO}"

@@ -71,7 +71,7 @@ def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "_SOON_READ", 0)
         patch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-        patch.setattr(estimate, "_MOST_SHARE", 0.9)
+        patch.setattr(estimate, "MOST_SHARE", 0.9)
         start = {} if "startingTimestamp" in options or "startingPhysicalOffset" in options else {"startingOffsets": "earliest"}
         query = drained(f"{memory.url}/store", columns, **start, **options)
     conditions = {name: options[name] for name in ("topic", "tags", "keys", "where") if name in options}
@@ -194,7 +194,7 @@ def test_a_stream_of_one_topic_goes_through_its_queues(disk: Disk, monkeypatch: 
     grown.append(400)
     grown.dispatch()
     monkeypatch.setattr(planner, "_SOON_READ", 1000)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.9)
     reader = reader_of(f"{disk.url}/store", startingOffsets="earliest", topic="T1")
     start = reader.initialOffset()
     (part,) = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))

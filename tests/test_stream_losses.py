@@ -132,7 +132,7 @@ def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, told: list[s
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     assert refusing(query).startswith(
-        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) lie in no file: a segment is missing, or was cut short. "
+        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) are in no file: a segment is missing, or was cut short. "
     )
     query = drained(f"{disk.url}/store", startingOffsets="earliest", failOnDataLoss="false")
     assert offsets_of(query) == [each.offset for each in grown.placed if each.segment != 4096]
@@ -148,5 +148,5 @@ def test_a_batch_that_is_repeated_when_its_first_segment_is_missing(disk: Disk, 
     with pytest.raises(Killed):
         query.trigger(kill="logged")
     del disk.content[f"store/commitlog/{name(4096)}"]
-    with pytest.raises(DataLoss, match=f"offsets {start:,} to 8,192 .* lie in no file"):
+    with pytest.raises(DataLoss, match=f"offsets {start:,} to 8,192 .* are in no file"):
         query.start()

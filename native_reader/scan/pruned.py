@@ -15,6 +15,7 @@ from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
+from native_reader.plan import estimate
 from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import Numbers, Topic, topics_in
@@ -33,8 +34,6 @@ from native_reader.storage.window import Window
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
 """A larger extent is walked separately."""
-_MOST_SHARE = 0.45
-"""If more than this share is left after pruning, one pass over everything is faster: docs/performance.md."""
 _CALLS_PER_TOPIC = 4 * 45
 """A few queues, with two binary searches each."""
 _LEADS_ELSEWHERE = "which no queue claims, records do not lead to the next claim"
@@ -109,7 +108,7 @@ class Pruned:
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)
         extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
-        if extents.bytes + max(0, stop - last) > _MOST_SHARE * (stop - begin):
+        if extents.bytes + max(0, stop - last) > estimate.MOST_SHARE * (stop - begin):
             yield from self._scanned("most of it is left")
             return
         for group in extents.groups(_FIRST_GROUP, CHUNK, _ALONE):

@@ -11,7 +11,7 @@ from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_af
 from native_reader.log.follow import Following
 from native_reader.plan.doubts import doubts_of
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import planned
+from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
@@ -175,7 +175,7 @@ class Stream:
 
     def _plan(self, batches: Offset) -> Plan:
         ranges = self._ranges(batches)
-        plan = planned([self._store(uri) for uri in ranges], self._predicate, self._planning, ranges)
+        plan = plan_read([self._store(uri) for uri in ranges], self._predicate, self._planning, ranges)
         for uri, start, stop in plan.gaps:
             self._announce_once(f"{uri}: no file has offsets {start:,} to {stop:,} ({stop - start:,} bytes). Reading continues after them")
         return plan
