@@ -61,7 +61,7 @@ def test_merging_is_associative_and_commutative(drawn, random):
     while len(heap) > 1:  # any two, in any order, again and again
         random.shuffle(heap)
         heap.append(Report.merged((heap.pop(), heap.pop())))
-    assert reduce(Report.merge, heap, Report()) == whole
+    assert reduce(lambda one, other: Report.merged((one, other)), heap, Report()) == whole
     assert Report.merged((Report(), whole)) == Report.merged((whole, Report())) == whole
     for account in whole.segments:
         assert account.unread_bytes >= 0

@@ -48,10 +48,6 @@ class Columns:
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
 
-    def arrays(self, rows: Rows) -> list[pa.Array]:
-        """All columns of these rows."""
-        return self.chunk(rows).arrays()
-
     def chunk(self, rows: Rows) -> Chunk:
         """These rows, for building one column at a time."""
         return Chunk(self, rows)

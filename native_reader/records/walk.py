@@ -320,8 +320,8 @@ def _chain(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tupl
     if not overlap:
         following = int(np.argmax(is_left_out[first:])) + first if is_left_out[first:].any() else len(starts)
         return np.arange(first, following), following
-    chain, leads_to, is_left_out = [], np.searchsorted(starts, ends).tolist(), is_left_out.tolist()
-    while first < len(leads_to) and not is_left_out[first]:
+    chain, leads_to, left_out = [], np.searchsorted(starts, ends).tolist(), is_left_out.tolist()
+    while first < len(leads_to) and not left_out[first]:
         chain.append(first)
         first = leads_to[first]
     return np.array(chain, np.intp), first

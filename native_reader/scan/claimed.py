@@ -21,7 +21,7 @@ from native_reader.records.sync import head_at
 from native_reader.storage.window import Window
 
 
-def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
+def true_claims(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
     """The claims of queue files whose first and last claim are true; and whether the properties end in checksums.
 
     Such a checksum can be attached to a tag (5.x with property checksums, batches from clients up to 4.9). The queue then has
@@ -80,7 +80,7 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
     rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others (prepared, rolled back) are never dispatched
     if not len(rows) or not claims:
         return False
-    topics = Columns(["topic"], store, window.segment.name).arrays(rows)[0].dictionary_encode()
+    topics = Columns((), store, window.segment.name).chunk(rows).topic().dictionary_encode()
     names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
     queue_ids = rows.records.heads["queue_id"]
     for each in claims:

@@ -26,7 +26,7 @@ from native_reader.records.extents import Extents, records_of
 from native_reader.records.report import Account
 from native_reader.records.trouble import too_large_error
 from native_reader.records.walk import CHUNK, Piece, ReadWalk
-from native_reader.scan.claimed import contradicted, has_true_one, true_ones
+from native_reader.scan.claimed import contradicted, has_true_one, true_claims
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
@@ -124,10 +124,10 @@ class Pruned:
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
         wanted, others = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
-        unwanted, has_checksums = true_ones(self._window, others)
+        unwanted, has_checksums = true_claims(self._window, others)
         if has_checksums:
             wanted, others = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
-            unwanted, _ = true_ones(self._window, others)
+            unwanted, _ = true_claims(self._window, others)
         return wanted, unwanted
 
     def _with_batches(self) -> frozenset[str]:

@@ -123,7 +123,7 @@ class Reading:
             for records, damages in self._walk:
                 if self._stopped:
                     return
-                self._report(damages)
+                self._note_damage(damages)
                 batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
 
@@ -178,7 +178,9 @@ class Reading:
         self._rows += len(damages)
         return corrupt_rows(self._columns.names, self._schema, window, damages, self._split.store)
 
-    def _report(self, damages: Damages) -> None:
+    def _note_damage(self, damages: Damages) -> None:
+        if not len(damages):
+            return
         if not self._projection.has_damage_rows:
             for damage in damages[: max(0, _LOGGED - self._ranges)]:
                 size, offset = f"{damage.end - damage.start:,}", f"{damage.start:,}"
@@ -227,7 +229,7 @@ class Reading:
             damage.append(Damage(self._split.segment.uri, start, start + size, CHECKSUM, description))
             self._failed_bytes += size
         self._failed += len(damage)
-        self._report(Damages.of(damage))
+        self._note_damage(Damages.of(damage))
 
     def _crc_error(self, records: Records, row: int, description: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
