@@ -152,8 +152,9 @@ class Pruned:
 
     def _walked(self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False) -> Iterator[Piece]:
         """Walk a long extent, or the bytes after the last claim. The claim that ends at its start must be true."""
-        if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
-            raise Contradiction("the consume queue entry of the record before them does not match that record")
+        offset = self._split.segment.base + start
+        if start > self._begin and not has_true_one(self._window, claims, offset):
+            raise Contradiction(f"no consume queue entry matches the record that ends at offset {offset:,}")
         walk = self._walk(start, stop, hands_over=not arrives and not self._split.alone)
         self._walks.append(walk)
         for piece in walk:
@@ -161,7 +162,7 @@ class Pruned:
             self._damage.append(piece.damages)
             yield piece
         if arrives and walk.reached != stop:
-            raise Contradiction(f"from offset {self._split.segment.base + start:,} on, {_LEADS_ELSEWHERE}")
+            raise Contradiction(f"from offset {offset:,} on, {_LEADS_ELSEWHERE}")
 
     def _walk(self, start: int, stop: int, *, hands_over: bool) -> ReadWalk:
         most, skip = self._max_record_bytes, self._skip_damage
