@@ -152,7 +152,7 @@ def test_39_a_dledger_log_with_a_damaged_entry(tmp_path: Path) -> None:
     content = bytearray(files[name])
     content[0] ^= 1
     store = on_disk(tmp_path, files | {name: bytes(content)}) / "store"
-    with pytest.raises(nr.StoreDamaged, match="found no entry header"):
+    with pytest.raises(nr.StoreDamaged, match="found no DLedger entry header"):
         opened(store)
     assert len(opened(store, mode="DROPMALFORMED")) == 29
     (damage,) = nr.open(store).table("damage").to_table().to_pylist()

@@ -15,7 +15,7 @@ from stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
 from native_reader.plan import estimate
-from native_reader.records.walk import Walk
+from native_reader.records.walk import ReadWalk
 from native_reader.scan import pruned
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
@@ -174,12 +174,12 @@ def test_rows_of_damage_are_given_though_the_file_is_cut_after_it(tmp_path: Path
     on_disk(tmp_path, with_broken(log, 2, 30, 31))
     asked = {"topic": "none", "columns": "physical_offset,corrupt_reason", "mode": "PERMISSIVE"}
     run = nr.open(tmp_path / "store").messages(**asked, fail_on_data_loss=False).run()
-    damages = Walk._damages
+    damages = ReadWalk._damages
 
-    def cut(walk: Walk, *said: object) -> object:
+    def cut(walk: ReadWalk, *said: object) -> object:
         os.truncate(tmp_path / "store/commitlog" / ZERO, log.placed[60].offset + 10)
         return damages(walk, *said)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Walk, "_damages", cut)
+    monkeypatch.setattr(ReadWalk, "_damages", cut)
     rows = [row for batch in run for row in batch.to_pylist()]
     assert len(rows) == len(run.report.damage) == run.report.rows > 0

@@ -99,8 +99,8 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
     records = {row["physical_offset"] - (48 if framing == "dledger" else 0) for row in plain.rows}
     for each in report.damage:
         assert each.reason in REASONS
-        assert each.found
-        assert each.behind == (each.end if each.end in records - dict(segments).keys() else None)
+        assert each.description
+        assert each.after == (each.end if each.end in records - dict(segments).keys() else None)
         assert each.before is None or each.before in records
     return table
 
@@ -201,7 +201,7 @@ def test_a_cut_on_a_forged_record_is_found_out() -> None:
             table, _ = read(segments, "plain", most)
         except nr.SplitError as error:
             told = str(error)
-            found_out += "a cut fell on something that looks like a record but is inside one" in told
+            found_out += "a split begins at bytes that look like a record but are inside another one" in told
             found_out += f"max_partition_bytes={len(segments[0][1])}" in told
         else:
             assert rows_of(table)[0]["topic"] == "t"

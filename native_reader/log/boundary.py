@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
-from native_reader.log.certain import certain_before, walk_on
+from native_reader.log.certain import certain_before
 from native_reader.log.witness import is_live
-from native_reader.records.damages import Damages
-from native_reader.records.sync import head_at, record_size_at, sync
-from native_reader.records.walk import is_blank
+from native_reader.records.sync import head_at, places_of, record_size_at, sync
+from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
@@ -149,29 +148,23 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
             continue
         with window_of(store, segment, limits) as window:
             until = min(segment.end, stop.offset) - segment.base
-            for found in walk_on(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
-                if isinstance(found, Damages):
-                    continue
-                if count + len(found) >= most:
-                    last, frame = most - count - 1, segment.frame
-                    position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
-                    end = boundary_after_record(store, window, position, size)
+            for records in EndWalk(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
+                if count + len(records) >= most:
+                    starts, sizes = places_of(window, records)
+                    last = most - count - 1
+                    end = boundary_after_record(store, window, int(starts[last]), int(sizes[last]))
                     return (end if end.offset < stop.offset else stop), most
-                count += len(found)
+                count += len(records)
     return stop, count
 
 
 def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the last record that ends at `aim` or before, on a walk from `begin`."""
-    kept: list[tuple[int, int]] = []
-    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), window.segment.frame
-    for found in walk:
-        if not isinstance(found, Damages):
-            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
-            kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
-    if walk.last_record is not None and walk.last_record not in kept:  # a record over the limit
-        kept.append(walk.last_record)
-    return next((each for each in reversed(kept) if sum(each) <= aim), None)
+    last: list[tuple[int, int]] = []
+    for records in EndWalk(window, begin, aim, limits.max_record_bytes):
+        starts, sizes = places_of(window, records[-2:])
+        last = [*last, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
+    return next((each for each in reversed(last) if sum(each) <= aim), None)
 
 
 def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
@@ -183,22 +176,13 @@ def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boun
     first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
     if first is None:
         return None
-    walk = walk_on(window, first, segment.size, limits.max_record_bytes)
-    for _ in walk:
-        pass
-    return boundary_after_record(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
+    walk = EndWalk(window, first, segment.size, limits.max_record_bytes).finish()
+    return boundary_after_record(store, window, *walk.last_record) if walk.is_closed and walk.last_record is not None else None
 
 
 def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the first record at or after `begin`."""
-    walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
-    for found in walk:
-        if not isinstance(found, Damages):
-            frame = window.segment.frame
-            return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
-        if (after := found[0].behind) is not None:
-            position = after - window.segment.base
-            size = record_size_at(window, position)
-            if size is not None:
-                return position, size
-    return walk.last_record
+    for records in EndWalk(window, begin, window.segment.size, limits.max_record_bytes):
+        starts, sizes = places_of(window, records)
+        return int(starts[0]), int(sizes[0])
+    return None

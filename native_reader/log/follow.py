@@ -27,12 +27,10 @@ from native_reader.log.boundary import (
     still_holds,
     window_of,
 )
-from native_reader.log.certain import walk_on
 from native_reader.log.tail import end_in_checkpoint, end_of_log, has_successor, is_fully_written
 from native_reader.log.witness import is_live, is_named
-from native_reader.records.damages import Damages
-from native_reader.records.sync import record_size_at
-from native_reader.records.walk import is_blank
+from native_reader.records.sync import places_of
+from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
@@ -166,20 +164,10 @@ class Follower:
         Old records can follow a break, if a broker truncated the log. Only a fresh search shows whether the log continues there.
         """
         last: list[tuple[int, int]] = []
-        reached, frame = begin, window.segment.frame
-
-        def over_the_limit(before: int) -> bool:
-            """Whether only records over the limit, which the walk skips, lead to that position."""
-            nonlocal reached, last
-            while reached < before and (size := record_size_at(window, reached) or 0) > self._limits.max_record_bytes:
-                last, reached = [*last, (reached, size)][-2:], reached + size
-            return reached == before
-
-        for found in walk_on(window, begin, until, self._limits.max_record_bytes):
-            if isinstance(found, Damages):
-                continue
-            starts, sizes = found.starts - frame + window.position, found.sizes + frame
-            if int(starts[0]) != reached and not over_the_limit(int(starts[0])):
+        reached = begin
+        for records in EndWalk(window, begin, until, self._limits.max_record_bytes):
+            starts, sizes = places_of(window, records)
+            if int(starts[0]) != reached:
                 return last
             breaks = np.flatnonzero(starts[1:] != starts[:-1] + sizes[:-1])
             count = int(breaks[0]) + 1 if len(breaks) else len(starts)
@@ -187,7 +175,6 @@ class Follower:
             reached = sum(last[-1])
             if len(breaks):
                 return last
-        over_the_limit(until)
         return last
 
     def _counts(self, window: Window, position: int, size: int) -> bool:

@@ -11,7 +11,7 @@ from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY
 from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION, Mask
 from native_reader.plan.index import Hits
 from native_reader.plan.queues import Numbers
-from native_reader.records.sync import head_at, parts_at
+from native_reader.records.sync import head_at, layout_at
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 
@@ -80,18 +80,18 @@ def _check_hit(window: _Nearby, offset: int, hashed: int, max_record_bytes: int)
     frame = window.segment.frame
     position = offset - window.segment.base - frame
     window.look_at(position)
-    parts = parts_at(window, position) if position >= 0 else None
-    if parts is None:
+    layout = layout_at(window, position) if position >= 0 else None
+    if layout is None:
         # The head has the right offset, so the record is damaged, and the read reports it. Otherwise the index is wrong.
         is_here = position >= 0 and int(head_at(window, position)["physical_offset"]) == offset
         return UNCHECKED if is_here else 0, 0, False
-    if parts.size - frame > max_record_bytes:
+    if layout.size - frame > max_record_bytes:
         return UNCHECKED, 0, False
-    topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
-    properties = parse(without_crc_trailer(window.peek(parts.properties_at, parts.properties_size)))
+    topic = window.peek(layout.topic_at, layout.topic_size).decode("utf-8", "replace")
+    properties = parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size)))
     words = [properties.get(UNIQ_KEY), *properties.get(KEYS, "").split(KEYS_SEPARATOR), f"{TAG_PREFIX}{properties.get(TAGS)}"]
     count = sum(bool(word) and key_hash(topic, str(word)) == hashed for word in words)
     if not count:
         return 0, 0, False
     head = np.frombuffer(window.peek(position + frame, HEAD_SIZE), HEAD)[0]
-    return parts.size, count, bool(head["sys_flag"] & TRANSACTION == PREPARED)
+    return layout.size, count, bool(head["sys_flag"] & TRANSACTION == PREPARED)

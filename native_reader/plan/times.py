@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+import numpy as np
+
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import is_named
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, may_be_true
 from native_reader.predicate.tree import Predicate
-from native_reader.records.sync import head_in, sync
+from native_reader.records.sync import head_at, head_in, sync
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
@@ -106,10 +108,10 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
                 place = written * which // _SAMPLES
                 start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
                 if start is not None:
-                    times = _store_times_in(window.peek(start + segment.frame, LONGEST_HEAD))
-                    if not times:
+                    time = _store_time(head_at(window, start))
+                    if time is None:
                         return []
-                    samples.append((start, times[0]))
+                    samples.append((start, time))
     except OSError:  # the read itself reports it
         return []
     return [*samples, (segment.size, after)]
@@ -143,18 +145,18 @@ def _first_store_times(segment: Segment, count: int) -> list[int]:
             for _ in range(count):
                 (begin,) = file.read_ranges([(position, LONGEST_HEAD)])
                 head = head_in(begin)
-                milliseconds, size = int(head["store_timestamp"]), int(head["size"])
+                time, size = _store_time(head), int(head["size"])
                 valid = head["magic"] in (MAGIC_V1, MAGIC_V2) and head["physical_offset"] == segment.base + position and size > 0
-                if not valid or abs(milliseconds) > _MOST_MILLISECONDS:
+                if not valid or time is None:
                     break
-                times.append(milliseconds * 1000)
+                times.append(time)
                 position += size + frame
     except OSError:
         return []
     return times
 
 
-def _store_times_in(begin: bytes) -> list[int]:
-    """The store time in the head at the start of these bytes; empty if it is out of range."""
-    milliseconds = int(head_in(begin)["store_timestamp"])
-    return [milliseconds * 1000] if abs(milliseconds) <= _MOST_MILLISECONDS else []
+def _store_time(head: np.void) -> int | None:
+    """The store time in microseconds since 1970; None if it is out of range."""
+    milliseconds = int(head["store_timestamp"])
+    return milliseconds * 1000 if abs(milliseconds) <= _MOST_MILLISECONDS else None

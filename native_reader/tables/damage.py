@@ -42,7 +42,7 @@ def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         for _ in reading:
             pass
         rows = [
-            (part.store, each.segment, each.start, each.end, each.end - each.start, each.reason, each.found, each.before, each.behind)
+            (part.store, each.segment, each.start, each.end, each.end - each.start, each.reason, each.description, each.before, each.after)
             for each in reading.report.damage
         ]
     if rows:

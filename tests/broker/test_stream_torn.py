@@ -29,7 +29,7 @@ import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
 from native_reader.log.follow import Follower
 from native_reader.log.tail import end_of_log
-from native_reader.records.walk import Walk
+from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
@@ -92,14 +92,13 @@ class Watch:
         self.seen = Counter[str]()
         looked_at = ""
 
-        class Watched(Walk):
-            def _count(self, records: Records, begin: int) -> int:
+        class Watched(EndWalk):
+            def _advance(self, records: Records) -> None:
                 nonlocal looked_at
-                position = super()._count(records, begin)
-                end = position - self._window.position
+                super()._advance(records)
+                end = self.reached - self._window.position
                 behind = self._window.u8[end : end + BLANK_HEAD]
                 looked_at = "torn" if self._window.u8[end - 1] == 0 else "begun" if behind.any() else "newest"
-                return position
 
         def counts(follower: Follower, window: Window, position: int, size: int) -> bool:
             accepted = decide(follower, window, position, size)
@@ -107,7 +106,7 @@ class Watch:
             return accepted
 
         decide = Follower._counts
-        monkeypatch.setattr("native_reader.log.certain.Walk", Watched)
+        monkeypatch.setattr("native_reader.log.follow.EndWalk", Watched)
         monkeypatch.setattr(Follower, "_counts", counts)
 
 
