@@ -20,12 +20,12 @@ from native_reader.errors import DataLoss, StoreError
 from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, stands
 from native_reader.log.follow import Following
 from native_reader.log.resume import expired, goes_on, resumed, rewritten
-from native_reader.options import MessageOptions
 from native_reader.plan.begin import begin_by_offset, begin_by_time
 from native_reader.plan.plan import Plan
 from native_reader.scan.read import FAILFAST
 from native_reader.storage.store import StoreFiles
 from rmqstore_spark.offsets import Batch, Offset, ends_to_json, from_json, to_json
+from rmqstore_spark.options import spark_name
 from rmqstore_spark.portions import Ends, portion
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import EARLIEST, LATEST, Request
@@ -66,9 +66,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # Parse `where` here, so that tasks need no parser.
-        self._projection, self._predicate = request.projection(), request.predicate()
-        self._options = MessageOptions(**request.messages)
+        self._projection, self._predicate, self._options = request.projection, request.predicate, request.options
         self._limits = Limits(self._projection.max_record_bytes, past_unreadable=self._projection.mode != FAILFAST)
         self._following: Following | None = None
         self._seen: tuple[float, Ends] | None = None
@@ -247,7 +245,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _plan(self, batches: Offset) -> Plan:
         ranges = self._ranges(batches)
-        plan = Scan(tuple(map(self._store, ranges)), self._options).narrowed(self._predicate).between(ranges).plan()
+        plan = Scan(tuple(map(self._store, ranges)), self._options, self._predicate).between(ranges).plan()
         for store, first, behind in plan.gaps:
             self._tell(f"{store}: offsets {first:,} to {behind:,} ({behind - first:,} bytes) lie in no file; read on without them")
         return plan
@@ -298,7 +296,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lose(self, what: str) -> None:
         """Report messages that the query should have read but cannot."""
         if self._options.planning().refuses_loss:
-            raise DataLoss(f"{what}. fail_on_data_loss=False goes on with what is there. {_AFRESH}")
+            raise DataLoss(f"{what}. failOnDataLoss=false goes on with what is there. {_AFRESH}")
         self._tell(f"data loss: {what}. Goes on with what is there")
 
     def _tell(self, line: str) -> None:
@@ -311,7 +309,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         asked = self._request.stream.start
         if not self._doubted:
             self._doubted = True
-            for doubt in Scan(tuple(self._follow().stores.values()), self._options).doubts():
+            for doubt in Scan(tuple(self._follow().stores.values()), self._options, self._predicate).doubts(spark_name):
                 self._tell(doubt)
         if not self._began and asked in (EARLIEST, LATEST):
             self._tell(f"startingOffsets={asked} is for a new query; this one goes on from its checkpoint")

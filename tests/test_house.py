@@ -24,17 +24,16 @@ _READING = _LOWEST | {"storage", "records"}
 _PLANNING = _READING | {"predicate", "log"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "schema": {"errors"},
     "layout": set(),
     "storage": _LOWEST,
     "predicate": _LOWEST,
     "records": _LOWEST | {"storage"},
     "log": _READING,
-    "columns": _READING | {"predicate", "schema"},
+    "columns": _READING | {"predicate"},
     "plan": _PLANNING,
-    "scan": _PLANNING | {"columns", "plan", "schema"},
-    "tables": _PLANNING | {"columns", "plan", "scan", "schema"},
-    "root": _PLANNING | {"columns", "plan", "scan", "tables", "schema"},
+    "scan": _PLANNING | {"columns", "plan"},
+    "tables": _PLANNING | {"columns", "plan", "scan"},
+    "root": _PLANNING | {"columns", "plan", "scan", "tables"},
     "testing": _LOWEST | {"storage"},
 }
 THIRD_PARTY = {"isal", "numpy", "pyarrow", "sqlglot"}

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.columns.makers import Chunk, Columns
+from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.rows import Rows
+from native_reader.columns.schema import COLUMNS
 from native_reader.layout.record import Mask
 from native_reader.predicate.patterns import fits, match_java, match_like
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
@@ -22,18 +23,7 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_MESSAGE_COLUMNS = (
-    *("queue_offset", "flag", "inner_index", "body", "stored_body", "body_size"),
-    *("properties", "tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level"),
-)
-"""Columns that differ between the messages of one inner batch; the others belong to the record."""
 _FEW_BYTES = 1024
-_TEXTS, _PROPERTIES, _BODIES = 1, 2, 3
-_COSTS = {
-    **dict.fromkeys(("topic", "kind", "born_host", "store_host", "offset_msg_id"), _TEXTS),
-    **dict.fromkeys(("tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level", "properties"), _PROPERTIES),
-    **dict.fromkeys(("body", "stored_body"), _BODIES),
-}
 
 
 class Filter:
@@ -143,8 +133,8 @@ def _contains(lists: pa.Array, value: str) -> pa.Array:
 
 
 def _of_record(predicate: Predicate) -> bool:
-    return not any(column.name in _MESSAGE_COLUMNS for column in predicate.columns())
+    return not any(COLUMNS[column.name].differs_in_batch for column in predicate.columns())
 
 
 def _cost(predicate: Predicate) -> int:
-    return max((_COSTS.get(column.name, 0) for column in predicate.columns()), default=0)
+    return max((COLUMNS[column.name].cost for column in predicate.columns()), default=0)

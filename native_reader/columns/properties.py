@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.columns.spec import PROPERTIES_TYPE
 from native_reader.columns.strings import content_of, offsets_of, spliced, without
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Bytes, Index, Mask
-from native_reader.schema import PROPERTIES_TYPE
 
 _MOST_SHAPES = 4096
 _MOST_LEARNED = 4 << 20

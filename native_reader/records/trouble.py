@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.errors import SplitError, StoreDamaged
+from native_reader.errors import SplitError, StoreDamaged, option_name
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, at
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
@@ -37,7 +37,7 @@ def forged_record(window: Window, position: int) -> SplitError:
     """A split began at a position that the previous split did not reach."""
     return SplitError(
         f"{_where(window, position)}: a cut fell on something that looks like a record but is inside one (a body that holds a stored "
-        f"record?). Read it with max_partition_bytes={window.segment.size}, which cuts at the borders of segments only"
+        f"record?). Read it with {option_name('max_partition_bytes')}={window.segment.size}, which cuts at the borders of segments only"
     )
 
 
@@ -46,15 +46,15 @@ def crosses_end(window: Window, begin: int, position: int, end: int) -> SplitErr
     return SplitError(
         f"{_where(window, begin)}: the records from here reach to byte {position:,}, beyond the end of the log, which was found at byte "
         f"{end:,}: something inside a record looks like one (a body that holds a stored record?). "
-        f"Read it with max_partition_bytes={window.segment.size}, which finds the end by walking the whole segment"
+        f"Read it with {option_name('max_partition_bytes')}={window.segment.size}, which finds the end by walking the whole segment"
     )
 
 
 def too_large(window: Window, position: int, size: int, most: int) -> StoreDamaged:
     """A valid record over the limit."""
     return StoreDamaged(
-        f"{_where(window, position)}: a record of {size:,} bytes is larger than max_record_bytes={most:,}. "
-        f"If it is meant to be that large, read with max_record_bytes={size}"
+        f"{_where(window, position)}: a record of {size:,} bytes is larger than {option_name('max_record_bytes')}={most:,}. "
+        f"If it is meant to be that large, read with {option_name('max_record_bytes')}={size}"
     )
 
 
@@ -64,7 +64,8 @@ def damaged(window: Window, position: int) -> StoreDamaged:
     return StoreDamaged(
         f"{_where(window, position)}: expected a record or the blank that closes a segment, found {what_stands_at(window, position)[1]}. "
         "mode DROPMALFORMED reads on behind it, and says what it leaves out. "
-        f"To read what lies before this segment: ending_physical_offset={segment.base}; behind it: starting_physical_offset={segment.end}"
+        f"To read what lies before this segment: {option_name('ending_physical_offset')}={segment.base}; "
+        f"behind it: {option_name('starting_physical_offset')}={segment.end}"
     )
 
 

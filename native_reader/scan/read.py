@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.columns import checksums
+from native_reader.columns.chunk import Columns
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
-from native_reader.columns.makers import Columns
 from native_reader.columns.rows import Rows, unwrapped
+from native_reader.columns.schema import schema_of
 from native_reader.columns.strings import Source
-from native_reader.errors import DataLoss, StoreDamaged
+from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
@@ -29,7 +30,6 @@ from native_reader.records.report import Report, SegmentReport
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, Walk
 from native_reader.scan.pruned import Pruned
-from native_reader.schema import schema_of
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
 
@@ -101,7 +101,7 @@ class Reading:
         try:
             yield from self._read()
         except DataLoss as error:
-            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.file):
+            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.is_file_gone):
                 raise
             _log.warning("%s. Read on without it", error)
         if (untold := self._ranges - _TOLD) > 0 and not self._projection.tells_damage:
@@ -261,7 +261,7 @@ class Reading:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
             f"{self._split.segment.uri} at offset {offset:,}: {found}: a fault of disk or memory, or a write that never finished. "
-            "verify_crc=False reads on without checking, mode DROPMALFORMED without the record"
+            f"{option_name('verify_crc', False)} reads on without checking, mode DROPMALFORMED without the record"
         )
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from native_reader.errors import OptionError, PathError, StoreError, UnreadableError
+from native_reader.errors import OptionError, PathError, StoreError, UnreadableError, option_name
 from native_reader.storage.broker_conf import Parts
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import no_log_directory, no_store, not_there
@@ -49,7 +49,7 @@ def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
     stores = each_once([store for path in paths for store in _stores_of(path)], _store)
     _refuse_several(len(stores))
     if not stores:
-        raise OptionError("parts of a store were named, but neither its path nor store_path_commit_log")
+        raise OptionError(f"parts of a store were named, but neither its path nor {option_name('store_path_commit_log')}")
     return [_with_parts(stores[0], parts)]
 
 
@@ -66,7 +66,8 @@ def uri_of(path: Any) -> str:
 
 def _refuse_several(count: int) -> None:
     if count > 1:
-        raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index name parts of one store, not of {count}")
+        names = [option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index")]
+        raise OptionError(f"{names[0]}, {names[1]} and {names[2]} name parts of one store, not of {count}")
 
 
 def _with_logs(root: str | None, parts: Parts) -> StoreFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_reader.errors import nearest
+from native_reader.errors import did_you_mean, option_name
 from native_reader.storage.protocol import Entry
 from native_reader.storage.strays import only_strays, strays_in, unpacked_by
 
@@ -17,7 +17,7 @@ def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: b
     if logs and not beside_the_log:
         return (
             f"{uri} does not look like a store: no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
-            f"Name the log's directories: store_path_commit_log='{','.join(logs)}'"
+            f"Name the log's directories: {option_name('store_path_commit_log')}='{','.join(logs)}'"
         )
     if not beside_the_log and (strays := strays_in(entries)):
         return only_strays(uri, strays)
@@ -31,7 +31,7 @@ def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: b
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
     where = "" if f"{parent}/{missing}" == uri else f" {parent} does, and holds no '{missing}'."
-    return f"{uri} does not exist.{where}{nearest(missing, names)}"
+    return f"{uri} does not exist.{where}{did_you_mean(missing, names)}"
 
 
 def no_log_directory(uri: str, entry: Entry, entries: Sequence[Entry]) -> str:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from native_reader.errors import StoreDamaged
+from native_reader.errors import StoreDamaged, option_name
 from native_reader.layout.record import ENTRY_HEAD, MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
 from native_reader.storage.protocol import Entry, storage_of
 
@@ -129,7 +129,8 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
         elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
             raise StoreDamaged(
                 f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,}, "
-                "and differ. One of them does not belong to this store: name the right directories with store_path_commit_log."
+                "and differ. One of them does not belong to this store: name the right directories with "
+                f"{option_name('store_path_commit_log')}."
             )
     return tuple(log)
 

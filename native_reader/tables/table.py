@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.columns.spec import ColumnSpec
 from native_reader.plan.ends import Ends
 from native_reader.plan.split import Split
 from native_reader.scan.read import Projection
-from native_reader.schema import ColumnSpec
 from native_reader.storage.store import StoreFiles
 
 MISSING, LOST = "missing", "lost"
