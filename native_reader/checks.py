@@ -35,15 +35,15 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_00
 def plain(name: str, value: object) -> Any:
     """Convert the value to Python's own types, which can be compared and printed."""
     try:
-        found = _plain(name, value, 0)
-        repr(found)
+        converted = _plain(name, value, 0)
+        repr(converted)
     except OptionError:
         raise
     except UnicodeEncodeError:
         raise OptionError(f"{option_name(name)}={shown(value)} contains half a character (a lone surrogate); no store can") from None
     except Exception:  # the value's own methods may raise anything
         raise OptionError(f"{option_name(name)} does not take a value of type {type(value).__name__}") from None
-    return found
+    return converted
 
 
 def _plain(name: str, value: Any, depth: int) -> Any:
@@ -85,10 +85,10 @@ def texts(name: str, value: object) -> list[str]:
 
 def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
     """One of `words`; case does not matter."""
-    found = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
-    if found is None:
+    known = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
+    if known is None:
         raise OptionError(f"{option_name(name)} must be one of {', '.join(words)}, not {value!r}.{did_you_mean(str(value), words)}")
-    return found
+    return known
 
 
 def flag(name: str, value: object) -> bool:
@@ -113,10 +113,10 @@ def size(name: str, value: Size, least: int) -> int:
     """A size in bytes."""
     if not isinstance(value, str):
         return whole(name, value, least)
-    found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
-    if found is None:
+    parts = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
+    if parts is None:
         raise OptionError(f"{option_name(name)}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
-    number = int(found[1]) << _UNITS[found[2]]
+    number = int(parts[1]) << _UNITS[parts[2]]
     if number > LARGEST:
         raise OptionError(f"{option_name(name)}={value!r} is larger than {LARGEST} bytes")
     return whole(name, number, least)
@@ -125,15 +125,15 @@ def size(name: str, value: Size, least: int) -> int:
 def duration(name: str, value: object) -> int:
     """A duration in microseconds."""
     if isinstance(value, timedelta):
-        found: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        microseconds: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     elif isinstance(value, str):
         parts = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
-        found = None if parts is None else int(parts[1]) * _MILLISECONDS[parts[2] or "ms"] * 1000
+        microseconds = None if parts is None else int(parts[1]) * _MILLISECONDS[parts[2] or "ms"] * 1000
     else:
-        found = whole(name, value, 0, LARGEST // 1000) * 1000
-    if found is None or not 0 <= found <= LARGEST // 4:
+        microseconds = whole(name, value, 0, LARGEST // 1000) * 1000
+    if microseconds is None or not 0 <= microseconds <= LARGEST // 4:
         raise OptionError(f"{option_name(name)}={value!r} is not a duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)")
-    return found
+    return microseconds
 
 
 def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
@@ -141,12 +141,12 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
     if value is None:
         return None
     if isinstance(value, datetime | str):
-        moment = value if isinstance(value, datetime) else _from_iso(name, value)
-        if moment.tzinfo is None and zone is None:
-            way = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
-            raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", way))
+        time = value if isinstance(value, datetime) else _from_iso(name, value)
+        if time.tzinfo is None and zone is None:
+            example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
+            raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", example))
         try:
-            since = (moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH
+            since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
             raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

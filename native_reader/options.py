@@ -36,7 +36,7 @@ from native_reader.values import (
 
 
 class Option(NamedTuple):
-    """`what`: its meaning in the docs. `tables`: the tables other than `messages` take it. `streams`, `batches`: whether these do."""
+    """`what`: its meaning in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
 
     name: str
     default: object
@@ -44,7 +44,6 @@ class Option(NamedTuple):
     what: str
     tables: bool = False
     streams: bool = True
-    batches: bool = True
 
 
 def option(default: Any, type_: ValueType, what: str, **applies: bool) -> Any:

@@ -137,4 +137,4 @@ def _of_record(predicate: Predicate) -> bool:
 
 
 def _cost(predicate: Predicate) -> int:
-    return max((COLUMNS[column.name].cost for column in predicate.columns()), default=0)
+    return max((COLUMNS[column.name].source for column in predicate.columns()), default=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -24,17 +25,25 @@ class ColumnSpec(NamedTuple):
 
 
 Maker = Callable[["Chunk"], pa.Array]
-HEAD_FIELD, TEXT, PROPERTY, BODY = range(4)
+
+
+class Source(IntEnum):
+    """What a column is made from, cheapest first. Filters check conditions in this order."""
+
+    HEAD = 0
+    TEXT = 1
+    PROPERTIES = 2
+    BODY = 3
 
 
 class MessageColumn(NamedTuple):
-    """All about one column of `messages`. `cost`: what it is made from; a filter checks cheap columns first.
+    """All about one column of `messages`. `what`: its meaning in the docs. `default`: included if no columns are named.
 
-    `what`: its meaning in the docs. `default`: included if no columns are named. `single`: the property that it needs.
+    `of_message`: made from the head, but the messages of one inner batch can differ. `single`: the one property it is made from.
     """
 
     type: pa.DataType
-    cost: int
+    source: Source
     make: Maker
     what: str
     default: bool = False
@@ -44,4 +53,4 @@ class MessageColumn(NamedTuple):
     @property
     def differs_in_batch(self) -> bool:
         """Whether the messages of one inner batch can have different values."""
-        return self.of_message or self.cost >= PROPERTY
+        return self.of_message or self.source >= Source.PROPERTIES
