@@ -49,10 +49,10 @@ def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
     regex = java_regex(pattern)
     if whole:
         return pc.match_substring_regex(texts, rf"\A(?:{regex.text})\z")
-    found = pc.match_substring_regex(texts, regex.text)
+    matches = pc.match_substring_regex(texts, regex.text)
     if regex.ends and pc.any(pc.match_substring_regex(texts, _LAST_LINE_END)).as_py():
-        found = pc.or_(found, pc.match_substring_regex(pc.replace_substring_regex(texts, _LAST_LINE_END, ""), regex.text))
-    return found
+        matches = pc.or_(matches, pc.match_substring_regex(pc.replace_substring_regex(texts, _LAST_LINE_END, ""), regex.text))
+    return matches
 
 
 @lru_cache(4096)
@@ -96,8 +96,8 @@ def java_regex(pattern: str) -> Regex:
     flags = re.match(r"\(\?([is]{1,2})\)|", pattern)
     assert flags is not None
     translation = _Translation(flags[1] or "")
-    for found in _TOKEN.finditer(pattern, flags.end()):
-        translation.take(found)
+    for token in _TOKEN.finditer(pattern, flags.end()):
+        translation.take(token)
     return Regex(_accepted(translation.text()), translation.ends)
 
 
@@ -121,9 +121,9 @@ class _Translation:
             raise ValueError(f"{_INVALID}: missing )")
         return "".join(self._made)
 
-    def take(self, found: re.Match[str]) -> None:
-        here, text = self._open[-1], found[0]
-        match found.lastgroup, text:
+    def take(self, token: re.Match[str]) -> None:
+        here, text = self._open[-1], token[0]
+        match token.lastgroup, text:
             case "open", _:
                 if text not in ("(", "(?:"):
                     raise ValueError(f"{text!r} {_why_no_group(text)}")
@@ -133,7 +133,7 @@ class _Translation:
             case "close", _:
                 self._close()
             case "repeat", _:
-                self._repeat(found)
+                self._repeat(token)
             case "other", "|":
                 here.ended = here.can_repeat = False
                 self._made.append("|")
@@ -147,7 +147,7 @@ class _Translation:
                 self._made.append(r"\A")
             case _:
                 self._not_after_end(here)
-                self._atom(self._any if text == "." else _atom(found, self._folded), 1)
+                self._atom(self._any if text == "." else _atom(token, self._folded), 1)
 
     def _atom(self, text: str, size: int) -> None:
         here = self._open[-1]
@@ -166,20 +166,20 @@ class _Translation:
             here.ended = here.ends = True
             here.can_repeat = False
 
-    def _repeat(self, found: re.Match[str]) -> None:
+    def _repeat(self, token: re.Match[str]) -> None:
         here = self._open[-1]
-        if found["how"] == "+":
-            raise ValueError(f"{found[0]!r} {_LINEAR}")
+        if token["how"] == "+":
+            raise ValueError(f"{token[0]!r} {_LINEAR}")
         if not here.can_repeat:
-            raise ValueError(f"{found[0]!r} must follow what it repeats: a character, a set or a group without $")
+            raise ValueError(f"{token[0]!r} must follow what it repeats: a character, a set or a group without $")
         here.can_repeat = False
-        if found["least"]:
-            times = int((found["most"] or "").strip(",") or found["least"])
-            self._made.append(found[0])
+        if token["least"]:
+            times = int((token["most"] or "").strip(",") or token["least"])
+            self._made.append(token[0])
             self._atom("", here.last * max(0, times - 1))
             here.can_repeat = False
         else:
-            self._made.append(found[0])
+            self._made.append(token[0])
 
     def _not_after_end(self, here: _Branches) -> None:
         # Text after a `$` could match the line end that `$` matches before.
@@ -193,12 +193,12 @@ def _why_no_group(text: str) -> str:
     return "is not supported; groups ( ) and (?: ) are, and (?i) and (?s) at the start"
 
 
-def _atom(found: re.Match[str], folded: bool) -> str:
+def _atom(token: re.Match[str], folded: bool) -> str:
     """The RE2 text for one character."""
-    text = found[0]
-    match found.lastgroup:
+    text = token[0]
+    match token.lastgroup:
         case "escape" | "escaped":
-            character = found["escaped"]
+            character = token["escaped"]
             return f"[{_CLASSES[character]}]" if character in _CLASSES else _one(_escape(character), folded)
         case "set":
             return _set(text, folded)

@@ -292,13 +292,13 @@ class _Reading:
 
 def moment(text: str, zone: tzinfo) -> int | None:
     """Parse a timestamp in Spark's format to microseconds since 1970; None if it is invalid."""
-    found = _MOMENT.fullmatch(text.strip())
-    if found is None or not 0 < int(found[1]) <= 9999:
+    parts = _MOMENT.fullmatch(text.strip())
+    if parts is None or not 0 < int(parts[1]) <= 9999:
         return None
-    fraction = (found[7] or "")[:6].ljust(6, "0")
-    numbers = [int(each) if each else least for each, least in zip(found.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
+    fraction = (parts[7] or "")[:6].ljust(6, "0")
+    numbers = [int(each) if each else least for each, least in zip(parts.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
     try:
-        local = datetime(*numbers, int(fraction), tzinfo=moment_zone(found[8]) if found[8] else zone)  # type: ignore[misc,arg-type]
+        local = datetime(*numbers, int(fraction), tzinfo=moment_zone(parts[8]) if parts[8] else zone)  # type: ignore[misc,arg-type]
         since = local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
     except (ValueError, OverflowError):
         return None
@@ -307,8 +307,8 @@ def moment(text: str, zone: tzinfo) -> int | None:
 
 def names_zone(text: str) -> bool:
     """Whether a timestamp names its time zone."""
-    found = _MOMENT.fullmatch(text.strip())
-    return found is not None and found[8] is not None
+    parts = _MOMENT.fullmatch(text.strip())
+    return parts is not None and parts[8] is not None
 
 
 def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
