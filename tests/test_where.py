@@ -113,14 +113,14 @@ def test_many_alternatives_are_no_depth() -> None:
 def test_zones_and_durations() -> None:
     with pytest.raises(nr.PredicateError, match=r"time_zone='Mars' is not a time zone\. Examples: UTC, Europe/Berlin, \+08:00"):
         predicate_of(MessageOptions(time_zone="Mars"))
-    with pytest.raises(nr.PredicateError, match=r"time_zone='\+19:00' is not a time zone.*18:00 is the most"):
+    with pytest.raises(nr.PredicateError, match=r"time_zone='\+19:00' is not a time zone.*at most 18:00"):
         predicate_of(MessageOptions(time_zone="+19:00"))
     predicate_of(MessageOptions(time_zone="-18:00"))
     east = predicate_of(MessageOptions(time_zone="+08:00", starting_timestamp="2026-01-31 12:00:00"))
     assert east == Compare(Column("store_timestamp"), ">=", 1_769_832_000_000_000)
     assert [duration("x", each) for each in ("90s", "10m", 1500, "2h", "7")] == [90_000_000, 600_000_000, 1_500_000, 7_200_000_000, 7_000]
     for wrong in ("-1s", "soon", -5, "1y"):
-        with pytest.raises(nr.OptionError, match="x="):
+        with pytest.raises(nr.OptionError, match="^x[ =]"):
             duration("x", wrong)
 
 
@@ -142,7 +142,6 @@ def test_zones_and_durations() -> None:
     ids=str,
 )  # fmt: skip
 def test_shorthands_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
-    asked = MessageOptions(**options)  # type: ignore[arg-type]
     with pytest.raises(nr.OptionError) as raised:
-        asked.planning() if "access" in options else predicate_of(asked)
+        predicate_of(MessageOptions(**options))  # type: ignore[arg-type]
     assert str(raised.value).startswith(said)
