@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from native_reader.errors import spelled
 from native_reader.plan.estimate import SCAN
 from native_reader.plan.explain import BIG, took_back
 from native_reader.plan.plan import Plan
@@ -87,5 +88,5 @@ class TableReader(DataSourceReader):
 
 def announce(line: str) -> None:
     """Print one line to standard error, because Spark does not show INFO logs of its Python workers."""
-    sys.stderr.write(f"rocketmq-store: {line}\n")
+    sys.stderr.write(f"rocketmq-store: {spelled(line, spark_name)}\n")
     sys.stderr.flush()
