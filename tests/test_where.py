@@ -120,7 +120,7 @@ def test_zones_and_durations() -> None:
     assert east == Compare(Column("store_timestamp"), ">=", 1_769_832_000_000_000)
     assert [duration("x", each) for each in ("90s", "10m", 1500, "2h", "7")] == [90_000_000, 600_000_000, 1_500_000, 7_200_000_000, 7_000]
     for wrong in ("-1s", "soon", -5, "1y"):
-        with pytest.raises(nr.OptionError, match="^x[ =]"):
+        with pytest.raises(nr.OptionError, match=r"^x[ =]"):
             duration("x", wrong)
 
 
