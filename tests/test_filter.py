@@ -15,6 +15,7 @@ from java_regex import java_pattern
 from stores import files_of, in_memory, log_of, message, sampled
 
 import native_reader as nr
+from native_reader.columns.schema import COLUMNS
 from native_reader.predicate.patterns import match_like
 from native_reader.predicate.tree import (
     EVERYTHING,
@@ -33,7 +34,6 @@ from native_reader.predicate.tree import (
 )
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
-from native_reader.schema import COLUMNS
 from native_reader.testing import compression
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties

@@ -19,7 +19,7 @@ from test_own_stores import NAMES as OWN_STORES
 from test_own_stores import STORES
 
 import native_reader as nr
-from native_reader.schema import COLUMNS, DEFAULT_COLUMNS, projected
+from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 
 
 def load(spark: SparkSession, path: object = None, **options: object) -> DataFrame:
