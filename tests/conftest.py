@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-import golden
 import pytest
-from growing import Disk, GrowingStore
 from rocketmq import Java, Unreachable, missing
-from stores import ZERO, Backend, files_of, in_memory, on_disk
+from support import golden
+from support.growing import Disk, GrowingStore
+from support.stores import ZERO, Backend, files_of, in_memory, on_disk
 
 from native_reader.storage import Storage, storage_of
 from native_reader.testing.faulty import FaultyStorage

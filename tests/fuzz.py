@@ -18,8 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from golden import unpack
-from plain_decoder import walk
+from support.golden import unpack
+from support.plain_decoder import walk
 from test_own_stores import NAMES, STORES
 from test_truth import Segments, same, storage_of
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden import EXPLAINED, differences, unpack
 from javas_truth import judged
 from rocketmq import READY_WITHIN, VERSIONS, Broker
+from support.golden import EXPLAINED, differences, unpack
 from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
 from test_own_stores import STORES
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from golden import unpack
 from rocketmq import Java
+from support.golden import unpack
 from test_own_stores import STORES
 
 import native_reader as nr

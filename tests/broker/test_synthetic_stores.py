@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden import EXPLAINED, MISSING, Explanation, Golden, differences
 from javas_truth import judged
 from rocketmq import SMALL_FILES, Java
+from support.golden import EXPLAINED, MISSING, Explanation, Golden, differences
 from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
 
 import native_reader as nr

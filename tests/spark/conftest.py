@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import rmqstore_spark
 from native_reader.testing.spec import StoreSpec

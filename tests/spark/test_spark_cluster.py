@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from ports import free_port
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 

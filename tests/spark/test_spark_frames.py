@@ -8,13 +8,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import golden
 import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from stores import files_of, log_of, message, on_disk
+from support import golden
+from support.stores import files_of, log_of, message, on_disk
 from test_own_stores import NAMES as OWN_STORES
 from test_own_stores import STORES
 

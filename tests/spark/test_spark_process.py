@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.plan.explain import HINT

@@ -10,12 +10,12 @@ from random import Random
 
 import pytest
 from chispa import assert_df_equality
-from golden import FOLDER, unpack
-from golden import STORES as GOLDEN
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql import functions as F
-from stores import files_of, in_memory, log_of, message, on_disk
+from support.golden import FOLDER, unpack
+from support.golden import STORES as GOLDEN
+from support.stores import files_of, in_memory, log_of, message, on_disk
 from test_own_stores import NAMES, STORES
 from test_spark_where import WHOLE, leaf, odd
 

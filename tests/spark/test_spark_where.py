@@ -11,7 +11,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.layout.kinds import KINDS
