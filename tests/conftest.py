@@ -13,6 +13,8 @@ from support import golden
 from support.growing import Disk, GrowingStore
 from support.stores import ZERO, Backend, files_of, in_memory, on_disk
 
+from native_reader.plan import estimate, keys, plan, times
+from native_reader.scan import pruned
 from native_reader.storage import Storage, storage_of
 from native_reader.testing.faulty import FaultyStorage
 
@@ -107,3 +109,21 @@ def grown(disk: Disk) -> GrowingStore:
     growing = GrowingStore(disk, "store", Random(1), segment_size=4096)
     growing.append(40)
     return growing
+
+
+@pytest.fixture
+def queues_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stores of a few KiB it would not pay."""
+    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    monkeypatch.setattr(times, "_SAMPLES", 8)
+
+
+@pytest.fixture
+def small_pieces_are_pruned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stores of a few KiB all pieces are small."""
+    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
+    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
+    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)

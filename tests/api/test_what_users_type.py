@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import files_of, in_memory, log_of, on_disk, sampled
+from support.effort import sampled
+from support.stores import files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
 from native_reader.errors import StoreError, shown

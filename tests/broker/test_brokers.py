@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from javas_truth import judged
 from rocketmq import READY_WITHIN, VERSIONS, Broker
+from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.compare import rows_of
 from support.golden import EXPLAINED, differences, unpack
-from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
-from test_own_stores import STORES
+from support.own_stores import STORES
 
 import native_reader as nr
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from rocketmq import Java
 from support.golden import unpack
-from test_own_stores import STORES
+from support.own_stores import STORES
 
 import native_reader as nr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import pickle
 import time
 import zlib
@@ -24,6 +23,7 @@ from follows import driving
 from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, zeros
 from pyspark.sql.datasource import DataSourceStreamReader
 from rocketmq import Java, ended
+from support.effort import WHOLE
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
@@ -33,7 +33,6 @@ from native_reader.records.walk import Walk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 KILLS = 20 if WHOLE else 2
 TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "flushDiskType": "ASYNC_FLUSH"}
 MAPPED, POOLED = pytest.param({}, id="mapped"), pytest.param(TRANSIENT, id="pooled")

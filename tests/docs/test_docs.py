@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.golden import unpack
-from test_own_stores import STORES
+from support.own_stores import STORES
 
 import native_reader as nr
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS

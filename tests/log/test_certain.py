@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.effort import sampled
 from support.forged import FORGED, START, forged_log, swallowing
 from support.queued_stores import dispatched
-from support.stores import Files, files_of, in_memory, sampled
+from support.stores import Files, files_of, in_memory
 
 import native_reader as nr
 from native_reader.log import certain

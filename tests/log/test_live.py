@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.locks import held
 from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
@@ -18,27 +15,6 @@ from native_reader.records.walk import Walk
 from native_reader.storage import storage_of
 from native_reader.storage.store import segments_in
 from native_reader.storage.window import Window
-
-HOLD = """
-import fcntl, sys
-file = open(sys.argv[1], "r+b")
-fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """A lock on the first byte, as a broker holds it, by another process."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdin is not None
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        try:
-            yield
-        finally:
-            holder.stdin.close()
 
 
 def count(path: Path) -> int:

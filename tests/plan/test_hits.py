@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.stores import Files, files_of, in_memory, log_of, message
-from test_keys import small_pieces_are_pruned_too
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
 from native_reader.plan import keys
@@ -20,8 +19,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, No
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, pack_properties
 
-assert queues_are_always_asked
-assert small_pieces_are_pruned_too
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 T1, T2 = Compare(Column("topic"), "=", "T1"), Compare(Column("topic"), "=", "T2")
 _ENTRIES_AT = 40 + 4 * SLOTS
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk, sampled
+from support.effort import sampled
+from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.plan.estimate import AUTO, TRUST, Estimate

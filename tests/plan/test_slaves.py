@@ -7,37 +7,16 @@ from dataclasses import replace
 
 import pytest
 from support.indexed_stores import indexed
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
+from support.slaves import slave
 from support.stores import Files, files_of, in_memory, log_of, message
-from test_keys import small_pieces_are_pruned_too
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Predicate
 from native_reader.storage.topics import Topics
-from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 
-assert queues_are_always_asked
-assert small_pieces_are_pruned_too
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 HERE, T1 = Compare(Column("topic"), "=", "batched"), Compare(Column("topic"), "=", "T1")
-
-
-def batch(number: int, count: int) -> Message:
-    units = [{"TAGS": f"tag{unit}", "KEYS": f"i{number}-{unit}", "UNIQ_KEY": f"I{number}.{unit}"} for unit in range(count)]
-    packed = pack_inner(InnerMessage(b"%d" % unit, pack_properties(each)) for unit, each in enumerate(units))
-    return Message(topic="batched", body=packed, sys_flag=INNER_BATCH, store_timestamp=1_700_000_000_000 + number)
-
-
-def slave(*counts: int) -> Files:
-    """Batches of those many messages among others; a count of 0 is a plain message of the same topic."""
-    messages = []
-    for number, count in enumerate(counts):
-        messages += [
-            message(2 * number),
-            batch(number, count) if count else message(100 + number, topic="batched"),
-            message(2 * number + 1),
-        ]
-    log = log_of(numbered(messages), segment_size=16384)
-    return files_of(log) | dispatched(log.placed, file=4000, slave=True) | indexed(log.placed)
 
 
 def configuration(**topics: str) -> Files:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import in_memory, sampled
-from test_filter import read, trees, truth
+from support.effort import sampled
+from support.evaluator import read, trees, truth
+from support.stores import in_memory
 
 from native_reader.layout.queue_entry import java_hash
 from native_reader.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, OneOf, Within, exactly, may_be_true, outcomes

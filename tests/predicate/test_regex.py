@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.effort import sampled
+from support.evaluator import like
 from support.java_regex import java_pattern
-from support.stores import files_of, in_memory, log_of, message, sampled
-from test_filter import like
+from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.predicate.patterns import can_like, fits, java_regex, like_regex, match_java, match_like

@@ -11,12 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.compare import InMemory, Segments, expected_rows, rows_of, same, segments_of, table_of
 from support.plain_decoder import units_of as plain_units
 from support.plain_decoder import walk
-from test_scan import ZLIB, log_of, table_of
-from test_truth import rows_of, same, storage_of, told
 
-import native_reader as nr
 from native_reader.columns import makers as scan_columns
 from native_reader.columns import properties as scan_properties
 from native_reader.columns import rows as scan_rows
@@ -25,22 +23,19 @@ from native_reader.columns.strings import Source, decoded
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import PADDING
+from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
-
-Segments = list[tuple[int, bytes]]
 
 
 def batch_of(count: int, topic: str = "t", *, properties: bytes = b"", compressed: bool = True) -> Message:
     body = pack_inner([InnerMessage(body=b"", properties=properties)] * count)
-    flags = INNER_BATCH | (ZLIB if compressed else 0)
+    flags = INNER_BATCH | (COMPRESSED if compressed else 0)
     return Message(topic=topic, body=zlib.compress(body) if compressed else body, sys_flag=flags, version=2 if len(topic) > 127 else 1)
 
 
 def batches_of(segments: Segments, **options: Any) -> list[pa.RecordBatch]:
-    memory, path = storage_of(segments, "plain")
-    batches = list(nr.open(path).messages(**options).to_batches())
-    assert memory.files
-    return batches
+    store = InMemory(segments)
+    return list(store.messages(**options).to_batches())
 
 
 def rows(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -49,14 +44,14 @@ def rows(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("compressed", [True, False])
 def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(monkeypatch: pytest.MonkeyPatch, compressed: bool) -> None:
-    segments = log_of(Message(topic="a", body=b"a"), batch_of(900, "T" * 3000, compressed=compressed), Message(topic="z", body=b"z"))
+    segments = segments_of(Message(topic="a", body=b"a"), batch_of(900, "T" * 3000, compressed=compressed), Message(topic="z", body=b"z"))
     monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 200_000, raising=False)
     found = batches_of(segments, columns="topic,kind,inner_index,physical_offset")
     assert max(batch.nbytes for batch in found) < 300_000
     assert len(found) < 30
     assert pa.Table.from_batches(found)["inner_index"].to_pylist() == [None, *range(900), None]
     everything = pa.Table.from_batches(batches_of(segments, columns="*"))
-    expected = told(walk(segments))
+    expected = expected_rows(walk(segments))
     assert [{name: row[name] for name in expected[0]} for row in rows_of(everything)] == expected
 
 
@@ -72,7 +67,7 @@ def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: py
     monkeypatch.setitem(scan_columns._MAKERS, "topic", topic)
     monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 200_000, raising=False)
     where = "topic LIKE 'U%' OR inner_index = 7"
-    assert len(table_of(log_of(batch_of(900, "T" * 3000)), columns="physical_offset", where=where)) == 1
+    assert len(table_of(segments_of(batch_of(900, "T" * 3000)), columns="physical_offset", where=where)) == 1
     assert sizes
     assert max(sizes) < 300_000
 
@@ -93,7 +88,7 @@ def test_a_kind_is_decided_once_for_each_record(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(scan_columns, "kind_of", kind_of)
     monkeypatch.setattr(scan_columns, "text", text)
     retry = "%RETRY%" + "T" * 3000
-    segments = log_of(batch_of(500, "b"), Message(topic="a", body=b""), batch_of(400, retry), batch_of(1, "%DLQ%a"))
+    segments = segments_of(batch_of(500, "b"), Message(topic="a", body=b""), batch_of(400, retry), batch_of(1, "%DLQ%a"))
     assert Counter(table_of(segments, columns="kind")["kind"].to_pylist()) == {"batch": 500, "normal": 1, "retry": 400, "dlq": 1}
     assert set(calls.values()) == {1}
     assert characters < 2 * len(retry)
@@ -110,31 +105,30 @@ def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: 
     original = scan_rows.decompress
     monkeypatch.setattr(scan_rows, "decompress", decompress)
     monkeypatch.setattr(scan_rows, "DECOMPRESSED_AT_ONCE", 5000)
-    segments = log_of(*(batch_of(100) for _ in range(20)))
-    memory, path = storage_of(segments, "plain")
+    segments = segments_of(*(batch_of(100) for _ in range(20)))
+    store = InMemory(segments)
     held = []
-    for batch in nr.open(path).messages(columns="inner_index").to_batches():
+    for batch in store.messages(columns="inner_index").to_batches():
         held.append(sum(unpacked))
         unpacked.clear()
         assert len(batch) % 100 == 0
-    assert memory.files
     assert len(held) > 5
     assert max(held) < 5000 + 100 * SMALLEST_UNIT
 
 
 def test_a_batch_of_the_smallest_messages_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 1 << 18, raising=False)
-    sizes = [len(batch) for batch in batches_of(log_of(batch_of(3000)), columns="queue_offset")]
+    sizes = [len(batch) for batch in batches_of(segments_of(batch_of(3000)), columns="queue_offset")]
     assert sum(sizes) == 3000
     assert max(sizes) <= (1 << 18) // 512 + 1
-    with_properties = [len(batch) for batch in batches_of(log_of(batch_of(3000, properties=b"a\x01b\x02" * 50)), columns="tags")]
+    with_properties = [len(batch) for batch in batches_of(segments_of(batch_of(3000, properties=b"a\x01b\x02" * 50)), columns="tags")]
     assert sum(with_properties) == 3000
     assert max(with_properties) < max(sizes) / 2
 
 
 def test_damage_keeps_its_place_among_the_pieces_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     messages = [batch_of(40, compressed=i % 3 > 0) if i % 2 else Message(topic="t", body=b"%d" % i) for i in range(30)]
-    (segment,) = log_of(*messages)
+    (segment,) = segments_of(*messages)
     base, content = segment
     places = sorted({row["physical_offset"] for row in rows(batches_of([segment], columns="physical_offset"))})
     broken = bytearray(content)
@@ -223,7 +217,7 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
         nonlocal seen
         seen = 0
         messages = [Message(topic="t", body=b"", properties=pack_properties([(f"n{i}", "v"), ("TAGS", "x")])) for i in range(count)]
-        assert table_of(log_of(*messages, size=1 << 20), columns="tags,properties")["tags"].to_pylist() == ["x"] * count
+        assert table_of(segments_of(*messages, size=1 << 20), columns="tags,properties")["tags"].to_pylist() == ["x"] * count
         return seen
 
     assert 0 < shapes_looked_at(800) <= 2.5 * shapes_looked_at(400)
@@ -280,7 +274,7 @@ def test_values_that_are_not_utf8_take_no_exact_parser_and_linear_time(monkeypat
         nonlocal looked_at
         looked_at = 0
         messages = [Message(topic="t", body=b"", properties=b"TAGS\x01" + BAD[i % len(BAD)] + b"\x02") for i in range(count)]
-        tags = table_of(log_of(*messages, size=1 << 20), columns="tags")["tags"].to_pylist()
+        tags = table_of(segments_of(*messages, size=1 << 20), columns="tags")["tags"].to_pylist()
         assert tags == [BAD[i % len(BAD)].decode("utf-8", "replace") for i in range(count)]
         return looked_at
 
@@ -291,4 +285,4 @@ def test_values_that_are_not_utf8_take_no_exact_parser_and_linear_time(monkeypat
 def test_topics_and_properties_that_are_not_utf8_disturb_no_neighbour() -> None:
     """What breaks off at the end of one field, beside a field that begins with what would go on."""
     fields = [bad + b"\x01" + other for bad in (b"k" + each for each in BAD) for other in BAD]
-    same(log_of(*(Message(topic="t", body=b"", properties=field) for field in [*fields, b"TAGS\x01x\x02", b"\x80\x01\x80"])), "plain")
+    same(segments_of(*(Message(topic="t", body=b"", properties=field) for field in [*fields, b"TAGS\x01x\x02", b"\x80\x01\x80"])), "plain")

@@ -6,21 +6,20 @@ all of it in `make sweep`.
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 from collections.abc import Iterator
 
 import pytest
+from support.compare import Segments, same
+from support.effort import WHOLE
 from support.golden import unpack
+from support.own_stores import STORES
 from support.plain_decoder import walk
-from test_own_stores import STORES
-from test_truth import Segments, same
 
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK
 
 SHARDS = 16
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 SAMPLE = 1 if WHOLE else 500
 BLOCK = 512
 SEGMENT, PLACE = 4608, 28

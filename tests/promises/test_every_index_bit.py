@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import os
 import struct
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
 import pytest
+from support.effort import WHOLE
 from support.indexed_stores import ENTRIES, SLOTS, indexed, pointer
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
-from test_keys import small_pieces_are_pruned_too
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message, pack_properties
 
-assert queues_are_always_asked
-assert small_pieces_are_pruned_too
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 TOPIC, KEYS, UNIQUE = Column("topic"), Column("keys"), Column("uniq_key")
 PREDICATES: tuple[Predicate, ...] = (
     And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "k13"))),

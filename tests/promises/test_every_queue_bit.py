@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
 import pytest
+from support.effort import WHOLE
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 from native_reader.predicate.tree import And, Column, Compare, Not, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, PREPARED, InnerMessage, Message, pack_inner, pack_properties
 
-assert queues_are_always_asked
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
 TOPIC, TAGS = Column("topic"), Column("tags")
 PREDICATES: tuple[Predicate, ...] = (
     Compare(TOPIC, "=", "topic-a"),

@@ -7,10 +7,9 @@ import struct
 import numpy as np
 import pytest
 from support.indexed_stores import SLOTS, indexed
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
-from test_keys import small_pieces_are_pruned_too
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
 from native_reader.layout.index_entry import key_hash
@@ -20,8 +19,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Pr
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import pack_properties
 
-assert queues_are_always_asked
-assert small_pieces_are_pruned_too
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 T1, KEY = Compare(Column("topic"), "=", "T1"), ArrayContains(Column("keys"), "k31")
 UNIQUE = Compare(Column("msg_id"), "=", "U0031")
 _ENTRIES = 40 + 4 * SLOTS

@@ -6,9 +6,9 @@ import struct
 from dataclasses import replace
 
 import pytest
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
-from test_pruned_is_scanned import Looked, queues_are_always_asked
 
 import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
@@ -18,7 +18,7 @@ from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 
-assert queues_are_always_asked
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
 T0, T1 = Compare(Column("topic"), "=", "T0"), Compare(Column("topic"), "=", "T1")
 ENTRY = struct.Struct(">qiq")
 QUEUE = f"store/consumequeue/T1/0/{0:020}"

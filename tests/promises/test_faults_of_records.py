@@ -7,8 +7,8 @@ import tracemalloc
 import zlib
 
 import pytest
+from support.compare import same
 from support.faults import SEGMENT, Case, ordinary, run
-from test_truth import same
 
 import native_reader as nr
 from native_reader.layout.properties import parse

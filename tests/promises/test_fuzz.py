@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import fuzz
 import pytest
+from support.effort import WHOLE
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 INPUTS = 10_000 if WHOLE else 250
 
 

@@ -5,68 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.golden import EXPLAINED, KINDS, MISSING, STORES, Explanation, Golden, differences
+from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.compare import FIRST_MS, LAST_MS, rows_of
+from support.golden import EXPLAINED, KINDS, STORES, Golden, differences, opened
 from support.plain_decoder import Row, walk
 
-import native_reader as nr
-
-TEXTS = pa.list_(pa.string())
-TIME = pa.timestamp("us", tz="UTC")
-SCHEMA = {  # the columns, typed again
-    "topic": pa.string(), "queue_id": pa.int32(), "queue_offset": pa.int64(), "tags": pa.string(), "keys": TEXTS, "msg_id": pa.string(),
-    "body": pa.binary(), "properties": pa.map_(pa.string(), pa.string()), "born_timestamp": TIME, "store_timestamp": TIME,
-    "kind": pa.string(), "physical_offset": pa.int64(), "store": pa.string(),
-    "born_host": pa.string(), "store_host": pa.string(), "reconsume_times": pa.int32(), "flag": pa.int32(), "sys_flag": pa.int32(),
-    "prepared_transaction_offset": pa.int64(), "body_crc": pa.int32(), "record_size": pa.int32(), "uniq_key": pa.string(),
-    "offset_msg_id": pa.string(), "inner_index": pa.int32(), "stored_body": pa.binary(), "body_size": pa.int32(), "magic": pa.int32(),
-    "real_topic": pa.string(), "delay_level": pa.int32(), "segment": pa.string(), "corrupt_record": pa.binary(),
-    "corrupt_reason": pa.string(),
-}  # fmt: skip
 DEFAULT = tuple(SCHEMA)[:13]
-NOT_JAVAS = ("kind", "corrupt_record", "corrupt_reason")
-
-FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 0001 to 9999
-OUR_OWN = Explanation(
-    "Spark's timestamps and Python's end with the year 9999: null beyond",
-    ("born_timestamp", "store_timestamp"),
-    lambda java, ours: java is not MISSING and not FIRST_MS <= java <= LAST_MS and ours is None,
-)
-
 Get = Callable[[str], Golden]
-
-
-def open_store(store: Golden) -> nr.Store:
-    """Where the log does not lie in `commitlog`, someone must say so: the broker knows it from its configuration."""
-    if store.name == "v5-multipath":
-        return nr.open(str(store.root), store_path_commit_log=",".join(map(str, store.log_folders)))
-    return nr.open(str(store.root))
-
-
-def rows_of(table: pa.Table) -> list[Row]:
-    """A table as plain rows; times as milliseconds, because Python's own cannot hold all of them."""
-    columns: dict[str, list[Any]] = {}
-    for name in table.column_names:
-        column = table[name]
-        if column.type == TIME:
-            ticks = column.cast(pa.int64()).to_pylist()
-            assert all(tick is None or tick % 1000 == 0 for tick in ticks), name
-            columns[name] = [None if tick is None else tick // 1000 for tick in ticks]
-        elif column.type == SCHEMA["properties"]:
-            columns[name] = [_map(pairs) for pairs in column.to_pylist()]
-        else:
-            columns[name] = column.to_pylist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _map(pairs: list[tuple[str, str]] | None) -> dict[str, str] | None:
-    if pairs is None:
-        return None
-    assert len(dict(pairs)) == len(pairs), "a key twice in one map"
-    return dict(pairs)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +24,7 @@ def read(golden_store: Get) -> Callable[[str], list[Row]]:
 
     def get(name: str) -> list[Row]:
         if name not in tables:
-            tables[name] = rows_of(open_store(golden_store(name)).messages(columns="*").to_table())
+            tables[name] = rows_of(opened(golden_store(name)).messages(columns="*").to_table())
         return tables[name]
 
     return get
@@ -114,7 +62,7 @@ def test_the_plain_decoder_says_the_same(golden_store: Get, read: Callable[[str]
 
 
 def test_the_schemas(golden_store: Get) -> None:
-    store = open_store(golden_store("v4-lmq"))
+    store = opened(golden_store("v4-lmq"))
     for columns, names in {None: DEFAULT, "*": tuple(SCHEMA)}.items():
         scan = store.messages() if columns is None else store.messages(columns=columns)
         want = pa.schema([(name, SCHEMA[name]) for name in names])
@@ -137,7 +85,7 @@ def test_store_and_segment(golden_store: Get, read: Callable[[str], list[Row]], 
 def test_every_byte_is_accounted_for(golden_store: Get, name: str) -> None:
     store = golden_store(name)
     plain = walk(store.segments, store.framing)
-    run = open_store(store).messages(columns="*").run()
+    run = opened(store).messages(columns="*").run()
     rows = sum(batch.num_rows for batch in run)
     assert rows == len(plain.rows)
     assert list(run.report.damage) == []
@@ -157,5 +105,5 @@ def test_one_pass_is_one_pass_in_any_cut(golden_store: Get, read: Callable[[str]
     """Inner batches, blanks and IPv6 across cuts; the property tests do this to made-up stores."""
     for name in ("v5-inproc", "v5-dledger"):
         for size in (200, 5_000):
-            scan = open_store(golden_store(name)).messages(columns="*", max_partition_bytes=size)
+            scan = opened(golden_store(name)).messages(columns="*", max_partition_bytes=size)
             assert rows_of(scan.to_table()) == read(name)

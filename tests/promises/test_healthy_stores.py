@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from cut_logs import behind
-from support.golden import Golden, unpack
-from test_own_stores import CUT, NAMES, STORES, opened
+from support.golden import Golden, opened, unpack
+from support.own_stores import CUT, NAMES, STORES
 
 from native_reader.layout.queue_entry import ENTRY, is_written
-from native_reader.plan import estimate, keys, plan
-from native_reader.scan import pruned
 
 PLACES = ["physical_offset", "inner_index", "uniq_key"]
 
@@ -26,17 +24,6 @@ def nothing_is_warned_of(caplog: pytest.LogCaptureFixture) -> Any:
     caplog.set_level(logging.WARNING, "native_reader")
     yield
     assert [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.WARNING] == []
-
-
-@pytest.fixture
-def queues_and_indexes_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In stores of a few KiB it would not pay."""
-    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
-    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
-    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
 
 
 def places(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -55,7 +42,7 @@ def test_everything_is_read_without_a_word(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("name", [*CUT, "5.5.0-slave", "5.5.0-grpc"])
-@pytest.mark.usefixtures("queues_and_indexes_are_always_asked")
+@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 def test_each_queue_is_read_without_a_word(tmp_path: Path, name: str, access: str) -> None:
     """However its entries lie: those of lost records, none for new ones, one for a batch."""
     store = unpack(name, tmp_path, STORES)
@@ -70,7 +57,7 @@ def test_each_queue_is_read_without_a_word(tmp_path: Path, name: str, access: st
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("condition", ["array_contains(keys, '{keys[0]}')", "uniq_key = '{uniq_key}'", "msg_id = '{uniq_key}'"])
 @pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
-@pytest.mark.usefixtures("queues_and_indexes_are_always_asked")
+@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 def test_messages_in_batches_are_found_by_what_they_have(tmp_path: Path, access: str, condition: str, told: dict[str, str]) -> None:
     """A slave puts a batch into an ordinary queue, where nothing says that it is one; an index has only the batch's own id."""
     store = unpack("5.5.0-slave", tmp_path, STORES)
@@ -84,7 +71,7 @@ def test_messages_in_batches_are_found_by_what_they_have(tmp_path: Path, access:
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
-@pytest.mark.usefixtures("queues_and_indexes_are_always_asked")
+@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 def test_messages_in_batches_are_found_by_their_tag(tmp_path: Path, access: str, told: dict[str, str]) -> None:
     """The entry of a batch in an ordinary queue has the hash of no tag."""
     store = unpack("5.5.0-slave", tmp_path, STORES)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.golden import Golden, unpack
+from support.golden import Golden, opened, unpack
+from support.own_stores import STORES
 from support.plain_decoder import walk
-from test_golden import open_store
-from test_own_stores import STORES
 
 import native_reader as nr
 
@@ -227,9 +226,9 @@ def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callab
 def test_the_stores_of_other_brokers_end_where_java_found(golden_store: Callable[[str], Golden], name: str) -> None:
     """No damage in any of them, and `broker_end` is where RocketMQ's own recovery found the end when the store was dumped."""
     store = golden_store(name)
-    opened = open_store(store)
-    assert opened.table("damage").to_table().num_rows == 0
-    segments = opened.table("segments").to_table().to_pylist()
+    found = opened(store)
+    assert found.table("damage").to_table().num_rows == 0
+    segments = found.table("segments").to_table().to_pylist()
     assert min(row["broker_end"] for row in segments if row["broker_end"] is not None) == store.meta["recovered_max_phy_offset"]
     assert segments[0]["first_offset"] == store.meta["recovered_min_phy_offset"]
     assert [row["state"] for row in segments].count("last") <= 1

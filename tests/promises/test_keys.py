@@ -7,26 +7,18 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.effort import sampled
 from support.indexed_stores import changed_indexes, indexed
+from support.pruning import Looked, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
-from support.stores import Files, files_of, in_memory, log_of, message, sampled
-from test_pruned_is_scanned import Looked, queues_are_always_asked, selective
+from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.plan import keys, plan
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
 from native_reader.testing.records import pack_properties
 
-assert queues_are_always_asked
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 PLACES: Counter[str] = Counter()
-
-
-@pytest.fixture(autouse=True)
-def small_pieces_are_pruned_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In stores of a few KiB all pieces are small."""
-    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
-    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
-    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
 
 
 @st.composite

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from support.locks import held
 from support.stores import files_of, log_of, message, on_disk
-from test_live import held
 
 import native_reader as nr
 from native_reader.storage.page_cache import absent

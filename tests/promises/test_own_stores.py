@@ -10,17 +10,16 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from support.golden import EXPLAINED, Explanation, Golden, differences, unpack
+from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.compare import rows_of
+from support.golden import EXPLAINED, Explanation, Golden, differences, opened, unpack
+from support.own_stores import CUT, NAMES, STORES
 from support.plain_decoder import walk
-from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
 
 import native_reader as nr
 from native_reader.testing.java import index_hash
 
-STORES = Path(__file__).parents[1] / "stores"
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in STORES.glob("*.tar.xz"))
 NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
-CUT = ("5.5.0-failover", "5.5.0-lost-page")  # whose brokers cut off what they had acknowledged, and wrote on
 INDEX_HAS_HOLES = (*CUT, *(name for name in NAMES if "killed" in name))  # a broker that was killed does not index all of it anew
 
 
@@ -40,11 +39,6 @@ def _unglued(value: Any) -> Any:
 @pytest.fixture(params=NAMES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
     return unpack(request.param, tmp_path, STORES)
-
-
-def opened(store: Golden) -> nr.Store:
-    logs = store.log_folders
-    return nr.open(store.root, store_path_commit_log=",".join(map(str, logs)) if len(logs) > 1 else None)
 
 
 def test_there_are_stores_of_both_lines() -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
+from support.pruning import Looked
 from support.queued_stores import dispatched, numbered, with_transactions
+from support.slaves import batch, slave
 from support.stores import Files, files_of, log_of, message
-from test_keys import small_pieces_are_pruned_too
-from test_pruned_is_scanned import Looked, queues_are_always_asked
-from test_slaves import batch, slave
 
 from native_reader.layout.index_entry import key_hash
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
@@ -25,8 +24,7 @@ from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import PREPARED, ROLLBACK
 
-assert queues_are_always_asked
-assert small_pieces_are_pruned_too
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
 Case = tuple[Files, Predicate]
 T1, KEY = Compare(Column("topic"), "=", "T1"), And((Compare(Column("topic"), "=", "T1"), ArrayContains(Column("keys"), "k31")))
 QUEUE, _ENTRIES_AT = f"store/consumequeue/T1/0/{0:020}", 40 + 4 * SLOTS

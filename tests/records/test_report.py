@@ -8,7 +8,8 @@ from functools import reduce
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.stores import ZERO, files_of, in_memory, log_of, message, sampled
+from support.effort import sampled
+from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.records.damages import Damage

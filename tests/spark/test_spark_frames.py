@@ -14,9 +14,9 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from support import golden
+from support.own_stores import NAMES as OWN_STORES
+from support.own_stores import STORES
 from support.stores import files_of, log_of, message, on_disk
-from test_own_stores import NAMES as OWN_STORES
-from test_own_stores import STORES
 
 import native_reader as nr
 from native_reader.schema import COLUMNS, DEFAULT_COLUMNS, projected

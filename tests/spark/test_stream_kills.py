@@ -13,8 +13,8 @@ from random import randrange
 
 import pytest
 from lives import JAVA, Life, archived
+from support.effort import WHOLE
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 LIVES, RUNS, AT_ONCE = (12, 12, 3) if WHOLE else (2, 2, 2)
 LEAST = {"kills": 6, "between offsets and commit": 2, "of batch 0": 1, "workers_of": 1, "begun again": 2}
 if WHOLE:

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from support.effort import sampled
 from support.growing import Disk, GrowingStore
 from support.micro_batches import Query, at_once, drained, offsets_of, reader_of
 from support.queued_stores import changed_queues, queued_stores
-from support.stores import Files, files_of, in_memory, log_of, message, sampled
+from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader import api

@@ -6,13 +6,13 @@ import contextlib
 import json
 import logging
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
 from random import Random
 
 import pytest
+from support.effort import WHOLE
 from support.growing import Disk, GrowingStore
 from support.micro_batches import STAGES, Killed, Query
 
@@ -20,7 +20,6 @@ from native_reader.errors import DataLoss
 from native_reader.log import follow
 from rmqstore_spark import stream
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 LIVES = 1200 if WHOLE else 100
 # Others in each sweep. Two workers that collect the same tests must draw the same.
 FIRST = LIVES * date.today().toordinal() if WHOLE else 0

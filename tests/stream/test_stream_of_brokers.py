@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.golden import FOLDER, unpack
+from support.golden import FOLDER, opened, unpack
 from support.golden import STORES as GOLDEN
 from support.micro_batches import Query
-from test_own_stores import NAMES, STORES, opened
+from support.own_stores import NAMES, STORES
 
 from rmqstore_spark import stream
 

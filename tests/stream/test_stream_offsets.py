@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.effort import sampled
 from support.growing import Disk, GrowingStore
 from support.micro_batches import Query, at_once, offsets_of
-from support.stores import sampled
 
 from native_reader.log.boundary import Boundary, Fingerprint
 from rmqstore_spark.offsets import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json

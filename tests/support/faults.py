@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_truth import same, storage_of
 
 import native_reader as nr
 from native_reader.records.damages import Damage
 from native_reader.records.report import Report
 from native_reader.testing.logs import CommitLog, Placed
 from native_reader.testing.records import Message, pack_properties
+from support.compare import InMemory, same
 from support.plain_decoder import walk
 
 SEGMENT = 4096
@@ -89,9 +89,8 @@ class Case:
 
 
 def run(segments: list[tuple[int, bytes]], mode: str, **options: Any) -> tuple[pa.Table, Report]:
-    memory, path = storage_of(segments, "plain")
-    scan = nr.open(path).messages(**({"columns": "*"} | options), mode=mode)
+    store = InMemory(segments)
+    scan = store.messages(**({"columns": "*"} | options), mode=mode)
     reading = scan.run()
     table = pa.Table.from_batches(reading, scan.schema)
-    assert memory.files is not None
     return table, reading.report

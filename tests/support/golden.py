@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import native_reader as nr
 from support.plain_decoder import V1, Row
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden"
@@ -198,3 +199,9 @@ def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
     with tarfile.open(folder / f"{name}.tar.xz") as archive:
         archive.extractall(into, filter="data")
     return Golden(name, into / name)
+
+
+def opened(store: Golden) -> nr.Store:
+    """Where the log is not in one `commitlog`, the broker knows it from its configuration, and we must be given it."""
+    logs = store.log_folders
+    return nr.open(store.root, store_path_commit_log=",".join(map(str, logs)) if len(logs) > 1 else None)

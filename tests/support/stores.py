@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 import native_reader as nr
 from native_reader.storage import Storage
@@ -18,7 +17,6 @@ from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, pack_properties
 
 Files = dict[str, bytes]
-SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 ZERO = "00000000000000000000"
 
 
@@ -29,12 +27,6 @@ class Backend(NamedTuple):
     storage: Storage
     put: Callable[[str, bytes], None]
     remove: Callable[[str], None]
-
-
-def sampled(examples: int) -> settings:
-    """So many examples in the gate, always the same ones; six times as many, and others each time, in `make sweep`."""
-    whole = os.environ.get("RMQSTORE_SWEEP") == "whole"
-    return settings(deadline=None, max_examples=6 * examples if whole else examples, derandomize=not whole, suppress_health_check=SLOW)
 
 
 def message(number: int, **fields: object) -> Message:

@@ -1,4 +1,4 @@
-"""The store writer, held against the account of test_testing_account.py and against the plain decoder."""
+"""The store writer, held against the account of support/account.py and against the plain decoder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.plain_decoder import properties_of, rows_of, runs_of, walk
-from test_testing_account import (
+from support.account import (
     SMALL,
     entries_of,
     expected_index,
@@ -24,6 +23,7 @@ from test_testing_account import (
     relaxed_json,
     segments_of,
 )
+from support.plain_decoder import properties_of, rows_of, runs_of, walk
 
 from native_reader.testing.__main__ import main, size
 from native_reader.testing.java import map_order
