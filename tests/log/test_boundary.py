@@ -150,13 +150,13 @@ def test_damage_is_passed() -> None:
     files = {name: bytearray(content) for name, content in files_of(log).items()}
     first = log.placed[10]
     next(iter(files.values()))[first.offset : first.offset + 20] = bytes(20)
-    (store,) = nr.open(f"{(memory := in_memory(files)).url}/store").stores
+    memory = in_memory(files)
+    (store,) = nr.open(f"{memory.url}/store").stores
     ends = ends_of(log)
     assert boundary_before(store, START, ends[20], LIMITS).offset == ends[20]
     assert boundary_before(store, START, ends[10] + 1, LIMITS).offset == ends[9]
     assert boundary_before(store, Boundary(ends[9]), ends[10] + 1, LIMITS).offset == ends[11]
     assert counted(store, START, 15, Boundary(ends[-1]), LIMITS)[0].offset == ends[15]
-    assert memory
 
 
 def test_a_record_over_the_limit_is_one() -> None:

@@ -31,9 +31,8 @@ def store_of(log: CommitLog, **beside: bytes) -> dict[str, bytes]:
 
 
 def count(files: Files, **options: Any) -> int:
-    found = nr.open((memory := in_memory(files)).url).messages(**options).count_rows()
-    assert memory.files is files
-    return found
+    memory = in_memory(files)
+    return nr.open(memory.url).messages(**options).count_rows()
 
 
 def refused(files: Files, **options: Any) -> str:
@@ -43,8 +42,8 @@ def refused(files: Files, **options: Any) -> str:
 
 
 def table(files: Files, name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = nr.open((memory := in_memory(files)).url).table(name).to_table().to_pylist()
-    assert memory.files is files
+    memory = in_memory(files)
+    rows: list[dict[str, Any]] = nr.open(memory.url).table(name).to_table().to_pylist()
     for row in rows if name == "segments" else ():
         parts = [row[part] for part in row if part.endswith("_bytes")]
         assert row["state"] == "missing" or sum(parts) == row["size"]
@@ -196,7 +195,8 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
     (segment,) = table(files, "segments")
     assert (segment["records"], segment["state"]) == (25, "last")
     assert segment["stale_bytes"] >= old * 100
-    store = nr.open((memory := in_memory(files)).url)
+    memory = in_memory(files)
+    store = nr.open(memory.url)
     assert dict(store.messages().plan().ends) == {f"{memory.url}/store": end}
     assert f"of old records after the end of the log of {memory.url}/store, which a broker took back; tail=all reads them" in str(
         store.messages().explain()

@@ -25,7 +25,8 @@ def stored(moment: Callable[[int], int], segment_size: int = 2048, *, queues: bo
 
 def asked(files: Files, first: int, behind: int, **options: Any) -> tuple[int, int, list[str]]:
     """Rows, rows without pruning, and why segments were left out."""
-    scan = nr.open((storage := in_memory(files)).url).messages(starting_timestamp=first, ending_timestamp=behind, **options)
+    storage = in_memory(files)
+    scan = nr.open(storage.url).messages(starting_timestamp=first, ending_timestamp=behind, **options)
     rows = nr.open(storage.url).messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64").to_pylist()
     return (
         scan.count_rows(),
@@ -95,10 +96,10 @@ def test_what_stands_at_a_segments_start_may_be_no_record() -> None:
 
 
 def asked_leniently(files: Files, first: int, behind: int) -> tuple[int, int, int]:
-    store = nr.open((storage := in_memory(files)).url)
+    storage = in_memory(files)
+    store = nr.open(storage.url)
     rows = store.messages(columns="store_timestamp", mode="DROPMALFORMED").to_table()["store_timestamp"].cast("int64").to_pylist()
     found = store.messages(starting_timestamp=first, ending_timestamp=behind, mode="DROPMALFORMED").count_rows()
-    assert storage.files is files
     return found, sum(row is not None and first <= row // 1000 < behind for row in rows), 0
 
 
@@ -132,8 +133,8 @@ def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
 @pytest.mark.usefixtures("sampled_always")
 def test_samples_that_go_back_are_not_believed() -> None:
     messages = [message(number, store_timestamp=steady(number if not 40 <= number < 60 else 119 - number)) for number in range(COUNT)]
-    store = nr.open((storage := in_memory(files_of(log_of(messages, 1 << 20)))).url)
-    assert storage.files
+    storage = in_memory(files_of(log_of(messages, 1 << 20)))
+    store = nr.open(storage.url)
     scan = store.messages(starting_timestamp=steady(70), ending_timestamp=steady(75), time_skew_tolerance=0, max_partition_bytes=4096)
     assert scan.count_rows() == 5 + 5  # those in order, and as many that were stored too early
     assert scan.explain().to_dict()["bytes_skipped"] == 0

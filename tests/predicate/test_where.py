@@ -6,14 +6,15 @@ import pytest
 
 import native_reader as nr
 from native_reader.checks import duration
-from native_reader.conditions import _kind, predicate_of
+from native_reader.conditions import predicate_of
 from native_reader.options import MessageOptions
-from native_reader.predicate.sql import parse
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
-from native_reader.schema import COLUMNS
 
-KINDS = {name: _kind(spec.type) for name, spec in COLUMNS.items()}
 TOPIC, QUEUE = Column("topic"), Column("queue_id")
+
+
+def parsed(text: str, zone: str | None = None) -> Predicate:
+    return predicate_of(MessageOptions(where=text, time_zone=zone))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ TOPIC, QUEUE = Column("topic"), Column("queue_id")
     ],
 )  # fmt: skip
 def test_what_it_means(text: str, expected: Predicate) -> None:
-    assert parse(text, KINDS, "Europe/Berlin") == expected
+    assert parsed(text, "Europe/Berlin") == expected
 
 
 HOW = (
@@ -99,13 +100,13 @@ HOW = (
 )
 def test_what_it_cannot_mean(text: str, said: str) -> None:
     with pytest.raises(nr.PredicateError) as raised:
-        parse(text, KINDS)
+        parsed(text)
     assert str(raised.value).startswith(said)
 
 
 def test_many_alternatives_are_no_depth() -> None:
     text = " OR ".join(f"topic = 't{number}'" for number in range(5000))
-    found = parse(text, KINDS)
+    found = parsed(text)
     assert isinstance(found, Or)
     assert len(found.parts) == 5000
 

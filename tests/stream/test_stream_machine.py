@@ -127,7 +127,7 @@ class Life:
                 self.query.trigger(kill=self.random.choice(STAGES))
 
     def _restart(self, _: GrowingStore) -> None:
-        self.query._reader = None
+        self.query.end()
 
     def _start(self) -> None:
         if self.query.runs:
@@ -158,7 +158,7 @@ class Life:
             store.append(1)
             store.dispatch()
         self.disk.locked.clear()
-        self.query._reader = None
+        self.query.end()
         self.query.start(available_now=True)
         while self.query.trigger():
             pass

@@ -91,9 +91,13 @@ class Query:
         self._run(len(self.offsets) - 1, start, end, at)
         return True
 
+    def end(self) -> None:
+        """The process ends; what it wrote down is kept."""
+        self._reader = None
+
     def kill(self, stage: str) -> None:
         self.kills[stage] = self.kills.get(stage, 0) + 1
-        self._reader = None
+        self.end()
         raise Killed(stage)
 
     def _run(self, number: int, start: str, end: str, at: Callable[[str], None]) -> None:
