@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from rocketmq import Java, Unreachable, missing
 from support import golden
+from support.effort import QUICK
 from support.growing import Disk, GrowingStore
 from support.stores import ZERO, Backend, files_of, in_memory, on_disk
 
@@ -17,6 +18,13 @@ from native_reader.plan import estimate, keys, plan, times
 from native_reader.scan import pruned
 from native_reader.storage import Storage, storage_of
 from native_reader.testing.faulty import FaultyStorage
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` leaves out, and says so, what takes whole programs half a minute or more."""
+    for item in items:
+        if QUICK and item.get_closest_marker("gate"):
+            item.add_marker(pytest.mark.skip(reason="takes long: runs in the gate (CI=true) and in make sweep"))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from support.own_stores import STORES
 import native_reader as nr
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("version", VERSIONS)
 def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     running = broker(version)

@@ -59,6 +59,7 @@ class Acknowledged(NamedTuple):
     at: float
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:

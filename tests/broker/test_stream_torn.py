@@ -140,6 +140,7 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(offset)))
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_micro_batch_after_micro_batch(
@@ -171,6 +172,7 @@ def test_micro_batch_after_micro_batch(
     )  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
 def test_a_writer_that_is_killed_again_and_again(
@@ -202,6 +204,7 @@ def test_a_writer_that_is_killed_again_and_again(
     log.info("%s of %s kills left half a record; %s micro-batches with %s rows", len(halves), KILLS, query.batches, len(content.offsets))
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [POOLED])
 def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, settings: dict[str, object]) -> None:

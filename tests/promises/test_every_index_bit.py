@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from support.effort import WHOLE
+from support.effort import WHOLE, at_effort
 from support.indexed_stores import ENTRIES, SLOTS, indexed, pointer
 from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
@@ -123,7 +123,7 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 @pytest.mark.sweep
 def test_every_bit_of_the_index() -> None:
     cases = list(flips())
-    counts = check(cases if WHOLE else Random(1).sample(cases, len(cases) // 80))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 80, 1)))
     assert 0 < counts["not believed"] < counts["cases"]
     assert counts["rows by key"] > counts["cases"] // 3
     assert not WHOLE or counts["rows hidden by a pointer"] > 0
@@ -132,7 +132,7 @@ def test_every_bit_of_the_index() -> None:
 @pytest.mark.sweep
 def test_every_cut_of_the_index() -> None:
     cases = list(cuts())
-    counts = check(cases if WHOLE else Random(1).sample(cases, len(cases) // 10))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 10, 1)))
     assert counts["not believed"] > 0
     assert counts["rows hidden by a pointer"] == 0
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from support.effort import WHOLE
+from support.effort import WHOLE, at_effort
 from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
@@ -112,7 +112,7 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 @pytest.mark.sweep
 def test_every_bit_of_the_queues() -> None:
     cases = list(flips())
-    counts = check(cases if WHOLE else Random(1).sample(cases, len(cases) // 60))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(300, 60, 1)))
     assert counts["scanned after all"] < counts["cases"]
     assert not WHOLE or counts["rows hidden by a changed hash"] > 0
 
@@ -120,7 +120,7 @@ def test_every_bit_of_the_queues() -> None:
 @pytest.mark.sweep
 def test_every_cut_and_swap_of_the_queues() -> None:
     cases = list(cuts())
-    counts = check(cases if WHOLE else Random(1).sample(cases, len(cases) // 10))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 10, 1)))
     assert counts["scanned after all"] < counts["cases"]
     assert counts["rows hidden by a changed hash"] == 0
 

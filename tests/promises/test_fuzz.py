@@ -6,9 +6,9 @@ import random
 
 import fuzz
 import pytest
-from support.effort import WHOLE
+from support.effort import WHOLE, at_effort
 
-INPUTS = 10_000 if WHOLE else 250
+INPUTS = at_effort(50, 250, 10_000)
 
 
 @pytest.fixture(scope="module")

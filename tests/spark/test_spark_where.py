@@ -10,7 +10,7 @@ from chispa import assert_df_equality
 from conditions import ROWS, condition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from support.effort import WHOLE
+from support.effort import at_effort
 
 import native_reader as nr
 
@@ -25,7 +25,7 @@ def test_where_is_what_spark_means(spark: SparkSession, odd: Path, zone: str) ->
     frame = spark.read.format("rocketmq-store").option("columns", "*").load(str(odd)).cache()
     store = nr.open(odd)
     some = 0
-    for _ in range(40 if WHOLE else 4):
+    for _ in range(at_effort(1, 4, 40)):
         texts = [condition(random) for _ in range(150)]
         told = frame.select("physical_offset", *(F.expr(text).alias(f"c{number}") for number, text in enumerate(texts))).collect()
         for number, text in enumerate(texts):

@@ -24,6 +24,7 @@ SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 2665
 _log = logging.getLogger(__name__)
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> None:
     begun, java = time.monotonic(), archived(tmp_path) if WHOLE else JAVA

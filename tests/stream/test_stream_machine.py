@@ -12,7 +12,7 @@ from datetime import date
 from random import Random
 
 import pytest
-from support.effort import WHOLE
+from support.effort import WHOLE, at_effort
 from support.growing import Disk, GrowingStore
 from support.micro_batches import STAGES, Killed, Query
 
@@ -20,7 +20,7 @@ from native_reader.errors import DataLoss
 from native_reader.log import follow
 from rmqstore_spark import stream
 
-LIVES = 1200 if WHOLE else 100
+LIVES = at_effort(40, 100, 1200)
 # Others in each sweep. Two workers that collect the same tests must draw the same.
 FIRST = LIVES * date.today().toordinal() if WHOLE else 0
 BLOCKS = pytest.mark.parametrize("seeds", [range(FIRST + k, FIRST + LIVES, 4) for k in range(4)], ids=lambda seeds: f"seed {seeds[0] % 4}")
