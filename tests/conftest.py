@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from rocketmq import Java, Unreachable, missing
 from support import golden
 from support.effort import QUICK
 from support.growing import Disk, GrowingStore
+from support.own_stores import STORES
 from support.stores import ZERO, Backend, files_of, in_memory, on_disk
 
 from native_reader.plan import estimate, keys, plan, times
@@ -24,23 +26,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test` leaves out, and says so, what takes whole programs half a minute or more."""
     for item in items:
         if QUICK and item.get_closest_marker("gate"):
-            item.add_marker(pytest.mark.skip(reason="takes long: runs in the gate (CI=true) and in make sweep"))
+            item.add_marker(pytest.mark.skip(reason="takes long: CI=true make test runs it"))
+
+
+def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:
+    return functools.cache(lambda name: golden.unpack(name, into, folder))
 
 
 @pytest.fixture(scope="session")
 def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
-    """Golden stores by name, each unpacked once a session."""
+    """Golden stores by name, each unpacked once a session: no test changes them."""
     if not golden.FOLDER.is_dir():
         pytest.skip(f"no golden stores at {golden.FOLDER}")
-    unpacked: dict[str, golden.Golden] = {}
-    into = tmp_path_factory.mktemp("golden")
+    return _unpacking(golden.FOLDER, tmp_path_factory.mktemp("golden"))
 
-    def get(name: str) -> golden.Golden:
-        if name not in unpacked:
-            unpacked[name] = golden.unpack(name, into)
-        return unpacked[name]
 
-    return get
+@pytest.fixture(scope="session")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
+    """The same, of the stores of this repository."""
+    return _unpacking(STORES, tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from cut_logs import behind
-from support.golden import Golden, opened, unpack
-from support.own_stores import CUT, NAMES, STORES
+from support.golden import Golden, opened
+from support.own_stores import CUT, NAMES
 
 from native_reader.layout.queue_entry import ENTRY, is_written
 
@@ -31,8 +31,8 @@ def places(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_is_read_without_a_word(tmp_path: Path, name: str) -> None:
-    store = unpack(name, tmp_path, STORES)
+def test_everything_is_read_without_a_word(own_store: Callable[[str], Golden], name: str) -> None:
+    store = own_store(name)
     run = opened(store).messages(columns=PLACES).run()
     rows = [row for batch in run for row in batch.to_pylist()]
     assert places(rows) == places(store.expected_rows)
@@ -43,9 +43,9 @@ def test_everything_is_read_without_a_word(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("name", [*CUT, "5.5.0-slave", "5.5.0-grpc"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_each_queue_is_read_without_a_word(tmp_path: Path, name: str, access: str) -> None:
+def test_each_queue_is_read_without_a_word(own_store: Callable[[str], Golden], name: str, access: str) -> None:
     """However its entries lie: those of lost records, none for new ones, one for a batch."""
-    store = unpack(name, tmp_path, STORES)
+    store = own_store(name)
     queues: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
     for row in store.expected_rows:
         queues[row["topic"], row["queue_id"]].append(row)
@@ -58,9 +58,11 @@ def test_each_queue_is_read_without_a_word(tmp_path: Path, name: str, access: st
 @pytest.mark.parametrize("condition", ["array_contains(keys, '{keys[0]}')", "uniq_key = '{uniq_key}'", "msg_id = '{uniq_key}'"])
 @pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_messages_in_batches_are_found_by_what_they_have(tmp_path: Path, access: str, condition: str, told: dict[str, str]) -> None:
+def test_messages_in_batches_are_found_by_what_they_have(
+    own_store: Callable[[str], Golden], access: str, condition: str, told: dict[str, str]
+) -> None:
     """A slave puts a batch into an ordinary queue, where nothing says that it is one; an index has only the batch's own id."""
-    store = unpack("5.5.0-slave", tmp_path, STORES)
+    store = own_store("5.5.0-slave")
     messages = [row for row in store.expected_rows if row["topic"] == "Inner"]
     assert sum(row["inner_index"] is not None for row in messages) == 2 + 3 + 4 + 5
     for message in messages:
@@ -72,18 +74,18 @@ def test_messages_in_batches_are_found_by_what_they_have(tmp_path: Path, access:
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_messages_in_batches_are_found_by_their_tag(tmp_path: Path, access: str, told: dict[str, str]) -> None:
+def test_messages_in_batches_are_found_by_their_tag(own_store: Callable[[str], Golden], access: str, told: dict[str, str]) -> None:
     """The entry of a batch in an ordinary queue has the hash of no tag."""
-    store = unpack("5.5.0-slave", tmp_path, STORES)
+    store = own_store("5.5.0-slave")
     found = opened(store).messages(where="tags = 'TagI'", columns=PLACES, access=access, **told).to_table().to_pylist()
     assert places(found) == places([row for row in store.expected_rows if row["tags"] == "TagI"])
     assert len(found) == 2 + 3 + 4 + 5
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_old_records_and_entries_lie_behind_what_was_cut(tmp_path: Path, name: str) -> None:
+def test_old_records_and_entries_lie_behind_what_was_cut(own_store: Callable[[str], Golden], name: str) -> None:
     """What makes these stores worth reading."""
-    store = unpack(name, tmp_path, STORES)
+    store = own_store(name)
     truth = store.lines("truth")
     end = truth[-1]["physical_offset"] + truth[-1]["record_size"]
     cut = behind(store.root / "commitlog")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
 from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
 from support.compare import rows_of
-from support.golden import EXPLAINED, Explanation, Golden, differences, opened, unpack
+from support.golden import EXPLAINED, Explanation, Golden, differences, opened
 from support.own_stores import CUT, NAMES, STORES
 from support.plain_decoder import walk
 
@@ -37,8 +37,8 @@ def _unglued(value: Any) -> Any:
 
 
 @pytest.fixture(params=NAMES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
-    return unpack(request.param, tmp_path, STORES)
+def store(request: pytest.FixtureRequest, own_store: Callable[[str], Golden]) -> Golden:
+    return own_store(request.param)
 
 
 def test_there_are_stores_of_both_lines() -> None:
@@ -60,8 +60,8 @@ def test_every_column_of_every_message_is_javas(store: Golden) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(tmp_path: Path, name: str) -> None:
-    store = unpack(name, tmp_path, STORES)
+def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(own_store: Callable[[str], Golden], name: str) -> None:
+    store = own_store(name)
     messages_at = dispatched(store)
     queues = {(line["topic"], line["queue_id"]): line for line in store.lines("queues")}
     in_queues: set[tuple[str, int, int]] = set()
@@ -92,8 +92,8 @@ def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(tmp_path: 
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(tmp_path: Path, name: str) -> None:
-    store = unpack(name, tmp_path, STORES)
+def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(own_store: Callable[[str], Golden], name: str) -> None:
+    store = own_store(name)
     by_key: dict[tuple[str, str], set[int]] = defaultdict(set)
     by_hash: dict[int, set[int]] = defaultdict(set)
     # An inner batch is indexed by the id of its record, which its client was told; its messages have ids and keys of their own.
@@ -115,8 +115,8 @@ def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(t
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds(tmp_path: Path, name: str) -> None:
-    store = unpack(name, tmp_path, STORES)
+def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds(own_store: Callable[[str], Golden], name: str) -> None:
+    store = own_store(name)
     batches = {line["physical_offset"] for line in store.lines("truth") if line["sys_flag_on_disk"] & 0x80}
     places = ["physical_offset", "inner_index", "kind"]
     by_key, end = 0, json.loads((store.folder / "loaded.json").read_text())["end"]
@@ -162,9 +162,9 @@ def test_a_broker_that_starts_takes_the_log_to_end_where_we_say(store: Golden) -
         assert min(ends) == json.loads((store.folder / "loaded.json").read_text())["end"]
 
 
-def test_groups_are_where_clients_left_them(tmp_path: Path) -> None:
+def test_groups_are_where_clients_left_them(own_store: Callable[[str], Golden]) -> None:
     for name in ("4.9.7-kinds", "5.5.0-kinds"):
-        store = unpack(name, tmp_path, STORES)
+        store = own_store(name)
         sent = json.loads((store.folder / "sent.json").read_text())
         text = (store.root / "config/lmqConsumerOffset.json").read_text()
         kept = json.loads(re.sub("([{,]\\s*)([0-9]+):", r'\1"\2":', text))["offsetTable"]
@@ -193,8 +193,8 @@ def test_what_clients_were_told_is_there(store: Golden) -> None:
     assert len(told) > 15 or store.name == "5.5.0-rare"  # which no client wrote
 
 
-def test_what_only_the_five_line_has(tmp_path: Path) -> None:
-    rows = nr.open(unpack("5.5.0-features", tmp_path, STORES).root).messages(columns="*").to_table().to_pylist()
+def test_what_only_the_five_line_has(own_store: Callable[[str], Golden]) -> None:
+    rows = nr.open(own_store("5.5.0-features").root).messages(columns="*").to_table().to_pylist()
     kinds = Counter(row["kind"] for row in rows)
     assert kinds["batch"] == 2 + 3 + 4 + 5
     assert [row["inner_index"] for row in rows if row["kind"] == "batch"] == [*range(2), *range(3), *range(4), *range(5)]
@@ -213,8 +213,8 @@ def test_what_only_the_five_line_has(tmp_path: Path) -> None:
     assert [row["sys_flag"] & 0x701 for row in rows if row["topic"] == "Packed"] == [0x101] * 3 + [0x201] * 3 + [0x301] * 3
 
 
-def test_what_only_a_store_class_can_be_made_to_write(tmp_path: Path) -> None:
-    rows = nr.open(unpack("5.5.0-rare", tmp_path, STORES).root).messages(columns="*").to_table().to_pylist()
+def test_what_only_a_store_class_can_be_made_to_write(own_store: Callable[[str], Golden]) -> None:
+    rows = nr.open(own_store("5.5.0-rare").root).messages(columns="*").to_table().to_pylist()
     hosts = {(row["born_host"][:8], row["store_host"]) for row in rows if row["topic"] == "Hosts"}
     assert hosts == {(born, stored) for born in ("10.1.2.3", "2001:db8") for stored in ("192.168.7.9:10911", "fd00:0:0:0:0:0:10:911:10911")}
     assert {len(row["topic"]) for row in rows if row["kind"] == "retry"} == {126, 127, 128, 129, 255}
@@ -224,8 +224,8 @@ def test_what_only_a_store_class_can_be_made_to_write(tmp_path: Path) -> None:
     assert zipped == [b"compressed " * 60, None, b"compressed " * 60] * 3
 
 
-def test_a_store_whose_first_segments_its_broker_deleted(tmp_path: Path) -> None:
-    store = unpack("5.5.0-expired", tmp_path, STORES)
+def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[str], Golden]) -> None:
+    store = own_store("5.5.0-expired")
     said = json.loads((store.folder / "loaded.json").read_text())
     offsets = nr.open(store.root).messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()
     assert offsets[0] == said["first"] > 0
@@ -233,10 +233,12 @@ def test_a_store_whose_first_segments_its_broker_deleted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_a_queue_that_is_trusted_gives_what_a_broker_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_queue_that_is_trusted_gives_what_a_broker_gives(
+    own_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Message by message as RocketMQ's own store class found them through the same files."""
     monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
-    store = unpack(name, tmp_path, STORES)
+    store = own_store(name)
     asked = 0
     for line in store.lines("queues"):
         if line["topic"].startswith("%LMQ%") or line["topic"] == "Newest":
