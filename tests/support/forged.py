@@ -33,24 +33,19 @@ def swallowing() -> CommitLog:
     """A forged record that takes in the twenty true ones after it: it ends where the last of them does."""
     log = CommitLog(1 << 16)
     log.append(message(0))
-    tail = b"\1v" + pack(">h", 12) + b"P\1and so on\2"
-    last = Message(topic="o", body=b"yyyy" + tail[:4], properties=tail[4:])
-    outer, victims = Message(topic="evil", body=bytes(100)), [message(number) for number in range(2, 22)]
-    place = log.end + encode(replace(outer, body=b"#" * 100)).index(b"#" * 100) + 4
-    end = log.end + sum(len(encode(each)) for each in (outer, *victims, last))
+    # The forged record ends with its topic and the size of its properties, in the last body; its properties are that record's own
+    # topic and properties, with their sizes.
+    properties = b"P\1and so on\2"
+    taken = len(b"\1o") + 2 + len(properties)
+    last = Message(topic="o", body=b"yyyy\1v" + pack(">h", taken), properties=properties)
+    outer, inside = Message(topic="evil", body=b"#" * 100), [message(number) for number in range(2, 22)]
+    place = log.end + encode(outer).index(outer.body) + 4
+    end = log.end + sum(len(encode(each)) for each in (outer, *inside, last))
     head = bytearray(encode(Message(topic="v"), place)[:88])
-    # The record's own topic and the length of its properties stand between: they are what the forged one takes for its properties.
-    own = encode(last)[-(len(last.properties) + 2 + 2) :]
-    properties = own[: -len(last.properties)] + last.properties
     head[:4] = pack(">i", end - place)
-    head[84:88] = pack(">i", end - place - 88 - 2 - 2 - len(properties))
-    inner_tail = b"\1v" + pack(">h", len(properties))
-    last = replace(last, body=b"yyyy" + inner_tail)
-    log.append(replace(outer, body=b"." * 4 + bytes(head) + b"." * 8))
-    for each in victims:
+    head[84:88] = pack(">i", end - place - len(head) - len(b"\1v") - 2 - taken)
+    for each in (replace(outer, body=b"." * 4 + bytes(head) + b"." * 8), *inside, last, message(30)):
         log.append(each)
-    log.append(last)
-    log.append(message(30))
     return log
 
 
