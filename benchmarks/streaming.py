@@ -28,7 +28,7 @@ from spark import noop, session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from test_live import held
+from support.locks import held
 
 import native_reader as nr
 from native_reader.testing.spec import GIB, StoreSpec

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-import golden
 import pytest
-from growing import Disk, GrowingStore
 from rocketmq import Java, Unreachable, missing
-from stores import ZERO, Backend, files_of, in_memory, on_disk
+from support import golden
+from support.effort import QUICK
+from support.growing import Disk, GrowingStore
+from support.own_stores import STORES
+from support.stores import ZERO, Backend, files_of, in_memory, on_disk
 
+from native_reader.plan import estimate, keys, plan, times
+from native_reader.scan import pruned
 from native_reader.storage import Storage, storage_of
 from native_reader.testing.faulty import FaultyStorage
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` leaves out, and says so, what takes whole programs half a minute or more."""
+    for item in items:
+        if QUICK and item.get_closest_marker("gate"):
+            item.add_marker(pytest.mark.skip(reason="takes long: CI=true make test runs it"))
+
+
+def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:
+    return functools.cache(lambda name: golden.unpack(name, into, folder))
+
+
 @pytest.fixture(scope="session")
 def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
-    """Golden stores by name, each unpacked once a session."""
+    """Golden stores by name, each unpacked once a session: no test changes them."""
     if not golden.FOLDER.is_dir():
         pytest.skip(f"no golden stores at {golden.FOLDER}")
-    unpacked: dict[str, golden.Golden] = {}
-    into = tmp_path_factory.mktemp("golden")
+    return _unpacking(golden.FOLDER, tmp_path_factory.mktemp("golden"))
 
-    def get(name: str) -> golden.Golden:
-        if name not in unpacked:
-            unpacked[name] = golden.unpack(name, into)
-        return unpacked[name]
 
-    return get
+@pytest.fixture(scope="session")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
+    """The same, of the stores of this repository."""
+    return _unpacking(STORES, tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture
@@ -107,3 +121,21 @@ def grown(disk: Disk) -> GrowingStore:
     growing = GrowingStore(disk, "store", Random(1), segment_size=4096)
     growing.append(40)
     return growing
+
+
+@pytest.fixture
+def queues_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stores of a few KiB it would not pay."""
+    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    monkeypatch.setattr(times, "_SAMPLES", 8)
+
+
+@pytest.fixture
+def small_pieces_are_pruned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In stores of a few KiB all pieces are small."""
+    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
+    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
+    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)

@@ -18,12 +18,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from golden import unpack
-from plain_decoder import walk
-from test_own_stores import NAMES, STORES
-from test_truth import Segments, same, storage_of
-
-import native_reader as nr
+from support.compare import InMemory, Segments, same
+from support.golden import unpack
+from support.own_stores import NAMES, STORES
+from support.plain_decoder import walk
 
 MOST_BYTES = 12 << 10
 COMPARED_WHOLE = 25
@@ -138,14 +136,13 @@ def check(seed: int, known: list[Store]) -> bool:
     if seed % COMPARED_WHOLE == 0:
         return len(same(segments, store.framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))) > 0
     plain = walk([each for each in segments if each[1]], store.framing, lenient=True)
-    memory, path = storage_of(segments, store.framing)
-    run = nr.open(path).messages(columns=_COLUMNS, mode="PERMISSIVE", fail_on_data_loss=False).run()
+    stored = InMemory(segments, store.framing)
+    run = stored.messages(columns=_COLUMNS, mode="PERMISSIVE", fail_on_data_loss=False).run()
     offsets: list[int] = []
     for batch in run:
         batch.validate(full=True)
         kept = batch.filter(batch["topic"].is_valid())
         offsets += kept["physical_offset"].to_pylist()
-    assert memory.files is not None
     report = run.report
     assert offsets == [row["physical_offset"] for row in plain.rows]
     assert [(each.start, each.end) for each in report.damage] == [each[1:] for each in plain.damage]

@@ -198,6 +198,15 @@ def unreadable(module: Module) -> list[str]:
     return found
 
 
+def borrowing(module: Module) -> list[str]:
+    """Imports of one test file by another: what they share belongs into tests/support or a conftest.py."""
+    return [
+        f"{module.path}:{each.line}: {each.name} is a test; move what is shared to tests/support"
+        for each in imports(module)
+        if any(part.startswith("test_") for part in each.name.split("."))
+    ]
+
+
 def modules(*packages: str) -> list[Module]:
     paths = sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
     return [Module(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
@@ -227,6 +236,10 @@ def test_files_are_opened_in_one_place():
 
 def test_files_are_readable_in_one_sitting():
     assert breaches(unreadable, "native_reader", "rmqstore_spark") == []
+
+
+def test_no_test_imports_another():
+    assert breaches(borrowing, "tests", "benchmarks") == []
 
 
 # The rules can fail
@@ -355,6 +368,25 @@ def test_what_only_looks_like_opening_is_let_through():
     reads = "import os\nfd = os.open('x', os.O_RDONLY)"
     assert file_access(Module(LOCAL[0], reads)) == []
     assert file_access(Module("native_reader/testing/writer.py", reads)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from test_a import same",
+        "import test_a",
+        "def f():\n    from test_a import same",
+        "from tests.plan.test_a import b",
+        "from . import test_a",
+    ],
+)
+def test_a_test_that_imports_another_is_found(code):
+    assert len(borrowing(Module("tests/plan/test_b.py", code))) == 1
+
+
+def test_what_a_test_may_import_is_let_through():
+    code = "import pytest\nfrom support.compare import same\nfrom native_reader.testing import spec\nfrom conftest import x"
+    assert borrowing(Module("tests/plan/test_b.py", code)) == []
 
 
 def test_a_long_or_silent_file_is_found():

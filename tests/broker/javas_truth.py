@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from golden import Golden
-from plain_decoder import Row
 from rocketmq import Java
+from support.golden import Golden
+from support.plain_decoder import Row
 
 _COLLIDING = ("AaAa", "BBBB", "AaBB", "BBAa")
 """One hash for all of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from rocketmq import Java, ended
+from support.effort import WHOLE
 
-SECONDS = 25 if os.environ.get("RMQSTORE_SWEEP") == "whole" else 5
+SECONDS = 25 if WHOLE else 5
 RATE = 20_000
 SEGMENT = 16 << 20
 COLUMNS = ["physical_offset", "topic", "body", "properties"]

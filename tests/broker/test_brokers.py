@@ -7,15 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden import EXPLAINED, differences, unpack
 from javas_truth import judged
 from rocketmq import READY_WITHIN, VERSIONS, Broker
-from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
-from test_own_stores import STORES
+from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.compare import rows_of
+from support.golden import EXPLAINED, differences, unpack
+from support.own_stores import STORES
 
 import native_reader as nr
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("version", VERSIONS)
 def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     running = broker(version)

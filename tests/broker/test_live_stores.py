@@ -64,6 +64,7 @@ def test_a_store_that_is_being_written(
     log.info("%s looks at %s rows while %s were written in %.1f s", follower.looks, follower.rows, told["written"], told["seconds"])
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from golden import unpack
 from rocketmq import Java
-from test_own_stores import STORES
+from support.golden import unpack
+from support.own_stores import STORES
 
 import native_reader as nr
 

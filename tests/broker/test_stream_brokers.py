@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,10 +20,10 @@ import pytest
 from follows import Driver, driving
 from live import ended_by_its_input
 from rocketmq import SMALL_FILES, Broker, ended
+from support.effort import WHOLE
 
 import native_reader as nr
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 RATE = 200
 ROUNDS, QUIET, BETWEEN = (2, 20.0, 4.0) if WHOLE else (1, 3.0, 0.5)
 KILLED, STOPPED = "killed", "stopped"
@@ -60,6 +59,7 @@ class Acknowledged(NamedTuple):
     at: float
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:

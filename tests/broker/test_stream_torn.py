@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import pickle
 import time
 import zlib
@@ -24,6 +23,7 @@ from follows import driving
 from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, zeros
 from pyspark.sql.datasource import DataSourceStreamReader
 from rocketmq import Java, ended
+from support.effort import WHOLE
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
@@ -33,7 +33,6 @@ from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 KILLS = 20 if WHOLE else 2
 TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "flushDiskType": "ASYNC_FLUSH"}
 MAPPED, POOLED = pytest.param({}, id="mapped"), pytest.param(TRANSIENT, id="pooled")
@@ -140,6 +139,7 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(offset)))
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_micro_batch_after_micro_batch(
@@ -171,6 +171,7 @@ def test_micro_batch_after_micro_batch(
     )  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
 def test_a_writer_that_is_killed_again_and_again(
@@ -202,6 +203,7 @@ def test_a_writer_that_is_killed_again_and_again(
     log.info("%s of %s kills left half a record; %s micro-batches with %s rows", len(halves), KILLS, query.batches, len(content.offsets))
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [POOLED])
 def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, settings: dict[str, object]) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden import EXPLAINED, MISSING, Explanation, Golden, differences
 from javas_truth import judged
 from rocketmq import SMALL_FILES, Java
-from test_golden import NOT_JAVAS, OUR_OWN, SCHEMA, rows_of
+from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.compare import rows_of
+from support.golden import EXPLAINED, MISSING, Explanation, Golden, differences
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec

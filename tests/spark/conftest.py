@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conditions import odd_messages
 from pyspark.sql import SparkSession
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import rmqstore_spark
 from native_reader.testing.spec import StoreSpec
@@ -76,3 +77,9 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("varied") / "store"
     write_store(path, StoreSpec(bytes=4 << 20, rare=0.2, mapped_file_size_commit_log=1 << 20, max_hash_slot_num=1000, max_index_num=4000))
     return path
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that no test changes, of messages whose texts and numbers are what conditions trip over."""
+    return on_disk(tmp_path_factory.mktemp("odd"), files_of(log_of(odd_messages(), 4096))) / "store"

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import BinaryIO
 
-from stores import message
+from support.stores import message
 
 from native_reader.testing.logs import END_BLANK, CommitLog, name
 from native_reader.testing.records import Message

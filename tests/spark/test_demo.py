@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parents[2]
 
 
@@ -17,6 +19,7 @@ def alike(shown: str) -> list[str]:
     return [re.sub(r" +…", " …", line.rstrip()) for line in shown.strip().splitlines()]
 
 
+@pytest.mark.gate
 def test_the_demo_prints_what_the_readmes_show(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(HERE), "PYSPARK_PYTHON": sys.executable}
     demo = [sys.executable, str(HERE / "examples/demo.py")]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from ports import free_port
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 
@@ -102,6 +102,7 @@ print(spark.read.parquet("rows").select("physical_offset").distinct().count(), s
 """
 
 
+@pytest.mark.gate
 def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(60)))
     job = [sys.executable, "-c", STREAM, master]
@@ -111,6 +112,7 @@ def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
     assert len(list((tmp_path / "checkpoint/offsets").glob("[0-9]*"))) > 2
 
 
+@pytest.mark.gate
 def test_a_cluster_reads_a_store_by_a_path_that_counts_from_the_drivers_directory(master: str, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(60)))
     expected = nr.open(tmp_path / "store").messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()

@@ -9,7 +9,7 @@ from chispa import assert_df_equality
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 

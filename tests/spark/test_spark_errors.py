@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
-from stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, on_disk
 
 from native_reader.columns.schema import COLUMNS
 

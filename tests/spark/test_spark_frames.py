@@ -8,15 +8,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import golden
 import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from stores import files_of, log_of, message, on_disk
-from test_own_stores import NAMES as OWN_STORES
-from test_own_stores import STORES
+from support import golden
+from support.own_stores import NAMES as OWN_STORES
+from support.own_stores import STORES
+from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected

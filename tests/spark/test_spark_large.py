@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from stores import files_of, log_of, message, on_disk
+from support.stores import files_of, log_of, message, on_disk
 
 MIB = 1 << 20
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forged import FORGED, forged_log
-from log_ends import checkpoint, cut_log
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from queued_stores import dispatched
-from stores import files_of, log_of, on_disk
+from support.forged import FORGED, forged_log
+from support.log_ends import checkpoint, cut_log
+from support.queued_stores import dispatched
+from support.stores import files_of, log_of, on_disk
 
 
 @pytest.mark.parametrize("queues", [True, False])

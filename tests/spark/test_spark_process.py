@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stores import files_of, log_of, on_disk
+import pytest
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.plan.explain import HINT
@@ -37,6 +38,7 @@ def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
     assert f"rocketmq-store: {store.as_uri()} (1 segment, 13 tasks): scans 1.5 GiB; {HINT}\n" in ended.stderr
 
 
+@pytest.mark.gate
 def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples/follow_to_parquet.py"
     where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}

@@ -10,14 +10,15 @@ from random import Random
 
 import pytest
 from chispa import assert_df_equality
-from golden import FOLDER, unpack
-from golden import STORES as GOLDEN
+from conditions import leaf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql import functions as F
-from stores import files_of, in_memory, log_of, message, on_disk
-from test_own_stores import NAMES, STORES
-from test_spark_where import WHOLE, leaf, odd
+from support.effort import WHOLE
+from support.golden import FOLDER, unpack
+from support.golden import STORES as GOLDEN
+from support.own_stores import NAMES, STORES
+from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.api import Scan
@@ -26,7 +27,6 @@ from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like,
 from native_reader.testing.records import pack_properties
 from rmqstore_spark.pushdown import predicate_of
 
-assert odd
 PUSHING = "spark.sql.python.filterPushdown.enabled"
 FIRST = dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from chispa import assert_df_equality
-from growing import Disk, GrowingStore
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
-from stores import on_disk
+from support.growing import Disk, GrowingStore
+from support.stores import on_disk
 
 import native_reader as nr
 from rmqstore_spark.lag import LagListener, lags

@@ -13,8 +13,8 @@ from random import randrange
 
 import pytest
 from lives import JAVA, Life, archived
+from support.effort import WHOLE
 
-WHOLE = os.environ.get("RMQSTORE_SWEEP") == "whole"
 LIVES, RUNS, AT_ONCE = (12, 12, 3) if WHOLE else (2, 2, 2)
 LEAST = {"kills": 6, "between offsets and commit": 2, "of batch 0": 1, "workers_of": 1, "begun again": 2}
 if WHOLE:
@@ -24,6 +24,7 @@ SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 2665
 _log = logging.getLogger(__name__)
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> None:
     begun, java = time.monotonic(), archived(tmp_path) if WHOLE else JAVA

@@ -1,0 +1,161 @@
+"""What the documents list is what the code has, and the examples run."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import runpy
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.golden import unpack
+from support.own_stores import STORES
+
+import native_reader as nr
+from native_reader.columns.schema import COLUMNS, projected
+from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
+from native_reader.options import PLACES, MessageOptions, options_of
+from native_reader.records.damages import REASONS
+from native_reader.tables import TABLES
+from native_reader.tables.table import NOT_THERE
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+from rmqstore_spark.options import OPTIONS, as_markdown
+
+HERE = Path(__file__).parents[2]
+COLUMNS_MD = "docs/columns.md"
+
+
+def rows_of(name: str, heading: str) -> list[list[str]]:
+    """The rows of the table whose head begins with that cell."""
+    text = (HERE / name).read_text(encoding="utf-8")
+    table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table, f"{name} has no table with a column '{heading}'"
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "store"
+    write_store(folder, StoreSpec(bytes=2 << 20, queues=False, index=False))
+    return folder
+
+
+def test_every_column_is_told_with_its_type() -> None:
+    told = [(quoted(name)[0], quoted(kind)[0], default == "default", what) for name, kind, default, what in rows_of(COLUMNS_MD, "column")]
+    assert told == [(name, str(spec.type), spec.default, spec.what) for name, spec in COLUMNS.items()]
+
+
+def test_what_heads_leaves_out_is_told() -> None:
+    sentence = re.search(r'`columns="heads"`: all but (.*?)\. `columns', (HERE / COLUMNS_MD).read_text(encoding="utf-8"), re.DOTALL)
+    assert sentence
+    assert set(quoted(sentence[1])) == COLUMNS.keys() - set(projected("heads"))
+
+
+def test_every_kind_is_told_in_order() -> None:
+    assert [kind for row in rows_of(COLUMNS_MD, "kind") for kind in quoted(row[0])] == list(KINDS)
+    hidden = re.search(r"`system_topics=False` hides (.*)\.", (HERE / COLUMNS_MD).read_text(encoding="utf-8"))
+    assert hidden
+    assert tuple(quoted(hidden[1])) == SYSTEM_KINDS
+
+
+def test_the_table_of_options_is_the_codes_own() -> None:
+    assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
+
+
+def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
+    known = {option.name for option in OPTIONS}
+    assert len(known) == len(OPTIONS)
+    assert list(inspect.signature(nr.open).parameters) == [option.name for option in PLACES]
+    described = [option.name for option in options_of(MessageOptions)]
+    assert ["values", *described] == [field.name for field in fields(MessageOptions)]
+    assert {*described, *inspect.signature(nr.open).parameters} <= known
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_numbers_of_columns_are_right(name: str) -> None:
+    text = (HERE / name).read_text(encoding="utf-8")
+    assert {int(number) for number in re.findall(r"(\d+) (?:columns|列)", text)} == {len(COLUMNS), len(projected(None))}
+
+
+def test_what_fills_the_disk_adds_up(path: Path) -> None:
+    by_topic = runpy.run_path(str(HERE / "examples/what_fills_the_disk.py"))["by_topic"](str(path))
+    run = nr.open(path).messages(columns="kind").run()
+    kinds = {kind for batch in run for kind in batch["kind"].to_pylist()}
+    assert "batch" in kinds
+    assert sum(by_topic["bytes_sum"].to_pylist()) == sum(segment.record_bytes for segment in run.report.segments)
+    assert sum(by_topic["topic_count"].to_pylist()) == run.report.rows
+    assert set(by_topic["kind"].to_pylist()) == kinds
+
+
+def test_a_topic_becomes_a_parquet_file(path: Path, tmp_path: Path) -> None:
+    script = str(HERE / "examples/topic_to_parquet.py")
+    told = subprocess.run([sys.executable, script, path, "orders", tmp_path / "orders"], check=True, capture_output=True, text=True).stdout
+    found, expected = pq.read_table(tmp_path / "orders"), nr.open(path).messages(topic="orders").to_table()
+    assert found.equals(expected)
+    assert told.startswith(f"{len(expected):,} messages of 'orders' in ")
+
+
+@pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py", "rescue.py"])
+def test_an_example_says_what_is_wrong_in_one_sentence(script: str, tmp_path: Path) -> None:
+    arguments = [tmp_path / "store", *(["orders", tmp_path / "file"] if script == "topic_to_parquet.py" else [])]
+    ended = subprocess.run([sys.executable, HERE / "examples" / script, *arguments], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"{(tmp_path / 'store').as_uri()} does not exist.\n"
+    ended = subprocess.run([sys.executable, HERE / "examples" / script], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"{script}: error: the following arguments are required: store" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_disk_is_told_as_a_table(path: Path) -> None:
+    script = HERE / "examples/what_fills_the_disk.py"
+    lines = subprocess.run([sys.executable, script, path, "3"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == 5
+    assert lines[0].split() == ["bytes", "share", "messages", "first", "last", "kind", "topic"]
+    assert lines[1].endswith("orders")
+
+
+RECOVERY_MD = "docs/recovery.md"
+
+
+def test_every_reason_of_damage_is_told() -> None:
+    told = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
+    assert told == REASONS | NOT_THERE
+
+
+def test_the_columns_of_the_other_tables_are_told() -> None:
+    text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
+    for table in TABLES.values():
+        part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
+        told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
+        assert told == [(name, str(spec.type), spec.what) for name, spec in table.columns.items()]
+
+
+def test_the_rescue_prints_what_is_shown(tmp_path: Path) -> None:
+    """The store of a killed broker, with a page of zeros, a flipped bit and its last file cut off."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root.rename(tmp_path / "killed")
+    log = sorted((store / "commitlog").iterdir())
+    with log[2].open("r+b") as file:
+        file.seek(20480)
+        file.write(bytes(4096))
+    with log[3].open("r+b") as file:
+        file.seek(30_000)
+        file.write(bytes([log[3].read_bytes()[30_000] ^ 4]))
+    with log[5].open("r+b") as file:
+        file.truncate(6000)
+    log[6].unlink()
+    rescue = [sys.executable, str(HERE / "examples" / "rescue.py"), "killed", "rescued.parquet"]
+    ended = subprocess.run(rescue, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(HERE)}, capture_output=True, text=True, check=True)
+    (shown,) = re.findall(r"```text\n(killed: .*?)```", (HERE / RECOVERY_MD).read_text(encoding="utf-8"), re.DOTALL)
+    assert ended.stdout == shown
+    assert pq.read_table(tmp_path / "rescued.parquet").num_rows == 779

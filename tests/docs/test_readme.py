@@ -1,0 +1,24 @@
+"""What the READMEs show is what a reader will see."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[2]
+READMES = ("README.md", "README.zh.md", "docs/filters.md")
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
+    text = (HERE / name).read_text()
+    command, code, output = re.search(
+        r"```bash\npython (-m native.*?)\n```.*?```python\n(.*?)```.*?```text\n(.*?)```", text, re.DOTALL
+    ).groups()
+    subprocess.run([sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert told.replace(str(tmp_path), "/…") == output

@@ -1,0 +1,139 @@
+"""A read that begins inside a record: it takes nothing for a record that only looks like one, and loses none of the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import sampled
+from support.forged import FORGED, START, forged_log, swallowing
+from support.queued_stores import dispatched
+from support.stores import Files, files_of, in_memory
+
+import native_reader as nr
+from native_reader.log import certain
+from native_reader.plan import times
+from native_reader.records.sync import sync
+from native_reader.storage.window import Window
+from native_reader.testing.logs import CommitLog
+
+PLACE = "physical_offset"
+
+
+def laid(log: CommitLog, *, queues: bool) -> Files:
+    return files_of(log) | (dispatched(log.placed) if queues else {})
+
+
+def places(store: nr.Store, **options: Any) -> list[int]:
+    found = store.messages(columns="physical_offset,topic", **options).to_table()
+    assert FORGED not in found["topic"].to_pylist()
+    return sorted(found[PLACE].to_pylist())
+
+
+@pytest.fixture(params=[True, False], ids=["queues", "no queues"])
+def queues(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_the_forged_records_would_be_found_by_a_search() -> None:
+    """Else these tests show nothing."""
+    log = forged_log(60, 1 << 16)
+    true = {each.offset for each in log.placed}
+    memory = in_memory(files_of(log))
+    (store,) = nr.open(f"{memory.url}/store").stores
+    with Window(store.segments[0], 1 << 16) as window:
+        found = {sync(window, place, 1 << 16) for place in range(log.end)}
+    assert len(found - true - {None}) > 10
+
+
+@pytest.mark.parametrize("access", ["auto", "scan"])
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_a_read_from_any_offset_on(queues: bool, access: str, mode: str) -> None:
+    log = forged_log(60, 4096)
+    true = [each.offset for each in log.placed]
+    memory = in_memory(laid(log, queues=queues))
+    store = nr.open(memory.url)
+    told = {"access": access, "mode": mode}
+    for offset in range(0, log.end, 17):
+        rest = [each for each in true if each >= offset]
+        assert places(store, starting_physical_offset=offset, **told) == rest
+        assert places(store, where=f"physical_offset > {offset}", **told) == [each for each in true if each > offset]
+
+
+def test_an_offset_that_is_asked_for_by_itself(queues: bool) -> None:
+    log = forged_log(40, 4096)
+    true = [each.offset for each in log.placed]
+    memory = in_memory(laid(log, queues=queues))
+    store = nr.open(memory.url)
+    for offset in range(0, log.end, 5):
+        found = [offset] if offset in true else []
+        assert places(store, where=f"physical_offset = {offset}") == found
+        assert places(store, msg_id=f"7F000001{10911:08X}{offset:016X}") == found
+    several = [*range(1, log.end, 31), *true[::7]]
+    where = f"physical_offset IN ({', '.join(map(str, several))})"
+    assert places(store, where=where) == sorted({*several} & {*true})
+
+
+@pytest.mark.parametrize("access", ["auto", "scan"])
+def test_a_forged_record_that_spans_true_ones_hides_none(queues: bool, access: str) -> None:
+    log = swallowing()
+    true = [each.offset for each in log.placed]
+    memory = in_memory(laid(log, queues=queues))
+    store = nr.open(memory.url)
+    (files,) = store.stores
+    with Window(files.segments[0], 1 << 16) as window:
+        assert sync(window, true[1] + 1, 1 << 16) not in true  # the forged one, which reaches to the end of the last but one
+    assert places(store, starting_physical_offset=true[1] + 1, access=access) == true[2:]
+
+
+@pytest.mark.parametrize("size", [1 << 14, 1 << 18])
+def test_windows_of_time_over_forged_records(monkeypatch: pytest.MonkeyPatch, queues: bool, size: int) -> None:
+    """Samples inside a segment took the moments of forged records for those of the log."""
+    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    log = forged_log(400, size)
+    memory = in_memory(laid(log, queues=queues))
+    store = nr.open(memory.url)
+    refused = 0
+    for first in range(0, 400, 9):
+        for length in (1, 20):
+            told = {"starting_timestamp": START + 1000 * first, "ending_timestamp": START + 1000 * (first + length)}
+            try:
+                found = places(store, **told, time_skew_tolerance=0, max_partition_bytes=size - queues)
+            except nr.SplitError:  # a segment is cut in two, and the cut can fall on a forged record, which is told
+                refused += 1
+            else:
+                assert found == [each.offset for each in log.placed[first : first + length]]
+    assert refused < 10
+
+
+@pytest.mark.sweep
+@sampled(40)
+@given(
+    seed=st.integers(0, 1 << 30),
+    size=st.sampled_from([1500, 4096, 1 << 16]),
+    look=st.sampled_from([300, 256 << 10]),
+    bounds=st.tuples(st.integers(0, 12_000), st.integers(0, 12_000)),
+    told=st.sampled_from([{}, {"topic": "T1"}, {"access": "scan"}, {"max_partition_bytes": 700}]),
+    mine=st.booleans(),
+)
+def test_any_range_of_a_log_with_forged_records(
+    *, seed: int, size: int, look: int, bounds: tuple[int, int], told: Mapping[str, Any], mine: bool
+) -> None:
+    log = forged_log(40, size, seed=seed)
+    first, behind = sorted(bounds)
+    memory = in_memory(laid(log, queues=mine))
+    store = nr.open(memory.url)
+    expected = [
+        each.offset for each in log.placed if first <= each.offset < behind and told.get("topic", each.message.topic) == each.message.topic
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certain, "_LOOK", look)
+        try:
+            found: list[int] | str = places(store, starting_physical_offset=first, ending_physical_offset=behind, **told)
+        except nr.SplitError as error:  # a cut fell on a forged record, which the split before it tells
+            found = str(error)
+    told_of = "max_partition_bytes" in told and "a split begins at bytes that look like a record but are inside another one" in str(found)
+    assert found == expected or told_of

@@ -1,0 +1,199 @@
+"""The records at which an index points: each is looked at, and a prepared one says that more may lie after it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.indexed_stores import ENTRIES, SLOTS, indexed
+from support.pruning import Looked
+from support.queued_stores import dispatched, numbered, with_transactions
+from support.stores import Files, files_of, in_memory, log_of, message
+
+import native_reader as nr
+from native_reader.plan import trusted
+from native_reader.plan.keys import KeyLookup
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
+from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, pack_properties
+
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+T1, T2 = Compare(Column("topic"), "=", "T1"), Compare(Column("topic"), "=", "T2")
+_ENTRIES_AT = 40 + 4 * SLOTS
+
+
+def lookup_of(looked: Looked) -> KeyLookup:
+    ((_, found),) = looked.plan.lookups
+    return found
+
+
+def both(files: Files, predicate: Predicate) -> tuple[Looked, Looked]:
+    scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+    assert auto.rows == scanned.rows, str(predicate)
+    assert trust.rows <= scanned.rows, str(predicate)
+    return scanned, auto
+
+
+# Transactions of brokers 4.0 to 4.2
+
+
+def with_ends(ends: dict[int, int], segment_size: int = 2048) -> tuple[CommitLog, Files]:
+    """Sixty messages, of which some end a prepared one: number of the end → number of the prepared one. Odd ends are rollbacks."""
+    state = {**dict.fromkeys(ends.values(), PREPARED), **{end: ROLLBACK if end % 2 else COMMIT for end in ends}}
+    told = [message(number, sys_flag=state.get(number, 0)) for number in range(60)]
+    begun = sorted(ends.values())
+    order = iter([begun.index(prepared) for prepared in (ends[end] for end in sorted(ends))])
+    log = log_of(numbered(with_transactions(told, lambda some: min(next(order), len(some) - 1))), segment_size)
+    return log, files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
+
+
+@pytest.mark.parametrize("end", [5, 6, 30, 31, 59, 58])
+def test_a_transaction_is_found_whole_by_its_key(end: int) -> None:
+    """An index names the prepared message and the committed one, and not the one that was rolled back."""
+    log, files = with_ends({end: 4})
+    for condition in (
+        ArrayContains(Column("keys"), "k4"),
+        Compare(Column("uniq_key"), "=", "U0004"),
+        Compare(Column("msg_id"), "=", "U0004"),
+    ):
+        for predicate in (And((T1, condition)), condition, And((Or((T1, T2)), condition)), And((T2, condition))):
+            scanned, _ = both(files, predicate)
+            assert scanned.rows == ({} if T2 in getattr(predicate, "parts", ()) else {(log.placed[at].offset, None): 1 for at in (4, end)})
+    assert lookup_of(Looked(files, And((T1, ArrayContains(Column("keys"), "k4"))), "auto")).prepared == (("T1", log.placed[4].offset),)
+    both(files, And((T1, Not(ArrayContains(Column("keys"), "k4")))))
+
+
+def test_only_what_is_of_the_topic_or_in_no_queue_is_read_after_a_prepared_message() -> None:
+    log, files = with_ends({51: 4}, segment_size=16384)
+    _, auto = both(files, And((T1, ArrayContains(Column("keys"), "k4"))))
+    assert auto.ways == {"auto", "scan"}
+    mine = sum(placed.size for placed in log.placed if placed.message.topic == "T1")
+    assert auto.run.report.segments[0].record_bytes < mine + 500
+    memory = in_memory(files)
+    told = str(nr.open(memory.url).messages(topic="T1", keys="k4").explain())
+    line, more = told.split("a prepared message at offset ")[1].splitlines()[:2]
+    assert line.startswith(f"{log.placed[4].offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of")
+    assert more.strip() == "'T1' and bytes in no queue are read; access=trust skips them"
+
+
+def test_keys_without_a_prepared_message_are_looked_up_as_ever() -> None:
+    _, files = with_ends({51: 4})
+    _, auto = both(files, And((T1, ArrayContains(Column("keys"), "k7"))))
+    assert lookup_of(auto).is_sufficient
+    assert not lookup_of(auto).prepared
+
+
+def test_two_prepared_messages_with_one_key_in_two_topics() -> None:
+    told = [
+        replace(message(number), properties=pack_properties({"KEYS": "same" if number in (4, 8, 31, 37) else "x"})) for number in range(60)
+    ]
+    state = {4: PREPARED, 8: PREPARED, 31: ROLLBACK, 37: ROLLBACK}
+    told = [
+        replace(each, sys_flag=state.get(number, 0), topic=f"T{number % 3 if number < 30 else 1 + number // 37}")
+        for number, each in enumerate(told)
+    ]
+    log = log_of(numbered(told))
+    files = files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
+    same = ArrayContains(Column("keys"), "same")
+    for predicate in (same, And((T1, same)), And((T2, same)), And((Or((T1, T2)), same))):
+        both(files, predicate)
+    found = lookup_of(Looked(files, And((Or((T1, T2)), same)), "auto"))
+    assert found.prepared == (("T1", log.placed[4].offset), ("T2", log.placed[8].offset))
+
+
+# What `trust` says of places
+
+
+def store() -> tuple[CommitLog, Files]:
+    log = log_of(numbered(map(message, range(60))))
+    return log, files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
+
+
+def moved(files: Files, to: int, which: int, count: int = 1) -> Files:
+    """The entries of some records with the offset `which`, naming another place."""
+    changed = dict(files)
+    for name in [name for name in files if name.startswith("store/index/")]:
+        content = bytearray(files[name])
+        for place in range(_ENTRIES_AT, _ENTRIES_AT + 20 * ENTRIES, 20):
+            if struct.unpack_from(">q", content, place + 4)[0] == which:
+                struct.pack_into(">q", content, place + 4, to)
+        changed[name] = bytes(content)
+    return changed
+
+
+ALL = And((T1, ArrayContains(Column("keys"), "all")))
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+@pytest.mark.parametrize("by", [0, 1, -1, 40, 150])
+def test_each_hit_is_a_record_that_has_the_key(access: str, by: int) -> None:
+    log, files = store()
+    mine = [placed.offset for placed in log.placed if placed.message.topic == "T1"]
+    looked = Looked(moved(files, mine[7] + by, mine[7]), ALL, access)
+    hits = lookup_of(looked).hits
+    assert hits
+    assert set(hits) <= set(mine)
+    if access == "trust":
+        assert set(mine) - set(hits) == ({mine[7]} if by else set())
+        assert {place for place, _ in looked.rows} == set(hits)
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_a_hit_is_a_record_of_the_key_and_not_only_any_record(access: str) -> None:
+    log, files = store()
+    looked = Looked(moved(files, log.placed[32].offset, log.placed[31].offset), And((T1, ArrayContains(Column("keys"), "k31"))), access)
+    assert lookup_of(looked).hits == ()
+    assert looked.rows.total() == (access == "auto")
+
+
+def test_too_many_hits_are_not_looked_at_for_a_plan_and_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, files = store()
+    monkeypatch.setattr(trusted, "_MOST_HITS", 19)
+    looked = Looked(files, ALL, "trust")
+    assert lookup_of(looked).hits == ()
+    assert looked.rows.total() == 20
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_a_hit_in_a_segment_that_is_missing_is_a_loss(access: str) -> None:
+    log, files = store()
+    lost = f"store/commitlog/{log.placed[31].segment:020}"
+    memory = in_memory({name: content for name, content in files.items() if name != lost})
+    with pytest.raises(nr.DataLoss, match="are in no file"):
+        nr.open(memory.url).messages(topic="T1", keys="k31", access=access).plan()
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_a_hit_whose_record_is_too_large_is_told(access: str) -> None:
+    _, files = store()
+    memory = in_memory(files)
+    with pytest.raises(nr.StoreError, match="max_record_bytes"):
+        nr.open(memory.url).messages(topic="T1", keys="k31", access=access, max_record_bytes=100).to_table()
+
+
+@pytest.mark.parametrize("access", ["auto", "trust"])
+def test_a_hit_whose_record_is_damaged_is_told(access: str) -> None:
+    log, files = store()
+    placed = log.placed[31]
+    name = f"store/commitlog/{placed.segment:020}"
+    content = bytearray(files[name])
+    content[placed.offset - placed.segment + 3] ^= 1  # its size
+    memory = in_memory({**files, name: bytes(content)})
+    asked = {"topic": "T1", "keys": "k31", "access": access}
+    with pytest.raises(nr.StoreDamaged, match=f"at offset {placed.offset:,}"):
+        nr.open(memory.url).messages(**asked).to_table()
+    run = nr.open(memory.url).messages(**asked, mode="DROPMALFORMED").run()
+    assert sum(len(batch) for batch in run) == 0
+    assert [damage.start for damage in run.report.damage] == [placed.offset]
+
+
+def test_the_offsets_of_hits_are_ascending_and_each_there_once() -> None:
+    twice = [message(number, topic="T1", properties=pack_properties({"KEYS": "a b a  c", "UNIQ_KEY": "a"})) for number in range(30)]
+    log = log_of(numbered(twice))
+    files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
+    for access in ("auto", "trust"):
+        hits = lookup_of(Looked(files, And((T1, ArrayContains(Column("keys"), "a"))), access)).hits
+        assert (np.diff(hits) > 0).all()
+        assert len(hits) == 30

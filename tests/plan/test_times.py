@@ -1,0 +1,164 @@
+"""Segments by store time: what the first records say, when they are believed, and when not."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.queued_stores import dispatched
+from support.stores import Files, files_of, in_memory, log_of, message
+
+import native_reader as nr
+from native_reader.plan import times
+
+START = 1_700_000_000_000
+MINUTE = 60_000
+COUNT = 120
+
+
+def stored(moment: Callable[[int], int], segment_size: int = 2048, *, queues: bool = False) -> Files:
+    log = log_of([message(number, store_timestamp=moment(number)) for number in range(COUNT)], segment_size)
+    return files_of(log) | (dispatched(log.placed) if queues else {})
+
+
+def asked(files: Files, first: int, behind: int, **options: Any) -> tuple[int, int, list[str]]:
+    """Rows, rows without pruning, and why segments were left out."""
+    storage = in_memory(files)
+    scan = nr.open(storage.url).messages(starting_timestamp=first, ending_timestamp=behind, **options)
+    rows = nr.open(storage.url).messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64").to_pylist()
+    return (
+        scan.count_rows(),
+        sum(row is not None and first <= row // 1000 < behind for row in rows),
+        [why for _, why in scan.plan().skipped],
+    )
+
+
+def steady(number: int) -> int:
+    return START + number * MINUTE
+
+
+def changed(files: Files, which: int, moment: int) -> Files:
+    """The first store time of a segment, changed in place."""
+    name = sorted(files)[which]
+    return files | {name: files[name][:56] + struct.pack(">q", moment) + files[name][64:]}
+
+
+@pytest.mark.parametrize(("first", "length"), [(0, 10), (30, 10), (119, 5), (-50, 20), (200, 10), (60, 1)])
+def test_a_window_reads_the_segments_that_it_touches(first: int, length: int) -> None:
+    files = stored(steady)
+    found, expected, skipped = asked(files, steady(first), steady(first + length))
+    assert found == expected
+    assert skipped == ["store time"] * len(skipped)
+    assert len(files) - len(skipped) <= 2 + length // 10 + 1
+
+
+def test_a_clock_that_stepped_back_within_the_tolerance() -> None:
+    files = stored(lambda number: steady(number) - (5 * MINUTE if number % 17 == 3 else 0))
+    for first in range(0, COUNT, 7):
+        found, expected, _ = asked(files, steady(first), steady(first + 3), time_skew_tolerance="5m")
+        assert found == expected
+
+
+def test_a_clock_that_stepped_back_further_is_seen_where_a_segment_begins() -> None:
+    files = stored(lambda number: steady(number) - (90 * MINUTE if number >= 50 else 0))
+    for first in range(-100, COUNT, 5):
+        found, expected, _ = asked(files, steady(first), steady(first + 3))
+        assert found == expected
+
+
+@pytest.mark.parametrize("which", [0, 3, -2, -1])
+@pytest.mark.parametrize("moment", [0, START * 2, -1, 2**62, -(2**62), START - 10**9, START + 10**9])
+def test_a_first_time_that_cannot_be_is_seen(which: int, moment: int) -> None:
+    files = changed(stored(steady), which, moment)
+    for first in range(0, COUNT, 11):
+        found, expected, _ = asked(files, steady(first), steady(first + 3))
+        assert found == expected
+
+
+def test_a_first_time_changed_plausibly_hides_rows_and_a_scan_finds_them() -> None:
+    files = stored(steady)
+    base = int(sorted(files)[3][-20:])
+    number = next(which for which, placed in enumerate(log_of(COUNT).placed) if placed.offset >= base)
+    lied = changed(files, 3, steady(number + 8))
+    assert asked(lied, steady(number + 1), steady(number + 3))[:2] == (0, 2)
+    assert asked(lied, steady(number + 1), steady(number + 3), access="scan") == (2, 2, [])
+
+
+def test_what_stands_at_a_segments_start_may_be_no_record() -> None:
+    files = stored(steady)
+    name = sorted(files)[4]
+    files[name] = b"x" * 100 + files[name][100:]
+    for first in range(0, COUNT, 11):
+        found, expected, _ = asked_leniently(files, steady(first), steady(first + 3))
+        assert found == expected
+
+
+def asked_leniently(files: Files, first: int, behind: int) -> tuple[int, int, int]:
+    storage = in_memory(files)
+    store = nr.open(storage.url)
+    rows = store.messages(columns="store_timestamp", mode="DROPMALFORMED").to_table()["store_timestamp"].cast("int64").to_pylist()
+    found = store.messages(starting_timestamp=first, ending_timestamp=behind, mode="DROPMALFORMED").count_rows()
+    return found, sum(row is not None and first <= row // 1000 < behind for row in rows), 0
+
+
+# Inside of a segment
+
+
+@pytest.fixture
+def sampled_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    monkeypatch.setattr(times, "_SAMPLES", 16)
+
+
+@pytest.mark.usefixtures("sampled_always")
+@pytest.mark.parametrize("tolerance", ["0s", "1m", "20m"])
+def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
+    storage = in_memory(stored(steady, 1 << 20, queues=True))
+    store = nr.open(storage.url)
+    for first in range(-3, COUNT + 3, 4):
+        scan = store.messages(
+            starting_timestamp=steady(first), ending_timestamp=steady(first + 6), time_skew_tolerance=tolerance, max_partition_bytes=4096
+        )
+        run = scan.run()
+        rows = sum(len(batch) for batch in run)
+        assert rows == len({*range(first, first + 6)} & {*range(COUNT)})
+        if tolerance == "0s" and 10 < first < 100:
+            assert run.report.segments[0].record_bytes < log_of(COUNT, 1 << 20).end / 5
+    whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # who allows no cuts gets none
+    assert [(split.start, split.stop) for split in whole.plan().splits] == [(0, 1 << 20)]
+
+
+@pytest.mark.usefixtures("sampled_always")
+def test_samples_that_go_back_are_not_believed() -> None:
+    messages = [message(number, store_timestamp=steady(number if not 40 <= number < 60 else 119 - number)) for number in range(COUNT)]
+    storage = in_memory(files_of(log_of(messages, 1 << 20)))
+    store = nr.open(storage.url)
+    scan = store.messages(starting_timestamp=steady(70), ending_timestamp=steady(75), time_skew_tolerance=0, max_partition_bytes=4096)
+    assert scan.count_rows() == 5 + 5  # those in order, and as many that were stored too early
+    assert scan.explain().to_dict()["bytes_skipped"] == 0
+
+
+def test_segments_of_dledger_have_times_too() -> None:
+    log = log_of([message(number, store_timestamp=steady(number)) for number in range(COUNT)], 4096, framing="dledger")
+    files = files_of(log, "store/dledger-n0/data")
+    found, expected, skipped = asked(files, steady(30), steady(35))
+    assert (found, expected) == (5, 5)
+    assert len(skipped) >= len(files) - 3
+
+
+@pytest.mark.usefixtures("sampled_always")
+def test_a_segment_of_which_no_part_is_wanted_is_accounted_for() -> None:
+    """Found by a drawn store: conditions that exclude each other may each hold somewhere in the segment, and in no part of it."""
+    storage = in_memory(stored(steady, 1 << 20, queues=True))
+    scan = nr.open(storage.url).messages(
+        starting_timestamp=steady(70),
+        where="store_timestamp < TIMESTAMP '2023-11-14 23:00:00Z'",
+        time_skew_tolerance=0,
+        max_partition_bytes=500,
+    )
+    run = scan.run()
+    assert [*run] == []
+    assert [(segment.size, segment.unread_bytes) for segment in run.report.segments] == [(1 << 20, 1 << 20)]
+    assert [why for _, why in scan.plan().skipped] == ["store time"]

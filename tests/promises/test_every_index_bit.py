@@ -1,0 +1,143 @@
+"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for one that nothing can tell."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from support.effort import WHOLE, at_effort
+from support.indexed_stores import ENTRIES, SLOTS, indexed, pointer
+from support.pruning import Looked
+from support.queued_stores import dispatched, numbered
+from support.stores import Files
+
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
+from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import Message, pack_properties
+
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+TOPIC, KEYS, UNIQUE = Column("topic"), Column("keys"), Column("uniq_key")
+PREDICATES: tuple[Predicate, ...] = (
+    And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "k13"))),
+    And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "often"))),
+    And((Compare(TOPIC, "=", "topic-b"), ArrayContains(KEYS, "often"))),
+    And((Compare(TOPIC, "=", "deleted"), Or((Compare(UNIQUE, "=", "U05"), ArrayContains(KEYS, "k11"))))),
+    Compare(Column("msg_id"), "=", "U14"),
+    And((Compare(TOPIC, "=", "topic-b"), Not(ArrayContains(KEYS, "often")))),
+)
+
+
+def small_store() -> Files:
+    """Four segments of records of one size, and index files that end within a record."""
+    random = Random(5)
+    messages = []
+    for number in range(18):
+        topic = random.choice(["topic-a", "topic-b", "deleted"])
+        keys = f"k{number:02} {'often' if number % 3 == 0 else 'other'}"
+        properties = pack_properties([("TAGS", "paid"), ("KEYS", keys), ("UNIQ_KEY", f"U{number:02}")])
+        messages.append(Message(topic=topic, body=b"x" * 30, properties=properties, store_timestamp=1_700_000_000_000 + number * 900))
+    log = CommitLog(1024)
+    for message in numbered(messages):
+        log.append(message)
+    side = dispatched(log.placed, deleted=["deleted"]) | indexed(log.placed, tags=True)
+    return {f"store/commitlog/{name}": content for name, content in log.files().items()} | side
+
+
+FILES = small_store()
+INDEXES = sorted(name for name in FILES if name.startswith("store/index/"))
+_SLOTS_AT, _ENTRIES_AT = 40, 40 + 4 * SLOTS
+
+
+def is_lie(before: bytes, after: bytes, byte: int) -> bool:
+    """Whether a flipped pointer became 0, or leads to an entry of its own chain: nothing but the log itself tells."""
+    if not pointer(byte):
+        return False
+    begin = byte // 4 * 4 if byte < _ENTRIES_AT else _ENTRIES_AT + (byte - _ENTRIES_AT) // 20 * 20 + 16
+    (leads_to,) = struct.unpack_from(">i", after, begin)
+    slot = (begin - _SLOTS_AT) // 4 if byte < _ENTRIES_AT else struct.unpack_from(">i", before, begin - 16)[0] % SLOTS
+    if leads_to <= 0:
+        return leads_to == 0
+    behind = struct.unpack_from(">i", before, 36)[0]
+    return leads_to < behind and struct.unpack_from(">i", before, _ENTRIES_AT + 20 * leads_to)[0] % SLOTS == slot
+
+
+def flips() -> Iterator[tuple[str, Files]]:
+    for name in INDEXES:
+        used = _ENTRIES_AT + 20 * (1 + struct.unpack_from(">i", FILES[name], 36)[0])
+        for bit in range(8 * min(used, len(FILES[name]))):
+            content = bytearray(FILES[name])
+            content[bit // 8] ^= 1 << bit % 8
+            lie = " a lie" if is_lie(FILES[name], bytes(content), bit // 8) else ""
+            yield f"{name} bit {bit}{lie}", FILES | {name: bytes(content)}
+
+
+def cuts() -> Iterator[tuple[str, Files]]:
+    for name in INDEXES:
+        content = FILES[name]
+        yield f"{name} gone", {each: known for each, known in FILES.items() if each != name}
+        yield f"{name} just created", FILES | {name: bytes(len(content))}
+        yield f"{name} foreign", FILES | {name: _foreign(content)}
+        for size in range(len(content)):
+            yield f"{name} cut at {size}", FILES | {name: content[:size]}
+        for number in range(1, ENTRIES):
+            place = _ENTRIES_AT + 20 * number
+            yield f"{name} entry {number} zeros", FILES | {name: content[:place] + bytes(20) + content[place + 20 :]}
+    yield "all gone", {each: known for each, known in FILES.items() if each not in INDEXES}
+    for one in INDEXES:
+        for other in INDEXES:
+            yield f"{one} twice, as {other} too", FILES | {other: FILES[one]}
+
+
+def _foreign(content: bytes) -> bytes:
+    """The same file of another broker: other keys at the same offsets."""
+    changed = bytearray(content)
+    for number in range(1, ENTRIES):
+        place = _ENTRIES_AT + 20 * number
+        changed[place : place + 4] = struct.pack(">i", (struct.unpack_from(">i", content, place)[0] + SLOTS) & 0x7FFFFFFF)
+    return bytes(changed)
+
+
+TRUTH = [Looked(FILES, predicate, "scan").rows for predicate in PREDICATES]
+
+
+def check(cases: list[tuple[str, Files]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for number, (what, files) in enumerate(cases):
+        predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
+        assert Looked(files, predicate, "trust").rows <= truth, (what, str(predicate))
+        for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
+            auto = Looked(files, predicate, "auto")
+            (lookup,) = (found for _, found in auto.plan.lookups)
+            counts.update({"cases": 1, "not believed": bool(lookup.why), "rows by key": bool(lookup.hits)})
+            if auto.rows != truth:
+                assert auto.rows <= truth, (what, str(predicate))
+                assert what.endswith(" a lie"), (what, str(predicate))
+                counts["rows hidden by a pointer"] += 1
+    return counts
+
+
+@pytest.mark.sweep
+def test_every_bit_of_the_index() -> None:
+    cases = list(flips())
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 80, 1)))
+    assert 0 < counts["not believed"] < counts["cases"]
+    assert counts["rows by key"] > counts["cases"] // 3
+    assert not WHOLE or counts["rows hidden by a pointer"] > 0
+
+
+@pytest.mark.sweep
+def test_every_cut_of_the_index() -> None:
+    cases = list(cuts())
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 10, 1)))
+    assert counts["not believed"] > 0
+    assert counts["rows hidden by a pointer"] == 0
+
+
+def test_each_condition_selects_some_rows_and_some_keys_are_split_over_two_files() -> None:
+    assert all(truth for truth in TRUTH)
+    ends = [struct.unpack_from(">qq", FILES[name], 16) for name in INDEXES]
+    assert any(one[1] == other[0] for one, other in itertools.pairwise(ends))

@@ -1,0 +1,150 @@
+"""Lookups by key and id: what an index says may not change what comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import sampled
+from support.indexed_stores import changed_indexes, indexed
+from support.pruning import Looked, selective
+from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
+from support.stores import Files, files_of, in_memory, log_of, message
+
+import native_reader as nr
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
+from native_reader.testing.records import pack_properties
+
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+
+
+@st.composite
+def keyed(draw: st.DrawFn) -> Predicate:
+    """Conditions on keys, as people give them and as nobody would."""
+    number = st.integers(0, 39)
+
+    def leaf() -> st.SearchStrategy[Predicate]:
+        words, unique = Column("keys"), Column("uniq_key")
+        return st.one_of(
+            number.map(lambda key: ArrayContains(words, f"k{key}")),
+            number.map(lambda key: ArrayContains(words, f"k{key}")),
+            number.map(lambda key: ArrayContains(words, f"i{key}")),
+            st.just(ArrayContains(words, "all")),
+            number.map(lambda key: Compare(unique, "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("msg_id"), "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("msg_id"), "=", f"I{key}.0")),
+            number.map(lambda key: Compare(Column("properties", "UNIQ_KEY"), "=", f"U{key:04}")),
+            number.map(lambda key: Compare(Column("properties", "KEYS"), "=", f"k{key} all")),
+            st.lists(number, min_size=1, max_size=3).map(lambda some: In(unique, tuple(f"U{key:04}" for key in some))),
+            st.integers(0, 9000).map(lambda offset: Compare(Column("offset_msg_id"), "=", f"7F00000100002A9F{offset:016X}")),
+            st.just(ArrayContains(words, "no such key")),
+        )
+
+    one = draw(leaf())
+    topic = st.sampled_from([*TOPICS, "batched", "SCHEDULE_TOPIC_XXXX", "gone"]).map(lambda name: Compare(Column("topic"), "=", name))
+    shape = draw(st.sampled_from(["alone", "topic", "topic", "topic", "more", "or", "or more", "not", "not and", "topics"]))
+    match shape:
+        case "topic":
+            return And((draw(topic), one))
+        case "more":
+            return And((one, draw(selective())))
+        case "or":
+            return And((draw(topic), Or((one, draw(leaf())))))
+        case "or more":
+            return Or((And((draw(topic), one)), And((draw(topic), draw(leaf())))))
+        case "not":
+            return Not(one)
+        case "not and":
+            return And((draw(leaf()), Not(one)))
+        case "topics":
+            return And((In(Column("topic"), (draw(st.sampled_from(TOPICS)), draw(st.sampled_from(TOPICS)))), one))
+    return one
+
+
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> Looked:
+    """All ways bring the same rows, but for rolled back messages whose prepared one no index file names, or has expired (4.0 to 4.2)."""
+    scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+    assert trust.rows <= scanned.rows, str(predicate)
+    if auto.rows != scanned.rows:
+        assert auto.rows <= scanned.rows, str(predicate)
+        assert {place for place, _ in scanned.rows - auto.rows} <= _rolled_back_unnamed(files, auto.plan.lookups[0][1].hits), str(predicate)
+    return auto
+
+
+def _rolled_back_unnamed(files: Files, hits: tuple[int, ...]) -> set[int]:
+    """The rolled back messages before which the hits name no prepared one of their topic."""
+    memory = in_memory(files)
+    found = nr.open(memory.url).messages(columns="physical_offset,kind,topic", access="scan").to_table().to_pylist()
+    named = [(row["physical_offset"], row["topic"]) for row in found if row["kind"] == "prepared" and row["physical_offset"] in hits]
+    rolled_back = [(row["physical_offset"], row["topic"]) for row in found if row["kind"] == "rollback"]
+    return {place for place, topic in rolled_back if not any(begun < place and topic == other for begun, other in named)}
+
+
+@pytest.mark.sweep
+def test_an_index_changes_nothing_whatever_it_covers():
+    seen: Counter[str] = Counter()
+
+    @sampled(400)
+    @given(st.data())
+    def an_index_changes_nothing(data: st.DataObject) -> None:
+        files = data.draw(queued_stores(index=True))
+        for _ in range(3):
+            predicate = data.draw(keyed())
+            auto = compare(files, predicate, data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+            (lookup,) = (found for _, found in auto.plan.lookups)
+            seen.update(
+                {
+                    "cases": 1,
+                    "rows": bool(auto.rows),
+                    "complete": lookup.is_sufficient,
+                    "not all covered": bool(lookup.files and lookup.uncovered),
+                    "unknown topics": lookup.unknown_topics,
+                    "batches": bool(lookup.batches),
+                    "no queue": bool(lookup.without_queues),
+                    "no index": not lookup.files,
+                    "prepared": bool(lookup.prepared),
+                }
+            )
+            if any(name.startswith("store/index/") for name in files):
+                assert not [why for why in lookup.why if "none of its records" not in why], lookup.why
+
+    an_index_changes_nothing()
+    for what in ("rows", "complete", "not all covered", "unknown topics", "no queue", "no index"):
+        assert seen[what] >= 0.1 * seen["cases"], seen
+
+
+@pytest.mark.sweep
+@sampled(400)
+@given(st.data())
+def test_an_index_that_is_wrong_changes_nothing(data):
+    files = data.draw(changed_indexes(data.draw(queued_stores(index=True))))
+    for _ in range(3):
+        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+@pytest.mark.sweep
+@sampled(200)
+@given(st.data())
+def test_queues_and_an_index_that_are_wrong_change_nothing(data):
+    files = data.draw(changed_queues(data.draw(changed_indexes(data.draw(queued_stores(index=True))))))
+    for _ in range(2):
+        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+def test_an_id_that_names_no_place_of_a_log_is_looked_for_as_a_key_alone() -> None:
+    """Unique keys have the form of offset ids: of this one the offset would be negative."""
+    unique = "0A014917770D3AA694FA16514EA25FC5"
+    log = log_of(message(number, properties=pack_properties({"UNIQ_KEY": unique if number == 7 else f"U{number}"})) for number in range(20))
+    memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
+    scan = nr.open(memory.url).messages(topic="T1", msg_id=unique)
+    assert scan.count_rows() == 1
+    assert scan.plan().lookups[0][1].is_sufficient
+    assert sum(split.written for split in scan.plan().splits) < 300
+    assert nr.open(memory.url).messages(where=f"offset_msg_id = '{unique}'").plan().splits == ()
+    place = nr.open(memory.url).messages(columns="offset_msg_id").to_table()["offset_msg_id"][7].as_py()
+    for told, rows in (({"msg_id": place.lower()}, 1), ({"where": f"offset_msg_id = '{place}'"}, 1), ({"where": f"msg_id = '{place}'"}, 0)):
+        found = nr.open(memory.url).messages(**told, topic="T1")
+        assert found.count_rows() == rows
+        assert sum(split.written for split in found.plan().splits) < 300

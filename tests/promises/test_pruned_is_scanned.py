@@ -1,0 +1,194 @@
+"""Queues may say what need not be read; they may not change what comes out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import at_effort, sampled
+from support.golden import FOLDER, unpack
+from support.golden import STORES as GOLDEN
+from support.own_stores import NAMES, STORES
+from support.pruning import Looked, between, selective
+from support.queued_stores import OF_WHOLE_FILES, TOPICS, changed_queues, queued_stores, queues_in_small_files
+from support.stores import Files
+
+import native_reader as nr
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
+from native_reader.plan import queues
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Not, Or, Predicate
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
+SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/")
+
+
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[Looked, Looked]:
+    scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+    assert auto.rows == scanned.rows, str(predicate)
+    assert trust.rows <= scanned.rows, str(predicate)
+    for looked in (auto, scanned):
+        report = looked.run.report
+        sizes = {segment.segment.rpartition("/")[2]: segment.size for segment in report.segments}
+        assert sum(sizes.values()) == sum(len(content) for name, content in files.items() if not SIDE.search(name))
+        assert all(segment.unread_bytes >= 0 for segment in report.segments)
+        assert report.damage == ()
+    return scanned, auto
+
+
+@pytest.mark.sweep
+def test_queues_change_nothing_whichever_way_is_taken():
+    ways: Counter[str] = Counter()
+
+    @sampled(400)
+    @given(st.data())
+    def queues_change_nothing(data: st.DataObject) -> None:
+        files = data.draw(queued_stores())
+        rows = Looked(files, And(()), "scan").rows.total()
+        for _ in range(3):
+            predicate, most = data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500]))
+            scanned, auto = compare(files, predicate, most)
+            ways.update({"cases": 1, "some": 1 <= scanned.rows.total() <= rows / 2})
+            ways.update(auto.ways)
+
+    queues_change_nothing()
+    cases = ways["cases"]
+    assert ways["some"] >= 0.3 * cases, ways
+    for way in ("scan", "auto", "most of it is left", "not by store time"):
+        assert ways[way] >= 0.1 * cases, ways
+    # A store that nobody tampered with contradicts itself nowhere.
+    assert set(ways) <= {"cases", "some", "scan", "auto", "after all", "most of it is left", "not by store time", "not by physical offset"}
+
+
+@pytest.mark.sweep
+@sampled(400)
+@given(st.data())
+def test_queues_that_are_wrong_change_nothing(data):
+    files = data.draw(changed_queues(data.draw(queued_stores())))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))  # queues of a few entries are searched too
+        for _ in range(3):
+            compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+
+
+def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicate]:
+    """Conditions on a topic and perhaps on the queue offset, so that other entries of its queue are unwanted."""
+    topic = st.sampled_from((*topics, topics[-1])).map(lambda name: Compare(Column("topic"), "=", name))
+    number = st.tuples(st.sampled_from(["=", "=", "=", "<", ">="]), st.integers(1, most)).map(
+        lambda at: Compare(Column("queue_offset"), *at)
+    )
+    return st.one_of(topic, st.tuples(topic, number).map(And), st.tuples(topic, number).map(And))
+
+
+@pytest.mark.sweep
+@sampled(150)
+@given(st.data())
+def test_whole_queue_files_that_are_wrong_change_nothing(data):
+    compare_changed(data, TOPICS[:2], OF_WHOLE_FILES, 16)
+
+
+@pytest.mark.sweep
+@sampled(150)
+@given(st.data())
+def test_counts_of_batches_that_are_wrong_change_nothing(data):
+    compare_changed(data, (TOPICS[0], "batched"), ("recount",), 45)
+
+
+def compare_changed(data: st.DataObject, topics: Sequence[str], kinds: Sequence[str], most: int) -> None:
+    files = data.draw(changed_queues(data.draw(queues_in_small_files(topics)), kinds, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))
+        for _ in range(3):
+            compare(files, data.draw(of_one_topic(topics, most)))
+
+
+# Stores of real brokers
+
+
+def _conditions(rows: list[dict[str, Any]]) -> Iterator[Predicate]:
+    """A few conditions on each value that there is, and some of them together."""
+    random = Random(1)
+    topics = sorted({row["topic"] for row in rows})
+    tags = sorted({row["tags"] for row in rows if row["tags"]})
+    times = sorted(row["store_timestamp"] for row in rows)
+    offsets = sorted(row["queue_offset"] for row in rows)
+    for topic in topics:
+        one = Compare(Column("topic"), "=", topic)
+        yield one
+        yield Not(one)
+        yield And((one, Compare(Column("queue_id"), "=", 0)))
+        yield And((one, Compare(Column("queue_offset"), ">=", random.choice(offsets))))
+        yield And((one, Compare(Column("tags"), "=", random.choice(tags or ["no"]))))
+        yield And((one, between("store_timestamp", random.choice(times), 10**6)))
+        yield Or((one, Compare(Column("tags"), "=", random.choice(tags or ["no"]))))
+    for tag in tags:
+        yield Compare(Column("tags"), "=", tag)
+        yield Not(Compare(Column("tags"), "=", tag))
+    for kind in ("half", "prepared", "batch", "normal", "pop"):
+        yield Compare(Column("kind"), "=", kind)
+    yield IsNull(Column("tags"))
+    yield Compare(Column("topic"), "=", "no such topic")
+    yield In(Column("topic"), tuple(topics[::2]))
+
+
+SPECS = {
+    "whole": {},
+    "deleted": {"deleted": "payments"},
+    "recreated": {"recreated": "orders"},
+    "killed": {"killed": True},
+    "expired": {"expired": 2},
+    "all of it": {"deleted": "payments", "recreated": "orders", "killed": True, "expired": 1, "huge": True, "rare": 0.1},
+    "without queues": {"queues": False},
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", SPECS)
+def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
+    spec = StoreSpec(bytes=6 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=4000, index=False, rare=0.05)
+    write_store(tmp_path / "store", replace(spec, **SPECS[name]))
+    _compare(nr.open(tmp_path / "store"), wanted=12)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
+def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
+    if name in GOLDEN and not FOLDER.is_dir():
+        pytest.skip("the golden stores are not here")
+    store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
+    logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
+    opened = nr.open(store.root, store_path_commit_log=logs)
+    # A slave numbers batches and topics that were made again in another way than their records do: it contradicts itself.
+    assert _compare(opened, wanted=16, contradicts=name.endswith("-slave"))["auto"] > 0 or "rocksdb" in name
+
+
+def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Counter[str]:
+    """Some conditions on a store, or all of them: the same rows by all ways, and a store contradicts itself only where it `contradicts`."""
+    columns = ["topic", "queue_id", "queue_offset", "tags", "store_timestamp", "physical_offset"]
+    table = opened.messages(columns=columns).to_table()
+    rows = table.set_column(4, "store_timestamp", table["store_timestamp"].cast("int64")).to_pylist()
+    conditions = list(_conditions(rows))
+    ways: Counter[str] = Counter()
+    for predicate in Random(2).sample(conditions, min(len(conditions), at_effort(wanted // 4, wanted, len(conditions)))):
+        found = {}
+        for access in ("scan", "auto", "trust"):
+            options = MessageOptions(access=access, columns="physical_offset,inner_index,topic,tags")
+            scan = Scan(opened.stores, options, predicate)
+            run = scan.run()
+            found[access] = Counter((row["physical_offset"], row["inner_index"]) for batch in run for row in batch.to_pylist())
+            ways.update({split.access for split in scan.plan().splits} if access == "auto" else ())
+            after_all = [line for line in run.report.scanned if not line.endswith("most of it is left")]
+            assert contradicts or not after_all, str(predicate)
+        assert found["auto"] == found["scan"], str(predicate)
+        assert found["trust"] <= found["scan"], str(predicate)
+    return ways

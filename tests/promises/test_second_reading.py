@@ -1,0 +1,185 @@
+"""Faults that a second reading of the code brought to light, each with its bytes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+import pytest
+from support.queued_stores import dispatched, numbered
+from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
+
+import native_reader as nr
+from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
+from native_reader.plan import estimate
+from native_reader.records.walk import ReadWalk
+from native_reader.scan import pruned
+from native_reader.storage import protocol
+from native_reader.storage.local import LocalFile
+from native_reader.storage.mixed import _holds_data
+from native_reader.storage.store import Segment
+from native_reader.storage.topics import Topics
+from native_reader.stream.resume import resume
+from native_reader.testing.faulty import FaultyStorage
+from native_reader.testing.logs import CommitLog
+
+
+def with_broken(log: CommitLog, *broken: int) -> Files:
+    """Its files, the magics of some records changed."""
+    files = files_of(log)
+    for each in (log.placed[number] for number in broken):
+        name = f"store/commitlog/{each.segment:020}"
+        content = bytearray(files[name])
+        content[each.offset - each.segment + 4] ^= 0xFF
+        files[name] = bytes(content)
+    return files
+
+
+def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> None:
+    log = log_of(20, 1 << 16)
+    memory = in_memory(with_broken(log, 0, 5, 15))
+    (store,) = nr.open(f"{memory.url}/store").stores
+    first = log.placed[2].offset
+    assert boundary_before(store, Boundary(0), 1, Limits(1 << 20)).offset == first
+    assert boundary_after(store, Boundary(0), 1, Limits(1 << 20)).offset == first
+    overwritten = Boundary(100, Fingerprint(50, 1, 1))
+    going_on, _ = resume(store, overwritten, Boundary(log.end, Fingerprint(log.placed[19].offset, 0, 0)), Limits(1 << 20))
+    assert going_on.offset == first
+
+
+@pytest.mark.parametrize("many", [1, 64])
+def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
+    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr(pruned, "_ALONE", 300)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
+    monkeypatch.setattr("native_reader.scan.read._MANY", many)
+    log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
+    queue = f"store/consumequeue/U/0/{ZERO}"
+    files = with_broken(log, 3, 7, 9) | dispatched(log.placed, deleted=("D",), file=20 * 50)
+    entries = bytearray(files[queue])
+    entries[6 * 20 : 6 * 20 + 12] = struct.pack(">qi", log.placed[12].offset + 1, 50)
+    memory = in_memory(files | {queue: bytes(entries)})
+    found = {}
+    for access in ("scan", "auto"):
+        scan = nr.open(f"{memory.url}/store").messages(
+            topic="D", columns="physical_offset,corrupt_reason", mode="PERMISSIVE", access=access
+        )
+        run = scan.run()
+        found[access] = [tuple(row.values()) for batch in run for row in batch.to_pylist()]
+        assert run.report.rows == len(found[access])
+        assert bool(run.report.scanned) == (access == "auto")
+    assert sorted(found["auto"]) == sorted(found["scan"])
+    assert len(found["scan"]) == 7
+
+
+def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
+    log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
+    files = files_of(log) | dispatched(log.placed, file=20 * 50)
+    queue = f"store/consumequeue/U/0/{ZERO}"
+    on_disk(tmp_path, files | {queue: struct.pack(">qi", 0, 7) + files[queue][12:]})
+    assert nr.open(tmp_path / "store").messages(topic="T").count_rows() == 10
+
+
+@pytest.mark.parametrize("asked", [{"topic": "T1"}, {"topic": "nobody"}, {"topic": ["T1", "nobody"]}, {"where": "queue_id = 77"}])
+@pytest.mark.parametrize("access", ["auto", "scan"])
+def test_queues_that_must_not_be_looked_at_stop_no_read(asked: dict[str, object], access: str) -> None:
+    log = log_of(20)
+    memory = in_memory(files_of(log) | dispatched(log.placed))
+
+    def fault(call: str, uri: str, offset: int) -> None:
+        if "consumequeue" in uri and call in ("entry", "list", "open"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    faulty = FaultyStorage(memory.url, fault=fault)
+    scan = nr.open(f"{faulty.url}/store").messages(access=access, **asked)
+    assert scan.doubts() == []
+    assert scan.count_rows() == (7 if "T1" in str(asked) else 0)
+    assert str(scan.explain())
+
+
+def test_a_file_that_is_cut_while_its_holes_are_looked_for_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, asked = tmp_path / ZERO, protocol.StoredFile.written_end
+    path.write_bytes(b"x" * 100)
+
+    def cut(file: protocol.StoredFile, below: int | None = None) -> int:
+        end = asked(file, below)
+        os.truncate(path, 40)
+        return end
+
+    monkeypatch.setattr(protocol.StoredFile, "written_end", cut)
+    with LocalFile(path.as_uri()) as file:
+        assert file.written_end() in (40, 100)
+        assert file.next_data(90) >= 90
+
+
+def test_a_file_that_is_cut_while_it_is_compared_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, read = tmp_path / ZERO, LocalFile.read_into
+    path.write_bytes(bytes(3 << 20))
+
+    def read_into(file: LocalFile, offset: int, view: memoryview) -> int:
+        got = read(file, offset, view)
+        if path.stat().st_size > 100:
+            os.truncate(path, 100)
+        return got
+
+    monkeypatch.setattr(LocalFile, "read_into", read_into)
+    assert not _holds_data(Segment(0, 3 << 20, path.as_uri(), 0))
+
+
+def test_digits_of_a_configuration_are_read_once(tmp_path: Path) -> None:
+    """Each of 300,000 digits began a search of its own to their end."""
+    (tmp_path / "topics.json").write_text('{"topicConfigTable": {"x": ' + "1" * 300_000 + "}")
+    assert Topics(tmp_path.as_uri()).names() == []
+
+
+class Odd(tzinfo):
+    """A time zone that fails."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        raise RuntimeError("no offset")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"starting_offsets": {"t": {float("inf"): 1}}},
+        {"starting_offsets": {"t": {1.9: 1}}},
+        {"starting_offsets": {"t": {True: 1}}},
+        {"starting_timestamp": datetime(2026, 1, 1, tzinfo=Odd())},
+    ],
+)
+def test_odd_keys_and_zones_are_refused_by_name(options: dict[str, object], store: Path) -> None:
+    with pytest.raises(nr.OptionError, match=next(iter(options))):
+        nr.open(store).messages(**options)
+    assert nr.open(store).messages(starting_offsets={"T0": {0: 3}}, starting_timestamp=datetime(2020, 1, 1, tzinfo=UTC)).count_rows() > 0
+
+
+@pytest.mark.parametrize("where", ["topic NOT IN ('gone') AND queue_offset = 99999", "topic = 'T1' AND NOT queue_id = 77"])
+def test_what_must_not_be_there_need_not_be_known(where: str) -> None:
+    log = log_of(20)
+    memory = in_memory(files_of(log) | dispatched(log.placed))
+    assert nr.open(f"{memory.url}/store").messages(where=where).doubts() == []
+
+
+def test_rows_of_damage_are_given_though_the_file_is_cut_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of((message(number, body=b"x" * 3000) for number in range(100)), 1 << 19)
+    on_disk(tmp_path, with_broken(log, 2, 30, 31))
+    asked = {"topic": "none", "columns": "physical_offset,corrupt_reason", "mode": "PERMISSIVE"}
+    run = nr.open(tmp_path / "store").messages(**asked, fail_on_data_loss=False).run()
+    damages = ReadWalk._damages
+
+    def cut(walk: ReadWalk, *said: object) -> object:
+        os.truncate(tmp_path / "store/commitlog" / ZERO, log.placed[60].offset + 10)
+        return damages(walk, *said)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ReadWalk, "_damages", cut)
+    rows = [row for batch in run for row in batch.to_pylist()]
+    assert len(rows) == len(run.report.damage) == run.report.rows > 0

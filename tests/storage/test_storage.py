@@ -1,0 +1,327 @@
+"""The storages: one suite that each of them passes, then what is particular to local files."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import pickle
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.stores import ZERO, as_nobody, files_of, in_memory, log_of, on_disk
+
+import native_reader as nr
+from native_reader.storage import protocol, storage_of
+from native_reader.storage.store import Segment
+from native_reader.storage.window import Window
+from native_reader.testing.memory import MemoryStorage
+
+ODD_NAMES = ("plain", "with space", "100%", "%41", "a+b", "a#b", "a?b", "a[1]", "ünï 主题", "q'uote", "new\nline", "a=b&c", "~user", "-x")
+
+
+FILES = {"d/b": b"0123456789", "d/a": b"", "d/sub/c": b"c", "d/empty/": b"", "x": b"x" * 100}
+
+
+# What every storage promises
+
+
+def test_a_listing_is_sorted_and_tells_files_from_directories(lay):
+    here = lay(FILES)
+    found = [(each.name, each.size, each.is_file, each.is_directory) for each in here.storage.list(f"{here.url}/d") if each.is_file]
+    assert found == [("a", 0, True, False), ("b", 10, True, False)]
+    assert [(each.name, each.is_file, each.is_directory) for each in here.storage.list(f"{here.url}/d")][2:] == [
+        ("empty", False, True),
+        ("sub", False, True),
+    ]
+    assert here.storage.list(f"{here.url}/d/empty") == []
+    assert {"d", "x"} <= {each.name for each in here.storage.list(here.url)}
+
+
+def test_a_listing_of_no_directory_is_an_error(lay):
+    here = lay(FILES)
+    with pytest.raises(FileNotFoundError):
+        here.storage.list(f"{here.url}/nothing")
+    with pytest.raises(NotADirectoryError):
+        here.storage.list(f"{here.url}/x")
+
+
+def test_an_entry_is_what_its_directory_lists(lay):
+    here = lay(FILES)
+    for each in here.storage.list(f"{here.url}/d"):
+        found = here.storage.entry(f"{here.url}/d/{each.name}")
+        assert found == each
+    assert here.storage.entry(here.url).is_directory
+    assert here.storage.entry(f"{here.url}/nothing") is None
+    assert here.storage.entry(f"{here.url}/x/below a file") is None
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "expected"),
+    [(0, 10, b"0123456789"), (3, 4, b"3456"), (8, 5, b"89"), (10, 1, b""), (99, 3, b""), (4, 0, b"")],
+)
+def test_a_read_is_short_only_at_the_end(lay, offset, length, expected):
+    here = lay(FILES)
+    with here.storage.open(f"{here.url}/d/b") as file:
+        buffer = bytearray(b"-" * length)
+        assert file.read_into(offset, buffer) == len(expected)
+        assert buffer == expected.ljust(length, b"-")
+        assert file.read_into(offset, memoryview(buffer)) == len(expected)
+        assert file.read_ranges([(offset, length), (0, 1)]) == [expected, b"0"]
+
+
+def test_an_open_file_knows_its_size_and_who_it_is(lay):
+    here = lay(FILES)
+    with here.storage.open(f"{here.url}/d/b") as file:
+        assert file.uri == f"{here.url}/d/b"
+        assert file.size() == 10
+        assert file.identity() == here.storage.entry(f"{here.url}/d/b").identity
+        assert file.written_end() == 10
+
+
+def test_a_file_that_is_not_there_cannot_be_opened(lay):
+    here = lay(FILES)
+    with pytest.raises(FileNotFoundError):
+        here.storage.open(f"{here.url}/nothing")
+
+
+def test_an_open_file_survives_its_name(lay):
+    here = lay(FILES)
+    with here.storage.open(f"{here.url}/d/b") as file:
+        here.remove("d/b")
+        assert here.storage.entry(f"{here.url}/d/b") is None
+        assert file.read_ranges([(0, 10)]) == [b"0123456789"]
+
+
+def test_another_file_of_the_same_name_is_told_apart(lay):
+    here = lay(FILES)
+    with here.storage.open(f"{here.url}/d/b") as file:
+        here.put("d/b", b"abcdefghij")
+        assert here.storage.entry(f"{here.url}/d/b").identity != file.identity()
+        assert file.read_ranges([(0, 3)]) == [b"012"]
+
+
+def test_names_of_any_kind_are_found_again(lay):
+    here = lay({f"d/{name}/{name}": name.encode() for name in ODD_NAMES})
+    found = {}
+    for each in here.storage.list(f"{here.url}/d"):
+        part = here.storage.quoted(each.name)
+        assert here.storage.unquoted(part) == each.name
+        with here.storage.open(f"{here.url}/d/{part}/{part}") as file:
+            found[each.name] = file.read_ranges([(0, 99)])[0].decode()
+    assert found == {name: name for name in ODD_NAMES}
+
+
+def test_a_store_reads_the_same_from_everywhere(lay):
+    here, memory = lay(files_of()), in_memory()
+    expected = nr.open(f"{memory.url}/store").messages().to_table().drop_columns("store")
+    assert expected.num_rows == 30
+    scan = nr.open(f"{here.url}/store").messages(max_partition_bytes=700)
+    assert scan.to_table().drop_columns("store").equals(expected)
+    assert scan.to_table(jobs=3).drop_columns("store").equals(expected)
+
+
+# Local files
+
+
+LOCAL = storage_of("file:///")
+
+
+def test_a_fifo_never_blocks(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (entry,) = LOCAL.list(tmp_path.as_uri())
+    assert (entry.is_file, entry.is_directory) == (False, False)
+    with pytest.raises(nr.UnreadableError, match=r"/fifo is not a regular file$"):
+        LOCAL.open(f"{tmp_path.as_uri()}/fifo")
+
+
+def test_fifos_directories_and_loops_in_place_of_segments_are_no_segments(tmp_path):
+    on_disk(tmp_path, files_of(log_of(5)))
+    log = tmp_path / "store" / "commitlog"
+    os.mkfifo(log / f"{2048 * 7:020}")
+    (log / f"{2048 * 8:020}").mkdir()
+    (log / f"{2048 * 9:020}").symlink_to(log / f"{2048 * 9:020}")
+    (log / f"{2048 * 10:020}").symlink_to(log / "nothing")
+    assert nr.open(tmp_path / "store").messages().count_rows() == 5
+
+
+def test_links_are_followed_and_loops_are_not(tmp_path):
+    on_disk(tmp_path, files_of(log_of(5), "elsewhere/log"))
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "commitlog").symlink_to(tmp_path / "elsewhere" / "log")
+    (tmp_path / "store" / "loop").symlink_to(tmp_path / "store")
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    assert nr.open(tmp_path / "store").messages().count_rows() == 5
+    assert nr.open(tmp_path / "store" / "loop" / "loop").messages().count_rows() == 5
+    assert nr.open(tmp_path).messages().count_rows() == 5
+    assert LOCAL.entry(f"{tmp_path.as_uri()}/self") is None
+    assert [each.name for each in LOCAL.list(tmp_path.as_uri())] == ["elsewhere", "store"]
+
+
+def test_a_name_that_is_no_utf_8(tmp_path):
+    root = tmp_path / os.fsdecode(b"caf\xe9 %41")
+    on_disk(root, files_of(log_of(5)))
+    expected = f"{tmp_path.as_uri()}/caf%E9%20%2541/store"
+    for path in (root / "store", root, os.fsencode(root), f"{tmp_path}/caf*/store", f"{tmp_path}/caf*/store/commitlog/*", expected):
+        (store,) = nr.open(path).stores
+        assert store.uri == expected
+    assert set(nr.open(root).messages().to_table()["store"].to_pylist()) == {expected}
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that anybody can look into; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_what_may_not_be_read_is_named(shared):
+    on_disk(shared, files_of(log_of(5)))
+    segment, closed = shared / "store" / "commitlog" / ZERO, shared / "closed"
+    on_disk(closed, files_of(log_of(5)))
+    segment.chmod(0)
+    closed.chmod(0)
+    try:
+        with as_nobody():
+            with pytest.raises(nr.UnreadableError) as refused:
+                nr.open(shared / "store").messages().to_table()
+            with pytest.raises(nr.UnreadableError) as shut:
+                nr.open(closed)
+            with pytest.raises(nr.UnreadableError) as below:
+                nr.open(closed / "store")
+    finally:
+        closed.chmod(0o755)
+    assert refused.value.errno == shut.value.errno == errno.EACCES
+    assert str(refused.value) == f"[Errno 13] {segment.as_uri()} cannot be opened: Permission denied"
+    assert str(shut.value) == f"[Errno 13] {closed.as_uri()} cannot be listed: Permission denied"
+    assert str(below.value) == f"[Errno 13] {closed.as_uri()}/store cannot be looked at: Permission denied"
+
+
+def test_a_closed_directory_beside_stores_does_not_hide_them(shared):
+    on_disk(shared, files_of(log_of(5)) | {"lost+found/": b""})
+    (shared / "lost+found").chmod(0)
+    with as_nobody():
+        assert nr.open(shared).messages().count_rows() == 5
+
+
+def test_the_end_of_what_is_written_is_seen_through_holes(tmp_path):
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        for place in [0, *range(10 << 20, 200 << 20, 1 << 20)]:
+            file.seek(place)
+            file.write(b"x")
+        file.truncate(1 << 40)
+    with LOCAL.open(path.as_uri()) as opened:
+        assert opened.size() == 1 << 40
+        assert (199 << 20) < opened.written_end() <= (200 << 20)
+    path.write_bytes(b"")
+    with LOCAL.open(path.as_uri()) as opened:
+        assert opened.written_end() == 0
+
+
+def test_a_file_system_that_knows_no_holes_gives_no_hint(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x" + bytes(99))
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EINVAL, "no holes here")
+
+    monkeypatch.setattr(os, "lseek", refuse)
+    with LOCAL.open(f"{tmp_path.as_uri()}/file") as file:
+        assert file.written_end() == 100
+
+
+def fingerprint(root: Path) -> dict[str, tuple[object, ...]]:
+    found = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = (status.st_mode, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, content)
+    return found
+
+
+def test_nothing_is_written_touched_or_locked(shared, monkeypatch):
+    """Files are opened O_RDONLY, and a store that nobody may write to reads like any other."""
+    on_disk(shared, files_of() | {"store/lock": b"lock", "store/abort": b"", "store/config/topics.json": b"{}"})
+    for path in (shared, *shared.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before, flags, really = fingerprint(shared), set(), os.open
+
+    def spy(path: str, mode: int, *more: object, **named: object) -> int:
+        flags.add(mode)
+        return really(path, mode, *more, **named)
+
+    monkeypatch.setattr(os, "open", spy)
+    with as_nobody():
+        scan = nr.open(shared / "store").messages(max_partition_bytes=500)
+        assert (scan.count_rows(), scan.head(3).num_rows, scan.to_table(jobs=2).num_rows) == (30, 3, 30)
+    monkeypatch.undo()
+    assert flags == {os.O_RDONLY | os.O_CLOEXEC | kind for kind in (os.O_NONBLOCK, os.O_DIRECTORY)}
+    assert fingerprint(shared) == before
+    shared.chmod(0o755)
+    for path in shared.rglob("*"):
+        path.chmod(0o755)
+
+
+def test_no_file_is_left_open(tmp_path):
+    on_disk(tmp_path, files_of())
+    before = len(os.listdir("/proc/self/fd"))
+    scan = nr.open(tmp_path / "store").messages(max_partition_bytes=300)
+    scan.to_table(jobs=3)
+    scan.head(1)
+    next(scan.to_batches())
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# Memory is bounded by windows, never by what is said of a file
+
+
+def test_a_listed_size_reserves_no_memory(tmp_path):
+    on_disk(tmp_path, files_of(log_of(5)))
+    with (tmp_path / "store" / "commitlog" / ZERO).open("r+b") as file:
+        file.truncate(1 << 40)
+    tracemalloc.start()
+    try:
+        scan = nr.open(tmp_path / "store").messages()
+        assert scan.to_table().num_rows == 5
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_window_holds_what_is_asked_for_and_zeros_behind():
+    storage = in_memory({"s/" + ZERO: bytes(range(1, 200))})
+    entry = storage.entry(f"{storage.url}/s/{ZERO}")
+    with Window(Segment(1000, entry.size, f"{storage.url}/s/{ZERO}", entry.identity), 50) as window:
+        assert window.load(100, 20) == 20
+        assert (window.offset, window.filled, bytes(window.u8[:20])) == (1100, 20, bytes(range(101, 121)))
+        assert not window.u8[20:40].any()
+        assert window.load(150, 500) == 49
+        assert window.peek(0, 3) == b"\1\2\3"
+        assert window.peek(197, 9) == b"\xc6\xc7"
+        assert bytes(window.u8[:3]) == bytes([151, 152, 153])
+
+
+def test_segments_survive_pickling():
+    segment = Segment(0, 10, "file:///x/" + ZERO, 7)
+    assert pickle.loads(pickle.dumps(segment)) == segment
+
+
+def test_a_factory_runs_once_for_each_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storage may hold connections, and every file that is opened looks its storage up."""
+    monkeypatch.setattr(protocol, "_FACTORIES", dict(protocol._FACTORIES))
+    monkeypatch.setattr(protocol, "_STORAGES", {})
+    origins: list[str] = []
+
+    def factory(origin: str) -> protocol.Storage:
+        origins.append(origin)
+        return MemoryStorage({})
+
+    protocol.register("bucket", factory)
+    one, other = protocol.storage_of("bucket://one/store/a"), protocol.storage_of("bucket://other/store")
+    assert protocol.storage_of("bucket://one") is one is protocol.storage_of("bucket://one/store/b")
+    assert one is not other
+    assert origins == ["bucket://one", "bucket://other"]

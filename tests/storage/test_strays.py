@@ -1,0 +1,112 @@
+"""Segments that were packed or renamed: a log of them must not look like an empty one."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from support.stores import ZERO, dledger, files_of, in_memory, on_disk, rows, said
+
+import native_reader as nr
+from native_reader.storage.strays import how_to_restore, unpack_command
+
+SECOND = f"{2048:020}"
+COMMANDS = {
+    "gz": "gunzip", "GZ": "gunzip", "xz": "unxz", "bz2": "bunzip2", "zst": "zstd -d", "lz4": "lz4 -d", "zip": "unzip", "7z": "7z x",
+    "tar": "tar -xf", "tgz": "tar -xzf", "tar.gz": "tar -xzf", "tar.zst": "tar -xf",
+}  # fmt: skip
+
+
+def packed(store: Path, *names: str, ending: str = "gz") -> None:
+    for name in names:
+        path = store / "commitlog" / name
+        (path.parent / f"{name}.{ending}").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+
+
+@pytest.mark.parametrize("ending", COMMANDS)
+def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
+    """The answer was an empty table."""
+    names = sorted(path.name for path in (store / "commitlog").iterdir())
+    packed(store, *names, ending=ending)
+    expected = (
+        f"{store.as_uri()}/commitlog: no segments found, only {', '.join(f'{name}.{ending}' for name in names)}. "
+        f"For each of these files, unpack it first: {COMMANDS[ending]} {ZERO}.{ending}"
+    )
+    ways = (store, store / "commitlog", store.parent, f"{store}/commitlog/*", f"{store.parent}/*", f"{store}/commitlog/*.{ending}")
+    for path in ways:
+        assert said(path) == expected
+    assert said(store_path_commit_log=f"{store}/commitlog") == expected
+    assert (
+        said(f"{store}/commitlog/{ZERO}.{ending}")
+        .split(";")[1]
+        .startswith(f" it is packed, so unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
+    )
+
+
+def test_a_log_whose_segments_were_renamed_is_not_an_empty_one(store):
+    packed(store, *(path.name for path in (store / "commitlog").iterdir()), ending="bak")
+    assert said(store).endswith(f"For each of these files, if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
+
+
+def test_many_packed_segments_are_not_all_named(tmp_path):
+    on_disk(tmp_path, {f"store/commitlog/{number:020}.gz": b"x" for number in range(12)})
+    assert f"{7:020}.gz and 4 more. For each" in said(tmp_path / "store")
+
+
+def test_packed_segments_in_a_directory_of_another_name(tmp_path):
+    on_disk(tmp_path, {f"archive/{ZERO}.gz": b"x"})
+    assert said(tmp_path / "archive") == (
+        f"{tmp_path.as_uri()}/archive: no segments found, only {ZERO}.gz. For each of these files, unpack it first: gunzip {ZERO}.gz"
+    )
+
+
+def test_a_packed_dledger_log_is_not_an_empty_one(tmp_path):
+    on_disk(tmp_path, {f"{name}.xz": content for name, content in dledger().items()} | {"store/commitlog/": b""})
+    assert said(tmp_path / "store").startswith(f"{tmp_path.as_uri()}/store/dledger-n0/data: no segments found, only {ZERO}.xz, ")
+
+
+def test_packed_segments_beside_others_are_remembered(store):
+    packed(store, SECOND)
+    packed(store, f"{4096:020}", ending="bak")
+    for path in (store, store / "commitlog", f"{store}/commitlog/*", [store, store / "commitlog"]):
+        (files,) = nr.open(path).stores
+        assert files.strays == (f"{SECOND}.gz", f"{4096:020}.bak")
+        assert len(files.segments) == 1
+    assert nr.open(store / "commitlog" / ZERO).stores[0].strays == ()
+    (files,) = nr.open(store_path_commit_log=f"{store}/commitlog").stores
+    assert files.strays == (f"{SECOND}.gz", f"{4096:020}.bak")
+
+
+def test_no_more_than_eight_are_remembered(tmp_path):
+    on_disk(tmp_path, files_of() | {f"store/commitlog/{number:020}.gz": b"x" for number in range(8192, 8212)})
+    assert nr.open(tmp_path / "store").stores[0].strays == tuple(f"{number:020}.gz" for number in range(8192, 8200))
+
+
+def test_what_is_no_stray(tmp_path):
+    """A packed copy beside its segment, an empty file, a directory, other names."""
+    others = {f"{ZERO}.gz": b"x", f"{8192:020}.gz": b"", f"{8192:020}.d/": b"", f"{8192:021}": b"x", f".{8192:020}.gz": b"x", "a.gz": b"x"}
+    root = on_disk(tmp_path, files_of() | {f"store/commitlog/{name}": content for name, content in others.items()}) / "store"
+    (files,) = nr.open(root).stores
+    assert files.strays == ()
+    assert rows(nr.open(root)) == 30
+
+
+def test_an_empty_log_beside_other_files_stays_empty():
+    memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.gz": b"", "store/commitlog/a.tar": b"x"})
+    assert rows(nr.open(f"{memory.url}/store")) == 0
+
+
+def test_a_command_is_safe_to_copy_and_a_name_to_print(tmp_path):
+    on_disk(tmp_path, {f"store/commitlog/{ZERO}; echo .gz": b"x"})
+    assert said(tmp_path / "store").endswith(f"gunzip '{ZERO}; echo .gz'")
+    (tmp_path / "store" / "commitlog" / os.fsdecode(f"{ZERO}.\xe9".encode("latin-1"))).write_bytes(b"x")
+    assert f"{ZERO}.\\udce9, {ZERO}; echo .gz." in said(tmp_path / "store")
+
+
+def test_the_command_for_a_name():
+    assert unpack_command(f"{ZERO}.bak") is None
+    assert how_to_restore(f"{ZERO}.gz") == f"unpack it first: gunzip {ZERO}.gz"
+    assert how_to_restore(f"{ZERO}.bak") == f"if it is a segment, rename it first: mv {ZERO}.bak {ZERO}"

@@ -1,0 +1,40 @@
+"""Stores that real brokers wrote, followed from their beginnings in portions: the rows of one read, each once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.golden import FOLDER, opened, unpack
+from support.golden import STORES as GOLDEN
+from support.micro_batches import Query
+from support.own_stores import NAMES, STORES
+
+from rmqstore_spark import stream
+
+LIMITS = [{"maxBytesPerTrigger": "20k"}, {"maxOffsetsPerTrigger": "37"}, {}]
+COLUMNS = "physical_offset,inner_index,topic,body"
+
+
+@pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
+def test_all_of_it_in_portions(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in GOLDEN and not FOLDER.is_dir():
+        pytest.skip("golden stores lie beside the project, not in it")
+    monkeypatch.setattr(stream, "announce", lambda line: None)
+    store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
+    options = {"mode": "DROPMALFORMED", "failOnDataLoss": "false", "startingOffsets": "earliest"}
+    if len(store.log_folders) > 1:
+        options["storePathCommitLog"] = ",".join(map(str, store.log_folders))
+    whole = opened(store).messages(columns=COLUMNS, mode="DROPMALFORMED", fail_on_data_loss=False).to_table().to_pylist()
+    for limit in LIMITS:
+        query = Query(str(store.root), {**options, **limit}, COLUMNS)
+        query.start(available_now=True)
+        while query.trigger():
+            pass
+        batches = len(query.offsets)
+        assert Counter(tuple(row.values()) for row in query.rows()) == Counter(tuple(row.values()) for row in whole)
+        del query
+        assert not [each for each in os.listdir("/proc/self/fd") if str(tmp_path) in os.path.realpath(f"/proc/self/fd/{each}")]
+        assert batches > (len(whole) > 100 and bool(limit))

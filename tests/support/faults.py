@@ -1,0 +1,96 @@
+"""Small damaged logs, and what must come of them: the same in each mode, however the log is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import native_reader as nr
+from native_reader.records.damages import Damage
+from native_reader.records.report import Report
+from native_reader.testing.logs import CommitLog, Placed
+from native_reader.testing.records import Message, pack_properties
+from support.compare import InMemory, same
+from support.plain_decoder import walk
+
+SEGMENT = 4096
+
+
+def ordinary(number: int, **fields: Any) -> Message:
+    """A message that tells its number."""
+    properties = pack_properties({"TAGS": f"tag{number % 3}", "KEYS": f"key{number}", "UNIQ_KEY": f"U{number:031}"})
+    told: dict[str, Any] = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
+    return Message(**(told | fields))
+
+
+@dataclass
+class Case:
+    """A log of messages, its bytes to be changed, and where each record lies."""
+
+    base: int
+    content: bytearray
+    placed: list[Placed]
+
+    @staticmethod
+    def of(*messages: Message, size: int = SEGMENT, preallocated: bool = True) -> Case:
+        """One segment; without messages, ten ordinary ones."""
+        log = CommitLog(size)
+        for message in messages or map(ordinary, range(10)):
+            log.append(message)
+        ((base, content),) = log.segments(preallocated=preallocated)
+        return Case(base, bytearray(content), log.placed)
+
+    @property
+    def segments(self) -> list[tuple[int, bytes]]:
+        return [(self.base, bytes(self.content))]
+
+    def at(self, record: int) -> int:
+        """Where that record starts."""
+        return self.placed[record].offset
+
+    def end(self, record: int) -> int:
+        return self.at(record) + self.placed[record].size
+
+    def put(self, record: int, place: int, value: bytes) -> Case:
+        """Change bytes of a record, counted from its start, or from its end."""
+        begin = (self.at(record) if place >= 0 else self.end(record)) + place
+        self.content[begin : begin + len(value)] = value
+        return self
+
+    def read(self, mode: str = "DROPMALFORMED", **options: Any) -> tuple[pa.Table, Report]:
+        return run(self.segments, mode, **options)
+
+    def loses(self, *records: int, reason: str, bytes_more: int = 0) -> Damage:
+        """Both truths agree, and nothing but these neighbours is lost, as one range, for that reason."""
+        for most in (60, 150, 1 << 20):
+            same(self.segments, "plain", most)
+        table, report = self.read()
+        (damage,) = report.damage
+        assert (damage.start, damage.end) == (self.at(records[0]), self.end(records[-1]) + bytes_more)
+        assert damage.reason == reason
+        kept = [placed.offset for number, placed in enumerate(self.placed) if number not in records]
+        assert table["physical_offset"].to_pylist() == kept
+        with pytest.raises(nr.StoreDamaged, match=f"at offset {damage.start:,} .*found .*{damage.description[:20]}".replace("(", r"\(")):
+            self.read("FAILFAST")
+        return damage
+
+    def is_whole(self, **options: Any) -> pa.Table:
+        """It is no damage: every record is there, in each mode."""
+        for most in (60, 150, 1 << 20):
+            same(self.segments, "plain", most)
+        for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
+            table, report = self.read(mode, **options)
+            assert report.damage == ()
+            assert len(walk(self.segments).damage) == 0
+        return table
+
+
+def run(segments: list[tuple[int, bytes]], mode: str, **options: Any) -> tuple[pa.Table, Report]:
+    store = InMemory(segments)
+    scan = store.messages(**({"columns": "*"} | options), mode=mode)
+    reading = scan.run()
+    table = pa.Table.from_batches(reading, scan.schema)
+    return table, reading.report

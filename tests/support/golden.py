@@ -1,0 +1,207 @@
+"""The golden stores: written by real brokers, with Java's decoding of each record beside them (../shared/golden/README.md).
+
+`expected_rows` turns Java's words into our columns and judges nothing; where we differ on purpose, `EXPLAINED` says why.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import native_reader as nr
+from support.plain_decoder import V1, Row
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden"
+STORES = (
+    "v4-kinds", "v4-lmq", "v4-killed-transient", "v5-kinds", "v5-propcrc", "v5-inproc",
+    "v5-killed", "v5-dledger", "v5-multipath", "v5-compaction", "v5-expired", "v5-rocksdb-cq",
+)  # fmt: skip
+
+KINDS = {  # rows of each kind, counted from the topics and flags in each store's meta.json
+    "v4-kinds": {"normal": 534, "half": 39, "op": 8, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 2, "trace": 1},
+    "v4-lmq": {"normal": 40},
+    "v4-killed-transient": {"normal": 1405, "half": 12, "delay": 4},
+    "v5-kinds": {
+        "normal": 548, "half": 61, "op": 3, "committed": 4, "delay": 19, "retry": 20, "dlq": 3, "system": 14, "trace": 1,
+        "timer": 218, "pop": 56, "batch": 44,
+    },
+    "v5-propcrc": {
+        "normal": 316, "half": 49, "op": 4, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 10, "trace": 1, "batch": 50,
+    },
+    "v5-inproc": {"normal": 965, "prepared": 1, "committed": 1, "rollback": 1, "retry": 24, "batch": 28},
+    "v5-killed": {"normal": 2037, "half": 18, "op": 1, "committed": 2, "delay": 4},
+    "v5-dledger": {"normal": 342, "half": 55, "op": 4, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 12, "trace": 1},
+    "v5-multipath": {"normal": 867},
+    "v5-compaction": {"normal": 1054},
+    "v5-expired": {"normal": 165},
+    "v5-rocksdb-cq": {"normal": 332, "half": 61, "op": 3, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 14, "trace": 1},
+}  # fmt: skip
+
+SAID_BY_JAVA = (  # our columns that Java's decoder also has, by its own names
+    "topic", "queue_id", "queue_offset", "tags", "msg_id", "properties", "born_timestamp", "store_timestamp", "born_host", "store_host",
+    "reconsume_times", "flag", "prepared_transaction_offset", "body_crc", "offset_msg_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One unpacked store."""
+
+    name: str
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "store"
+
+    @property
+    def framing(self) -> str:
+        return "dledger" if self.name.endswith("-dledger") else "plain"
+
+    @property
+    def log_folders(self) -> list[Path]:
+        return sorted([*self.root.glob("commitlog*"), *self.root.glob("dledger-*/data")])
+
+    @cached_property
+    def segments(self) -> list[tuple[int, bytes]]:
+        """(base offset, bytes), merged from all folders by file name."""
+        return sorted((int(path.name), path.read_bytes()) for folder in self.log_folders for path in folder.iterdir())
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "meta.json").read_text()))
+
+    def lines(self, kind: str) -> list[Row]:
+        with gzip.open(self.folder / f"{kind}.jsonl.gz") as file:
+            return [json.loads(line) for line in file]
+
+    @cached_property
+    def expected_rows(self) -> list[Row]:
+        """A row for each message in log order; a column is missing where Java says nothing about it."""
+        inner: dict[int, list[Row]] = {}
+        for message in self.lines("inner"):
+            inner.setdefault(message["outer_physical_offset"], []).append(message)
+        rows = []
+        for truth in self.lines("truth"):
+            outer = self._record(truth)
+            rows += [outer | _unit(unit, i) for i, unit in enumerate(inner.get(truth["physical_offset"], ()))] or [outer]
+        return rows
+
+    def _record(self, truth: Row) -> Row:
+        row = {name: truth[name] for name in ("physical_offset", "record_size", "magic")}
+        row |= {"sys_flag": truth["sys_flag_on_disk"], "body_size": truth["stored_body_size"], "stored_body": self._stored_body(truth)}
+        row |= {"uniq_key": truth["check_uniq_key"], "inner_index": None}
+        row |= {"keys": _keys(truth["keys"] if truth["decoded"] else truth["check_keys"])}
+        row |= {"segment": Path(truth["file"]).name, "store": self.root.as_uri()}
+        if truth["decoded"]:
+            row |= {name: truth[name] for name in SAID_BY_JAVA}
+            row |= {"body": _bytes(truth["body"])} | _from_properties(truth)
+        return row
+
+    def _stored_body(self, truth: Row) -> bytes:
+        """The body as it lies in the file, found from the record's end by the sizes that the dump tool wrote down."""
+        behind = truth["stored_topic_size"] + (1 if truth["magic"] == V1 else 2) + truth["stored_properties_size"] + 2
+        base = int(Path(truth["file"]).name)
+        end = truth["physical_offset"] - base + truth["record_size"] - behind
+        return dict(self.segments)[base][end - truth["stored_body_size"] : end]
+
+
+def _unit(unit: Row, index: int) -> Row:
+    """What a message of an inner batch has of its own; body_crc is among it because Java says 0 there."""
+    body = _bytes(unit["body"])
+    row = {name: unit[name] for name in SAID_BY_JAVA if name in unit}
+    row |= {"inner_index": index, "body": body, "stored_body": body, "body_size": len(body or b"")}
+    properties = unit["properties"] or {}
+    row |= {"tags": properties.get("TAGS"), "uniq_key": properties.get("UNIQ_KEY"), "keys": _keys(properties.get("KEYS"))}
+    return row | _from_properties(unit)
+
+
+def _from_properties(truth: Row) -> Row:
+    properties = truth["properties"] or {}
+    level = properties.get("DELAY")
+    return {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
+
+
+def _keys(text: str | None) -> list[str] | None:
+    return None if text is None else [key for key in text.split(" ") if key]
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A difference to Java that is meant: `fits(Java's value, ours)` for one of `columns`."""
+
+    why: str
+    columns: tuple[str, ...]
+    fits: Callable[[Any, Any], bool]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+"""Java's value where it has none."""
+
+EXPLAINED = (
+    Explanation("Java has no body for an empty one; null is kept for what cannot be decoded", ("body", "stored_body"),
+                lambda java, ours: java is None and ours == b""),
+    Explanation("Java has no map for a record without properties; ours is never null", ("properties",),
+                lambda java, ours: java is None and ours == {}),
+    Explanation("the property CRC is the broker's, not the user's: hidden", ("properties",),
+                lambda java, ours: isinstance(java, dict) and "__CRC32#" in java and ours == _without(java, "__CRC32#")),
+    Explanation("Java gives 0 to a message of an inner batch; ours is its record's, which covers it", ("body_crc",),
+                lambda java, ours: java == 0 and ours > 0),
+    Explanation("Java drops a record whose body does not inflate; ours has a row without body", ("body",),
+                lambda java, ours: java is MISSING and ours is None),
+    Explanation("for such a record Java says nothing more", (*SAID_BY_JAVA, "real_topic", "delay_level"),
+                lambda java, ours: java is MISSING),
+)  # fmt: skip
+
+
+def _without(properties: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if key != name}
+
+
+def differences(
+    expected: list[Row], rows: Iterable[Row], columns: Iterable[str], explained: Iterable[Explanation], used: Counter[str]
+) -> list[str]:
+    """What differs and is not explained, in words; `used` counts which explanations were needed."""
+    found = []
+    names = tuple(columns)
+    for java, ours in zip(expected, rows, strict=True):
+        for name in names:
+            said, value = java.get(name, MISSING), ours[name]
+            if said == value and type(said) is type(value):
+                continue
+            why = next((each.why for each in explained if name in each.columns and each.fits(said, value)), None)
+            if why is None:
+                found.append(f"{java['physical_offset']}/{java['inner_index']} {name}: Java has {said!r}, we have {value!r}")
+            else:
+                used[why] += 1
+    return found
+
+
+def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
+    """Take one store out of its archive (sparse files stay sparse)."""
+    with tarfile.open(folder / f"{name}.tar.xz") as archive:
+        archive.extractall(into, filter="data")
+    return Golden(name, into / name)
+
+
+def opened(store: Golden) -> nr.Store:
+    """Where the log is not in one `commitlog`, the broker knows it from its configuration, and we must be given it."""
+    logs = store.log_folders
+    return nr.open(store.root, store_path_commit_log=",".join(map(str, logs)) if len(logs) > 1 else None)

@@ -1,0 +1,167 @@
+"""Spark's micro-batches without Spark: what it asks a stream reader, in which order, and what it keeps when it is killed.
+
+As measured on Spark 4.3: a new reader for each run and another for the tasks; offsets as JSON text; a batch is written down
+before it is read, and again before the next one is thought of; a first batch that was not committed begins at whatever
+`initialOffset` says then.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+
+from native_reader.log import follow
+from native_reader.stream import stream as engine
+from rmqstore_spark import stream
+from rmqstore_spark.columns import spark_schema
+from rmqstore_spark.source import RocketmqStore
+from rmqstore_spark.stream import StoreStreamReader
+
+STAGES = ("asked", "logged", "planned", "reading", "written", "committed")
+"""Moments of a batch at which a query can be killed: before and after its offset is in the log, and so on."""
+
+
+class Killed(Exception):
+    """The process is gone, with all it knew."""
+
+
+@dataclass
+class Query:
+    """One query, its checkpoint and its sink, over all its runs."""
+
+    path: str
+    options: Mapping[str, str]
+    columns: str = "store,physical_offset,topic,body"
+    offsets: list[str] = field(default_factory=list)
+    commits: int = 0
+    sink: dict[int, pa.Table] = field(default_factory=dict)
+    kills: dict[str, int] = field(default_factory=dict)
+    replays: int = 0
+    asks: int = 0
+    _reader: Any = None
+    _once: bool = False
+
+    def start(self, *, available_now: bool = False, once: bool = False, **options: str) -> None:
+        """A new process."""
+        self.options = {**self.options, **options}
+        self._reader, self._tasks = self._readers()
+        self._once = once
+        if available_now or once:
+            self._reader.prepareForTriggerAvailableNow()
+        self._limit = self._reader.getDefaultReadLimit()
+        if self.commits == len(self.offsets):
+            self._start = self.offsets[-1] if self.offsets else self._told(self._reader.initialOffset)
+            return
+        # A batch was written down and not committed. Of the first one Spark knows no start.
+        self.replays += 1
+        number = len(self.offsets) - 1
+        start = self.offsets[number - 1] if number else self._told(self._reader.initialOffset)
+        self._run(number, start, self.offsets[number], lambda _: None)
+
+    def trigger(self, kill: str | None = None, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """One batch, if there is something new; `kill`: the moment at which the process ends. `meanwhile` happens before it is read."""
+
+        def at(stage: str) -> None:
+            if stage == "planned":
+                meanwhile()
+            if stage == kill:
+                self.kill(stage)
+
+        start = self._start
+        limit: ReadLimit = ReadAllAvailable() if self._once else self._limit
+        end = self._told(lambda: self._reader.latestOffset(json.loads(start), limit))
+        self._reader.reportLatestOffset()
+        self.asks += 1
+        at("asked")
+        if end == start and self.offsets:
+            return False
+        if self.offsets:
+            self._reader.commit(json.loads(self.offsets[-1]))
+        else:
+            self._told(self._reader.initialOffset)
+        self.offsets.append(end)
+        at("logged")
+        self._run(len(self.offsets) - 1, start, end, at)
+        return True
+
+    def end(self) -> None:
+        """The process ends; what it wrote down is kept."""
+        self._reader = None
+
+    def kill(self, stage: str) -> None:
+        self.kills[stage] = self.kills.get(stage, 0) + 1
+        self.end()
+        raise Killed(stage)
+
+    def _run(self, number: int, start: str, end: str, at: Callable[[str], None]) -> None:
+        parts = self._reader.partitions(json.loads(start), json.loads(end)) if start != end else []
+        at("planned")
+        batches: list[pa.RecordBatch] = []
+        for which, part in enumerate(parts):
+            found: InputPartition = pickle.loads(pickle.dumps(part))
+            batches += self._tasks.read(found)
+            if which * 2 >= len(parts) - 1:
+                at("reading")
+        self.sink[number] = pa.Table.from_batches(batches) if batches else None
+        at("written")
+        self.commits = number + 1
+        self._start = end
+        at("committed")
+
+    def _readers(self) -> tuple[DataSourceStreamReader, DataSourceStreamReader]:
+        source = RocketmqStore({"path": self.path, "columns": self.columns, **self.options})
+        schema = spark_schema(self.columns.split(","))
+        return source.streamReader(schema), pickle.loads(pickle.dumps(source.streamReader(schema)))
+
+    def _told(self, ask: Callable[[], Any]) -> str:
+        return json.dumps(ask())
+
+    @property
+    def runs(self) -> bool:
+        return self._reader is not None
+
+    @property
+    def began(self) -> dict[str, int]:
+        """Where the first batch began in each store."""
+        return {uri: said["from"] for uri, said in json.loads(self.offsets[0])["stores"].items()} if self.offsets else {}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All that the sink holds."""
+        return [row for number in sorted(self.sink) if self.sink[number] is not None for row in self.sink[number].to_pylist()]
+
+
+def drained(path: str, columns: str = "store,physical_offset,topic,body", **options: str) -> Query:
+    """A query that has read all there is."""
+    query = Query(path, options, columns)
+    query.start(available_now=True)
+    while query.trigger():
+        pass
+    return query
+
+
+def offsets_of(query: Query) -> list[int]:
+    return [row["physical_offset"] for row in query.rows()]
+
+
+def reader_of(path: str, **options: str) -> StoreStreamReader:
+    found = RocketmqStore({"path": path, **options}).streamReader(spark_schema(["physical_offset"]))
+    assert isinstance(found, StoreStreamReader)
+    return found
+
+
+def at_once(patch: pytest.MonkeyPatch) -> list[str]:
+    """From now on looks cost no time; and what a person will be told."""
+    lines: list[str] = []
+    patch.setattr(engine, "_LOOK_EVERY", 0.0)
+    patch.setattr(stream, "announce", lines.append)
+    patch.setattr(follow, "_LISTED_EVERY", 0.0)
+    patch.setattr(follow, "_REST", 0)
+    return lines

@@ -1,0 +1,97 @@
+"""Reads of one store by each access, to compare what came out and how; and conditions of which many select some rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+
+import native_reader as nr
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
+from native_reader.plan.plan import Plan
+from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
+from native_reader.scan.read import Projection
+from native_reader.scan.run import Run
+from native_reader.testing.memory import MemoryStorage
+from support.queued_stores import TAGS, TOPICS
+from support.stores import Files, in_memory
+
+_WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
+_START = 1_700_000_000_000_000
+
+
+class Looked:
+    """What a read of one access brought, and how."""
+
+    def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20) -> None:
+        storage = in_memory(files)
+        self.plan, self.run = _run(storage, predicate, access, most)
+        self.rows = Counter((row["physical_offset"], row["inner_index"]) for batch in self.run for row in batch.to_pylist())
+        self.ways = set(self._ways())
+
+    def _ways(self) -> Iterator[str]:
+        """By which ways it went; `why` after all, where queues were asked and could not help."""
+        scanned = Counter(line.rpartition(": ")[0] for line in self.run.report.scanned)
+        for split in self.plan.splits:
+            after_all = split.access != "scan" and split.segment.uri in scanned
+            yield "after all" if after_all else split.access
+        yield from (line.rpartition(": ")[2] for line in self.run.report.scanned)
+        yield from (f"not by {why}" for _, why in self.plan.skipped)
+
+
+def _run(storage: MemoryStorage, predicate: Predicate, access: str, most: int) -> tuple[Plan, Run]:
+    options = MessageOptions(access=access, max_partition_bytes=most, time_skew_tolerance=0)
+    plan = Scan(nr.open(storage.url).stores, options, predicate).plan()
+    return plan, Run(plan, _WHICH)
+
+
+@st.composite
+def selective(draw: st.DrawFn) -> Predicate:
+    """Conditions as people give them, of which many select some rows and not others."""
+
+    def leaf() -> st.SearchStrategy[Predicate]:
+        topic, tags = Column("topic"), Column("tags")
+        return st.one_of(
+            st.sampled_from([*TOPICS, "batched", "SCHEDULE_TOPIC_XXXX", "%LMQ%a", "gone"]).map(lambda name: Compare(topic, "=", name)),
+            st.sampled_from([*TOPICS, "batched", "SCHEDULE_TOPIC_XXXX"]).map(lambda name: Compare(topic, "=", name)),
+            st.lists(st.sampled_from([*TOPICS, "batched"]), min_size=1, max_size=2).map(lambda names: In(topic, tuple(names))),
+            st.sampled_from([tag for tag in TAGS if tag]).map(lambda tag: Compare(tags, "=", tag)),
+            st.sampled_from([tag for tag in TAGS if tag]).map(lambda tag: Compare(tags, "!=", tag)),
+            st.just(IsNull(tags)),
+            st.integers(0, 2).map(lambda queue: Compare(Column("queue_id"), "=", queue)),
+            st.tuples(st.sampled_from(["<", ">=", "=", "!="]), st.integers(0, 6)).map(lambda at: Compare(Column("queue_offset"), *at)),
+            st.tuples(st.sampled_from(["<", ">="]), st.integers(0, 40)).map(
+                lambda at: Compare(Column("store_timestamp"), at[0], (1_700_000_000_000 + at[1] * 1000) * 1000)
+            ),
+            st.tuples(st.integers(0, 40), st.integers(1, 12)).map(
+                lambda at: between("store_timestamp", *(each * 10**6 for each in at), _START)
+            ),
+            st.tuples(st.integers(0, 9000), st.integers(1, 2000)).map(lambda at: between("physical_offset", *at)),
+            st.tuples(st.sampled_from(["<", ">="]), st.integers(0, 9000)).map(lambda at: Compare(Column("physical_offset"), *at)),
+            st.sampled_from(["prepared", "rollback", "committed", "batch", "delay", "normal"]).map(
+                lambda kind: Compare(Column("kind"), "=", kind)
+            ),
+            st.integers(100, 300).map(lambda size: Compare(Column("record_size"), ">", size)),
+            st.just(Like(topic, "order%")),
+            st.just(Compare(Column("properties", "KEYS"), "=", "k3 all")),
+        )
+
+    if not draw(st.integers(0, 4)):
+        return And((between("store_timestamp", draw(st.integers(0, 40)) * 10**6, draw(st.integers(1, 9)) * 10**6, _START), draw(leaf())))
+    parts = draw(st.lists(leaf(), min_size=1, max_size=3))
+    shape = draw(st.sampled_from(["and", "and", "and", "or", "not", "and not", "or and"]))
+    if shape == "or":
+        return Or(tuple(parts))
+    if shape == "not":
+        return Not(all_of(parts))
+    if shape == "and not":
+        return And((draw(leaf()), Not(Or(tuple(parts)))))
+    if shape == "or and":
+        return Or((all_of(parts), And((draw(leaf()), draw(leaf())))))
+    return all_of(parts)
+
+
+def between(name: str, first: int, length: int, base: int = 0) -> Predicate:
+    return And((Compare(Column(name), ">=", base + first), Compare(Column(name), "<", base + first + length)))

@@ -1,0 +1,100 @@
+"""Small stores for tests: written by `native_reader.testing`, laid into memory or onto the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import native_reader as nr
+from native_reader.storage import Storage
+from native_reader.testing.logs import CommitLog, Framing
+from native_reader.testing.memory import MemoryStorage
+from native_reader.testing.records import Message, pack_properties
+
+Files = dict[str, bytes]
+ZERO = "00000000000000000000"
+
+
+class Backend(NamedTuple):
+    """Where some files lie: the URI above them, and how to take one away or put another in its place."""
+
+    url: str
+    storage: Storage
+    put: Callable[[str, bytes], None]
+    remove: Callable[[str], None]
+
+
+def message(number: int, **fields: object) -> Message:
+    """A message that tells its number in every field that can."""
+    properties = pack_properties({"TAGS": f"tag{number % 3}", "KEYS": f"k{number} all", "UNIQ_KEY": f"U{number:04}"})
+    told = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
+    return Message(**(told | {"store_timestamp": 1_700_000_000_000 + number} | fields))  # type: ignore[arg-type]
+
+
+def log_of(messages: int | Iterable[Message] = 30, segment_size: int = 2048, start: int = 0, framing: Framing = "plain") -> CommitLog:
+    """A log of those messages, or of that many."""
+    log = CommitLog(segment_size, start, framing)
+    for each in map(message, range(messages)) if isinstance(messages, int) else messages:
+        log.append(each)
+    return log
+
+
+def files_of(log: CommitLog | None = None, under: str = "store/commitlog") -> Files:
+    """The log's files, by name."""
+    return {f"{under}/{name}": content for name, content in (log or log_of()).files().items()}
+
+
+def on_disk(root: Path, files: Mapping[str, bytes]) -> Path:
+    """Write those files; a name that ends in `/` is an empty directory."""
+    for name, content in files.items():
+        path = root / name
+        if name.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return root
+
+
+def in_memory(files: Mapping[str, bytes | bytearray] | None = None) -> MemoryStorage:
+    """A storage to hold on to: it is gone with its last reference."""
+    return MemoryStorage(files if files is not None else files_of())
+
+
+def said(*arguments: object, **named: object) -> str:
+    """What is said when no store is found there."""
+    with pytest.raises(nr.PathError) as raised:
+        nr.open(*arguments, **named)
+    assert isinstance(raised.value, FileNotFoundError)
+    return str(raised.value)
+
+
+def rows(store: nr.Store) -> int:
+    """How many rows there are, all of them of the right store."""
+    found = store.messages().to_table()
+    assert set(found["store"].to_pylist()) <= {each.uri for each in store.stores}
+    return found.num_rows
+
+
+def dledger(start: int = 0, node: str = "n0", under: str = "store") -> dict[str, bytes]:
+    """A store whose log one node of DLedger wrote."""
+    home = f"{under}/dledger-{node}"
+    return files_of(log_of(30, 4096, start, "dledger"), f"{home}/data") | {f"{home}/index/{ZERO}": b"x" * 32}
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, for whom nothing is forbidden."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
