@@ -26,7 +26,6 @@ from run import interleaved
 
 import native_reader as nr
 from native_reader.plan import estimate
-from native_reader.scan import pruned
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import Message, encode
 from native_reader.testing.spec import MIB, StoreSpec
@@ -95,8 +94,8 @@ def break_even(store: nr.Store, rounds: int) -> None:
     sizes = {row["topic"]: row["record_size_sum"] for row in sorted(rows, key=lambda row: row["record_size_sum"])}
     total = sum(sizes.values())
     ours = [topic for topic, size in sizes.items() if size > total // 200 and topic != HALF]
-    before = pruned._MOST_SHARE, estimate._MOST_SHARE
-    pruned._MOST_SHARE = estimate._MOST_SHARE = 2.0
+    before = estimate.MOST_SHARE
+    estimate.MOST_SHARE = 2.0
     for wanted in (ours[:2], ours[:4], ours[:8], [HALF], ours, [HALF, *ours[:8]]):
         where = f"topic IN ({', '.join(repr(topic) for topic in wanted)})"
         works = [lambda access=access, where=where: read(store, where=where, access=access) for access in ("scan", "auto", "trust")]
@@ -105,7 +104,7 @@ def break_even(store: nr.Store, rounds: int) -> None:
         print(
             f"| {share:.0%} of the log | {scan * 1e3:,.0f} ms | auto {auto / scan:.2f} | trust {trust / scan:.2f} of a scan | |", flush=True
         )
-    pruned._MOST_SHARE, estimate._MOST_SHARE = before
+    estimate.MOST_SHARE = before
 
 
 def by_tag(store: nr.Store) -> None:

@@ -17,21 +17,20 @@ from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, UseError, nearest, shown
 from native_reader.options import MessageOptions
 from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
-from native_reader.plan.ends import ends_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.explain import Explanation
 from native_reader.plan.plan import Plan
-from native_reader.plan.planner import Ranges, planned
+from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.run import Run
-from native_reader.storage.broker_conf import Parts, parse_broker_conf, paths_of
-from native_reader.storage.discovery import find_stores, uri_of
+from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
+from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
+from native_reader.storage.paths import uri_of
 from native_reader.storage.store import StoreFiles
-from native_reader.tables import TABLES
+from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.table import Part, Request, Table
 
-TABLE_NAMES = ("messages", *TABLES)
 TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
 _SHOWN = 300
 _log = logging.getLogger("native_reader")
@@ -40,7 +39,7 @@ _log = logging.getLogger("native_reader")
 class Store:
     """One or more stores, with the files found when they were opened."""
 
-    def __init__(self, paths: Sequence[str], parts: Parts) -> None:
+    def __init__(self, paths: Sequence[str], parts: StorePaths) -> None:
         self._paths, self._parts = tuple(paths), parts
         self._stores = tuple(find_stores(self._paths, parts))
 
@@ -96,11 +95,11 @@ def open(
     """
     paths = [] if path is None else texts_of(path)
     config = _place("broker_conf", broker_conf)
-    said = parse_broker_conf(uri_of(config)) if config else Parts()
+    said = parse_broker_conf(uri_of(config)) if config else StorePaths()
     logs = paths_of(_place("store_path_commit_log", store_path_commit_log) or "")
     queues, index = _place("store_path_consume_queue", store_path_consume_queue), _place("store_path_index", store_path_index)
-    parts = Parts(said.root, logs or said.commit_log, said.dledger, queues or said.consume_queue, index or said.index)
-    if not paths and parts == Parts():
+    parts = StorePaths(said.root, logs or said.commit_log, said.dledger, queues or said.consume_queue, index or said.index)
+    if not paths and parts == StorePaths():
         raise OptionError("nothing to open: give a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
 
@@ -199,7 +198,6 @@ class Scan(Lazy):
         self._stores = stores
         self._projection, self._predicate, self._planning = options.projection(), predicate_of(options), options.planning()
         self._zone = options.time_zone
-        self._ranges: Ranges | None = None
         self._plan: Plan | None = None
 
     @property
@@ -219,19 +217,13 @@ class Scan(Lazy):
     def plan(self) -> Plan:
         """The splits, and the end of each log."""
         if self._plan is None:
-            self._plan = planned(self._stores, self._predicate, self._planning, self._ranges)
+            self._plan = plan_read(self._stores, self._predicate, self._planning)
         return self._plan
 
     def narrowed(self, predicate: Predicate) -> Scan:
         """The same scan with this predicate instead of its own."""
         scan = copy(self)
         scan._predicate, scan._plan = predicate, None
-        return scan
-
-    def between(self, ranges: Mapping[str, tuple[int, int]]) -> Scan:
-        """The same scan, limited to a range of each log; the boundaries are record starts."""
-        scan = copy(self)
-        scan._ranges, scan._plan = ranges, None
         return scan
 
     def explain(self) -> Explanation:
@@ -295,7 +287,7 @@ class TableScan(Lazy):
         """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
             how = replace(self._planning, lenient=True, refuses_loss=False)
-            self._parts = self._table.parts(Request(self._stores, ends_of(self._stores, how), how.partition_bytes))
+            self._parts = self._table.parts(Request(self._stores, how))
         return self._parts
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from native_reader.plan.explain import size_of
-from rmqstore_spark.offsets import Offset, OffsetError, ends_from_json, from_json
+from native_reader.stream.offset import Offset, OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -51,7 +51,7 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
             continue
         read = sum(batch.end.offset - batch.start for batch in ended.values())
         for uri, end in newest.items():
-            behind = _behind(uri, ended, end.offset)
+            behind = _bytes_behind(uri, ended, end.offset)
             last, first = end.last, ended[uri].end.last if uri in ended else None
             seconds = None if last is None or first is None else max(0.0, (last.stored - first.stored) / 1000)
             rows = round(behind * source.numInputRows / read) if read and source.numInputRows else None
@@ -61,9 +61,9 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
 class LagListener(StreamingQueryListener):
     """Prints the lag of every store after each batch."""
 
-    def __init__(self, tell: Callable[[str], object] = print) -> None:
+    def __init__(self, announce: Callable[[str], object] = print) -> None:
         super().__init__()
-        self._tell = tell
+        self._announce = announce
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """No lag is known yet."""
@@ -71,7 +71,7 @@ class LagListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Print one line for each store."""
         for lag in lags(event.progress):
-            self._tell(f"{event.progress.name or event.progress.id}: {lag}")
+            self._announce(f"{event.progress.name or event.progress.id}: {lag}")
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """No new lag: an idle query has read everything."""
@@ -80,5 +80,5 @@ class LagListener(StreamingQueryListener):
         """Nothing to print."""
 
 
-def _behind(uri: str, ended: Offset, newest: int) -> int:
+def _bytes_behind(uri: str, ended: Offset, newest: int) -> int:
     return max(0, newest - (ended[uri].end.offset if uri in ended else 0))

@@ -34,7 +34,7 @@ class PushdownReader(StoreReader):
         """Accept the filters we can answer exactly; the others are returned for Spark to evaluate."""
         for each in filters:
             # Rows of damage match all our conditions, but no Spark filter.
-            found = None if self._projection.tells_damage else predicate_of(each)
+            found = None if self._projection.has_damage_rows else predicate_of(each)
             if found is None:
                 yield each
             else:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from native_reader.plan.estimate import SCAN
-from native_reader.plan.explain import BIG, took_back
+from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import Ahead
@@ -38,7 +38,7 @@ class StoreReader(DataSourceReader):
             for doubt in scan.doubts():
                 announce(doubt)
             for uri, size in plan.stale:
-                announce(f"left out {took_back(uri, size)}")
+                announce(f"not read: {stale_text(uri, size)}")
             if plan.bytes_to_scan >= BIG or plan.bytes_to_prune or plan.bytes_skipped:
                 announce(scan.explain().in_short(len(parts)))
             return parts

@@ -17,12 +17,12 @@ from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import Projection
 from native_reader.schema import CORRUPT_RECORD
+from native_reader.stream.begin import EARLIEST, LATEST
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Table
 from rmqstore_spark.options import checked
 
 MESSAGES = "messages"
-EARLIEST, LATEST = "earliest", "latest"
 _ENDS = {"ending_offsets": "endingOffsets", "ending_timestamp": "endingTimestamp", "ending_physical_offset": "endingPhysicalOffset"}
 _BEGINNINGS = {"starting_timestamp": "startingTimestamp", "starting_physical_offset": "startingPhysicalOffset"}
 _PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")

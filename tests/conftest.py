@@ -127,8 +127,7 @@ def grown(disk: Disk) -> GrowingStore:
 def queues_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In stores of a few KiB it would not pay."""
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.9)
     monkeypatch.setattr(times, "_WORTH_IT", 0)
     monkeypatch.setattr(times, "_SAMPLES", 8)
 

@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LONGEST = 400
 
-# Part of native_reader → the parts it may import. A part is a folder, or a module named here; all other modules are "root":
-# they put the parts together, so they may import any of them, and no part may import them.
+# Part of native_reader → the parts it may import. A part is a folder, or a module beside the folders. "native_reader" is the
+# package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors"}
 _READING = _LOWEST | {"storage", "records"}
 _PLANNING = _READING | {"predicate", "log"}
@@ -34,8 +34,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plan": _PLANNING,
     "scan": _PLANNING | {"columns", "plan", "schema"},
     "tables": _PLANNING | {"columns", "plan", "scan", "schema"},
-    "root": _PLANNING | {"columns", "plan", "scan", "tables", "schema"},
+    "stream": _PLANNING | {"plan"},
+    "checks": {"errors"},
+    "options": {"errors", "checks", "log", "plan", "scan", "schema"},
+    "conditions": {"errors", "checks", "layout", "options", "predicate", "schema"},
+    "api": {"errors", "checks", "conditions", "options", "storage", "predicate", "plan", "scan", "tables"},
+    "native_reader": {"api", "errors", "plan", "scan"},
     "testing": _LOWEST | {"storage"},
+}
+# File of the Spark face → the parts of native_reader it may import. Of the face itself it may import only files named above it.
+SPARK_MAY_IMPORT: dict[str, set[str]] = {
+    "rmqstore_spark/options.py": {"errors", "log", "plan", "scan"},
+    "rmqstore_spark/speech.py": {"errors"},
+    "rmqstore_spark/request.py": {
+        *("native_reader", "api", "checks", "conditions", "errors", "options"),
+        *("plan", "predicate", "scan", "schema", "stream", "tables"),
+    },
+    "rmqstore_spark/columns.py": {"errors", "schema", "tables"},
+    "rmqstore_spark/reader.py": {"plan", "predicate", "scan"},
+    "rmqstore_spark/pushdown.py": {"predicate", "schema"},
+    "rmqstore_spark/stream.py": {"errors", "options", "stream"},
+    "rmqstore_spark/lag.py": {"plan", "stream"},
+    "rmqstore_spark/source.py": {"errors"},
+    "rmqstore_spark/__init__.py": set(),
+    "rmqstore_spark/__main__.py": set(),
 }
 THIRD_PARTY = {"isal", "numpy", "pyarrow", "sqlglot"}
 THIRD_PARTY_TESTING = {"numpy", "pyarrow", "hypothesis"}
@@ -76,7 +98,7 @@ class Module:
 def part_of(name: str) -> str:
     """The part of native_reader that an imported name belongs to: native_reader.layout.heads → layout."""
     second = [*name.split("."), ""][1]
-    return second if second in MAY_IMPORT else "root"
+    return second if second in MAY_IMPORT else "native_reader"
 
 
 def imports(module: Module) -> Iterator[Import]:
@@ -127,6 +149,22 @@ def wrong_arrows(module: Module) -> list[str]:
             found.append(f"{module.path}:{each.line}: native_reader must not import {each.name}")
         elif top == "sqlglot" and each.when_loaded:
             found.append(f"{module.path}:{each.line}: sqlglot is imported only inside the function that parses text")
+    return found
+
+
+def wrong_spark_arrows(module: Module) -> list[str]:
+    """Imports of the Spark face that its row does not allow."""
+    if module.path not in SPARK_MAY_IMPORT:
+        return [f"{module.path}: has no row in SPARK_MAY_IMPORT"]
+    files = list(SPARK_MAY_IMPORT)
+    lower = {file.removesuffix(".py").replace("/", ".") for file in files[: files.index(module.path)]}
+    found = []
+    for each in imports(module):
+        top, second, *_ = [*each.name.split("."), ""]
+        if top == "native_reader" and part_of(each.name) not in SPARK_MAY_IMPORT[module.path]:
+            found.append(f"{module.path}:{each.line}: must not import {each.name}")
+        elif top == "rmqstore_spark" and f"{top}.{second}" not in lower:
+            found.append(f"{module.path}:{each.line}: must not import {each.name}, which is not named above it")
     return found
 
 
@@ -184,11 +222,12 @@ def breaches(rule: Callable[[Module], list[str]], *packages: str) -> list[str]:
 def test_the_modules_are_found():
     assert {"native_reader/__init__.py", *LOCAL} <= {module.path for module in modules("native_reader")}
     assert {module.part for module in modules("native_reader")} <= set(MAY_IMPORT)
-    assert modules("rmqstore_spark")
+    assert {module.path for module in modules("rmqstore_spark")} == set(SPARK_MAY_IMPORT)
 
 
 def test_imports_point_one_way():
     assert breaches(wrong_arrows, "native_reader") == []
+    assert breaches(wrong_spark_arrows, "rmqstore_spark") == []
 
 
 def test_files_are_opened_in_one_place():
@@ -223,6 +262,11 @@ def test_no_test_imports_another():
         ("native_reader/log/a.py", "from native_reader.predicate import tree"),
         ("native_reader/records/a.py", "from native_reader.log import tail"),
         ("native_reader/predicate/a.py", "from native_reader.storage import store"),
+        ("native_reader/scan/a.py", "from native_reader.stream import offset"),
+        ("native_reader/stream/a.py", "from native_reader.scan import read"),
+        ("native_reader/stream/a.py", "from native_reader import options"),
+        ("native_reader/checks.py", "from native_reader import options"),
+        ("native_reader/options.py", "from native_reader import conditions"),
         ("native_reader/scan/deep/a.py", "from native_reader.tables import queues"),
         ("native_reader/scan/deep/a.py", "from ...tables import queues"),
         ("native_reader/tables/a.py", "import native_reader.api"),
@@ -262,6 +306,26 @@ def test_a_wrong_import_is_found(path, code):
 )
 def test_a_right_import_is_let_through(path, code):
     assert wrong_arrows(Module(path, code)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("rmqstore_spark/stream.py", "from native_reader.log.boundary import Boundary"),
+        ("rmqstore_spark/stream.py", "import native_reader as nr"),
+        ("rmqstore_spark/source.py", "def f():\n    from native_reader.plan import plan"),
+        ("rmqstore_spark/reader.py", "from rmqstore_spark.stream import StoreStreamReader"),
+        ("rmqstore_spark/reader.py", "from . import stream"),
+        ("rmqstore_spark/unheard_of.py", "import json"),
+    ],
+)
+def test_a_wrong_import_of_the_spark_face_is_found(path, code):
+    assert len(wrong_spark_arrows(Module(path, code))) == 1
+
+
+def test_a_right_import_of_the_spark_face_is_let_through():
+    code = "from pyspark.sql import datasource\nfrom native_reader.stream.stream import Stream\nfrom rmqstore_spark.reader import announce"
+    assert wrong_spark_arrows(Module("rmqstore_spark/stream.py", code)) == []
 
 
 @pytest.mark.parametrize(

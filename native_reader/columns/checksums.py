@@ -22,22 +22,22 @@ def wrong(source: Source, records: Records) -> Mask:
     """Which records have a wrong checksum. Calls `crc32` once per record: it has no batch form."""
     content = source.u8.data
     begins, stops = records.body_at.tolist(), (records.body_at + records.body_size).tolist()
-    found = np.array([crc32(content[begin:stop]) for begin, stop in zip(begins, stops, strict=True)], np.int64) & _POSITIVE
-    failed: Mask = (found != records.heads["body_crc"]) & (records.body_size > 0)
+    actual = np.array([crc32(content[begin:stop]) for begin, stop in zip(begins, stops, strict=True)], np.int64) & _POSITIVE
+    failed: Mask = (actual != records.heads["body_crc"]) & (records.body_size > 0)
     ends = records.starts + records.sizes
     for row in _may_have_own(source, records, ends):
         start, end = int(records.starts[row]), int(ends[row])
-        said = crc_trailer(bytes(content[max(int(records.properties_at[row]), end - CRC_SIZE) : end]))
-        failed[row] |= said is not None and crc32(content[start : end - CRC_SIZE]) & _POSITIVE != said
+        stated = crc_trailer(bytes(content[max(int(records.properties_at[row]), end - CRC_SIZE) : end]))
+        failed[row] |= stated is not None and crc32(content[start : end - CRC_SIZE]) & _POSITIVE != stated
     return failed
 
 
-def sentence(source: Source, records: Records, row: int) -> str:
+def describe(source: Source, records: Records, row: int) -> str:
     """The error text for one record. It never shows the checksum: that of a short body reveals the body."""
     content = source.u8.data
     body_at, body_size = int(records.body_at[row]), int(records.body_size[row])
-    found = crc32(content[body_at : body_at + body_size]) & _POSITIVE
-    which = "stored body" if body_size and found != records.heads["body_crc"][row] else "record"
+    actual = crc32(content[body_at : body_at + body_size]) & _POSITIVE
+    which = "stored body" if body_size and actual != records.heads["body_crc"][row] else "record"
     return f"the checksum of the {which} is wrong"
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.columns.makers import Chunk, Columns
-from native_reader.columns.rows import Rows
-from native_reader.layout.record import Mask
+from native_reader.columns.makers import Chunk
 from native_reader.predicate.patterns import fits, match_java, match_like
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 
@@ -39,39 +37,32 @@ _COSTS = {
 class Filter:
     """A predicate in stages, cheapest first. `of_records`: use only conditions on record columns, else only the others."""
 
-    def __init__(self, predicate: Predicate, *, of_records: bool, store: str, segment: str, max_decompressed_bytes: int = 64 << 20) -> None:
+    def __init__(self, predicate: Predicate, *, of_records: bool, max_decompressed_bytes: int = 0) -> None:
         parts = predicate.parts if isinstance(predicate, And) else (predicate,)
-        mine = [part for part in parts if _of_record(part) == of_records]
         stages: dict[int, list[Predicate]] = {}
-        for part in mine:
-            stages.setdefault(_cost(part), []).append(part)
-        self._stages = [(And(tuple(stages[cost])), self._columns(stages[cost], store, segment)) for cost in sorted(stages)]
+        for part in parts:
+            if _of_record(part) == of_records:
+                stages.setdefault(_cost(part), []).append(part)
+        self._on_bodies = And(tuple(stages.pop(_BODIES, ())))
+        self._needs_bodies = any(column.name == "body" for column in self._on_bodies.columns())
+        self._stages = [And(tuple(stages[cost])) for cost in sorted(stages)]
         self._max_decompressed_bytes = max_decompressed_bytes
 
-    @staticmethod
-    def _columns(parts: list[Predicate], store: str, segment: str) -> Columns:
-        looked_at = [column for part in parts for column in part.columns()]
-        names = {column.name for column in looked_at if column.key is None}
-        return Columns(sorted(names), store, segment, {column.key for column in looked_at if column.key is not None})
+    def survivors(self, chunk: Chunk) -> Iterator[Chunk]:
+        """The rows for which the predicate is true. Several pieces if it depends on bodies, which stay decompressed."""
+        for stage in self._stages:
+            chunk = _selected(chunk, stage)
+            if not len(chunk):
+                return
+        for piece in chunk.with_bodies(self._max_decompressed_bytes) if self._needs_bodies else (chunk,):
+            survivors = _selected(piece, self._on_bodies) if self._on_bodies.parts else piece
+            if len(survivors):
+                yield survivors
 
-    def __bool__(self) -> bool:
-        """Whether there is any condition to check."""
-        return bool(self._stages)
 
-    def survivors(self, rows: Rows) -> Rows:
-        """The rows for which the predicate is true."""
-        for predicate, columns in self._stages:
-            if not len(rows):
-                break
-            chosen = self._chosen(predicate, columns, rows)
-            if not chosen.all():
-                rows = rows.where(chosen)
-        return rows
-
-    def _chosen(self, predicate: Predicate, columns: Columns, rows: Rows) -> Mask:
-        pieces = rows.with_bodies(self._max_decompressed_bytes) if "body" in columns.names else (rows,)
-        found = [truth(predicate, columns.chunk(piece)).fill_null(False).to_numpy(zero_copy_only=False) for piece in pieces]
-        return np.concatenate(found)
+def _selected(chunk: Chunk, predicate: Predicate) -> Chunk:
+    chosen = truth(predicate, chunk).fill_null(False).to_numpy(zero_copy_only=False)
+    return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
 
 
 def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
@@ -96,8 +87,8 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
             return _OPERATORS[operator](values, pa.scalar(value, values.type))
         case In(column, allowed):
             values = _values(column, chunk)
-            found = pc.is_in(values, pa.array(allowed, values.type))
-            return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
+            is_in = pc.is_in(values, pa.array(allowed, values.type))
+            return pc.if_else(values.is_valid(), is_in, pa.scalar(None, pa.bool_()))
         case Like(column, pattern):
             return _matched(_values(column, chunk), lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
         case RLike(column, pattern, whole):
@@ -108,7 +99,7 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
             )
         case ArrayContains(column, value):
             return _contains(_values(column, chunk), value)
-    raise TypeError(f"no such predicate: {type(predicate).__name__}")
+    raise TypeError(f"unknown predicate: {type(predicate).__name__}")
 
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:
@@ -128,18 +119,18 @@ def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array
 
 def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:
     """Matches each distinct text once, because topics, tags and hosts repeat."""
-    found = values.dictionary_encode()
-    texts = found.dictionary
+    encoded = values.dictionary_encode()
+    texts = encoded.dictionary
     if texts.nbytes <= _FEW_BYTES:  # the same few texts in every chunk; `match_one` caches its results
-        return pa.array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(found.indices)
-    return match(texts).take(found.indices)
+        return pa.array(list(map(match_one, texts.to_pylist())), pa.bool_()).take(encoded.indices)
+    return match(texts).take(encoded.indices)
 
 
 def _contains(lists: pa.Array, value: str) -> pa.Array:
     hits = pc.equal(lists.flatten(), pa.scalar(value, pa.string())).to_numpy(zero_copy_only=False)
-    found = np.zeros(len(lists), np.bool_)
-    found[pc.list_parent_indices(lists).to_numpy()[hits]] = True
-    return pa.array(found, mask=lists.is_null().to_numpy(zero_copy_only=False))
+    contains = np.zeros(len(lists), np.bool_)
+    contains[pc.list_parent_indices(lists).to_numpy()[hits]] = True
+    return pa.array(contains, mask=lists.is_null().to_numpy(zero_copy_only=False))
 
 
 def _of_record(predicate: Predicate) -> bool:

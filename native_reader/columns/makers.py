@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, REAL_TOPIC, TAGS, UNIQ_KEY, delay_level
 from native_reader.layout.record import BORN_IPV6, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Index, at, born_host_at, store_host_at
+from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import CHECKSUM
 from native_reader.schema import COLUMNS, KEYS_TYPE, TIMESTAMP
 
@@ -26,39 +27,34 @@ _PROPERTIES_OF = {
     "real_topic": (REAL_TOPIC,),
     "delay_level": (DELAY,),
 }
-UNDECODED = "body"
+_UNDECODED = "body"
+"""The column that cannot be built, and the reason in `corrupt_reason`."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Columns:
     """Builds the columns of one read, chunk by chunk, and reuses what it learned from earlier chunks.
 
-    `properties`: names of single properties needed in addition to the columns.
+    The columns and properties of `predicate` are available in addition to the columns.
     """
 
     def __init__(
-        self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = (), *, tells_trouble: bool = False
+        self, names: Iterable[str], store: str, segment: str, predicate: Predicate = EVERYTHING, *, marks_failed: bool = False
     ) -> None:
-        self.names, self.tells_trouble = tuple(names), tells_trouble
-        single = {name for column in self.names for name in _PROPERTIES_OF.get(column, ())} | set(properties)
-        self._reader = PropertyReader(sorted(single), "properties" in self.names) if single or "properties" in self.names else None
+        self.names, self.marks_failed = tuple(names), marks_failed
+        conditions = list(predicate.columns())
+        single = {name for column in (*self.names, *(each.name for each in conditions)) for name in _PROPERTIES_OF.get(column, ())}
+        self._reader = PropertyReader(sorted(single | {each.key for each in conditions if each.key is not None}))
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
-
-    def arrays(self, rows: Rows) -> list[pa.Array]:
-        """All columns of these rows."""
-        chunk = Chunk(self, rows)
-        return [_MAKERS[name](chunk) for name in self.names]
 
     def chunk(self, rows: Rows) -> Chunk:
         """These rows, for building one column at a time."""
         return Chunk(self, rows)
 
     def properties(self, rows: Rows) -> PropertyColumns:
-        """The requested properties of these rows."""
+        """The properties of these rows."""
         records = rows.records
-        if self._reader is None:
-            return PropertyColumns(None, {})
         return self._reader.read(*rows.source, records.properties_at, records.properties_size)
 
     def repeated(self, value: str, count: int) -> pa.Array:
@@ -82,6 +78,30 @@ class Chunk:
         self._topic: pa.Array | None = None
         self._properties: PropertyColumns | None = None
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def where(self, chosen: Index) -> Chunk:
+        """Only these rows, which ascend."""
+        return self._part(self.rows.where(chosen), chosen)
+
+    def with_bodies(self, at_most: int) -> Iterator[Chunk]:
+        """The same rows in pieces, with compressed bodies decompressed."""
+        begin = 0
+        for rows in self.rows.with_bodies(at_most):
+            yield self if rows is self.rows else self._part(rows, np.arange(begin, begin + len(rows)))
+            begin += len(rows)
+
+    def _part(self, rows: Rows, chosen: Index) -> Chunk:
+        part = Chunk(self.columns, rows)
+        part._topic = None if self._topic is None else self._topic.take(pa.array(chosen))
+        part._properties = None if self._properties is None else self._properties.where(chosen)
+        return part
+
+    def arrays(self) -> list[pa.Array]:
+        """All columns of the read."""
+        return [self.column(name) for name in self.columns.names]
+
     def column(self, name: str) -> pa.Array:
         """One column."""
         return _MAKERS[name](self)
@@ -93,7 +113,7 @@ class Chunk:
 
     def property(self, name: str) -> pa.Array:
         """One property as text; null where absent."""
-        return self.properties().named[name]
+        return self.properties().single(name)
 
     def topic(self) -> pa.Array:
         if self._topic is None:
@@ -149,17 +169,17 @@ def _store_host(chunk: Chunk) -> pa.Array:
 
 def _hosts(chunk: Chunk, field: str, family: int, places: NDArray[np.intp]) -> pa.Array:
     """Formats each distinct host once, because a chunk has few."""
-    hosts = _in_words(np.ascontiguousarray(chunk.heads[field]))
+    hosts = _host_texts(np.ascontiguousarray(chunk.heads[field]))
     longer = np.flatnonzero(chunk.heads["sys_flag"] & family)
     if not len(longer):
         return hosts
-    return replaced(hosts, longer, _in_words(at(chunk.rows.source.u8, "V20")[places[longer]].view("V20")))
+    return replaced(hosts, longer, _host_texts(at(chunk.rows.source.u8, "V20")[places[longer]].view("V20")))
 
 
-def _in_words(hosts: NDArray[np.void]) -> pa.Array:
+def _host_texts(hosts: NDArray[np.void]) -> pa.Array:
     width = hosts.dtype.itemsize
-    found = pa.Array.from_buffers(pa.binary(width), len(hosts), [None, pa.py_buffer(hosts)]).dictionary_encode()
-    return pa.array([host_text(host) for host in found.dictionary.to_pylist()], pa.string()).take(found.indices)
+    encoded = pa.Array.from_buffers(pa.binary(width), len(hosts), [None, pa.py_buffer(hosts)]).dictionary_encode()
+    return pa.array([host_text(host) for host in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def _offset_ids(rows: Rows) -> pa.Array:
@@ -193,13 +213,13 @@ def _keys(chunk: Chunk) -> pa.Array:
     if len(spaces):
         begins, stops = _merged(ends[:-1], spaces + 1), _merged(spaces, ends[1:])
         words = np.flatnonzero(begins < stops)
-        found = short(keys.buffers()[2], begins[words], stops[words] - begins[words], pa.string())
+        values = short(keys.buffers()[2], begins[words], stops[words] - begins[words], pa.string())
         counts = np.searchsorted(begins[words], ends).astype(np.int32)
     else:
-        found = keys.drop_null()
+        values = keys.drop_null()
         counts = np.zeros(len(keys) + 1, np.int32)
         np.cumsum(keys.is_valid().to_numpy(zero_copy_only=False), out=counts[1:])
-    return pa.ListArray.from_arrays(pa.array(counts), found, type=KEYS_TYPE, mask=keys.is_null() if keys.null_count else None)
+    return pa.ListArray.from_arrays(pa.array(counts), values, type=KEYS_TYPE, mask=keys.is_null() if keys.null_count else None)
 
 
 def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -208,23 +228,23 @@ def _merged(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.intp
 
 
 def _delay_level(chunk: Chunk) -> pa.Array:
-    found = chunk.property(DELAY).dictionary_encode()
-    return pa.array([delay_level(each) for each in found.dictionary.to_pylist()], pa.int32()).take(found.indices)
+    encoded = chunk.property(DELAY).dictionary_encode()
+    return pa.array([delay_level(each) for each in encoded.dictionary.to_pylist()], pa.int32()).take(encoded.indices)
 
 
 def _kind(chunk: Chunk) -> pa.Array:
     """A few bytes of topic and flags show that most rows are normal; only the others get a full check."""
     records, u8 = chunk.records, chunk.rows.source.u8
     flags = chunk.heads["sys_flag"] & (TRANSACTION | INNER_BATCH)
-    close = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
-    if not len(close):
+    special = np.flatnonzero((flags != 0) | may_be_special(u8, records.topic_at, records.topic_size))
+    if not len(special):
         return chunk.columns.repeated(NORMAL, len(chunk.rows))
-    first, record = by_record(records.starts[close])
-    topics = chunk.topics(close[first]).dictionary_encode()
+    first, record = by_record(records.starts[special])
+    topics = chunk.topics(special[first]).dictionary_encode()
     names = topics.dictionary.to_pylist()
-    kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[close[first]].tolist(), strict=True)]
+    kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[special[first]].tolist(), strict=True)]
     codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
-    codes[close] = np.array([KINDS.index(kind) for kind in kinds])[record]
+    codes[special] = np.array([KINDS.index(kind) for kind in kinds])[record]
     return pa.array(KINDS, pa.string()).take(pa.array(codes))
 
 
@@ -240,9 +260,9 @@ def _inner_index(chunk: Chunk) -> pa.Array:
 def _corrupt_reason(chunk: Chunk) -> pa.Array:
     """For messages whose record is intact: a checksum that failed, or a requested body that could not be decompressed."""
     reasons = np.full(len(chunk.rows), None, object)
-    if chunk.columns.tells_trouble:
-        if chunk.rows.decoded is not None:
-            reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = UNDECODED
+    if chunk.columns.marks_failed:
+        if chunk.rows.decoded is not None and _UNDECODED in chunk.columns.names:
+            reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = _UNDECODED
         if chunk.rows.failed is not None:
             reasons[np.isin(chunk.records.starts, chunk.rows.failed)] = CHECKSUM
     return pa.array(reasons, pa.string())
@@ -256,7 +276,7 @@ _MAKERS: dict[str, Maker] = {
     "keys": _keys,
     "msg_id": _msg_id,
     "body": _bodies("body"),
-    "properties": lambda chunk: chunk.properties().map,
+    "properties": lambda chunk: chunk.properties().map(),
     "born_timestamp": _timestamp("born_timestamp"),
     "store_timestamp": _timestamp("store_timestamp"),
     "kind": _kind,

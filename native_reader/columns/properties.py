@@ -1,4 +1,4 @@
-"""The properties of many records as an Arrow map, and single properties as columns.
+"""The properties of many records as an Arrow map, and single properties as columns: cut once, built on request.
 
 Property names repeat: a store has only a few *shapes* (sequences of names), though a chunk can mix thirty of them.
 So all names of a row are looked up at once. Facts about a shape (the place of TAGS, no repeated name) are
@@ -16,23 +16,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import content_of, offsets_of, spliced, without
+from native_reader.columns.strings import content_of, offsets_of, replaced
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Bytes, Index, Mask
-from native_reader.schema import PROPERTIES_TYPE
 
 _MOST_SHAPES = 4096
 _MOST_LEARNED = 4 << 20
 """Limits on the remembered shapes and on their bytes. Above either limit, all shapes are forgotten."""
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyColumns:
-    """The requested properties: the map, if requested, and one column for each single name."""
-
-    map: pa.Array | None
-    named: dict[str, pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +48,84 @@ class _Shape:
         return _Shape(text, gaps, kept.tobytes(), len(last) < len(names), tuple(last.get(name, -1) for name in wanted))
 
 
-class PropertyReader:
-    """Reads properties chunk by chunk, and remembers the shapes it has seen."""
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The tokens of the regular fields of a chunk, the shape of each field, and what is known of each shape."""
 
-    def __init__(self, names: Sequence[str], want_map: bool) -> None:
-        self._names, self._want_map = tuple(names), want_map
+    tokens: Tokens
+    names: pa.Array
+    shapes: Index
+    known: list[_Shape]
+    places: dict[str, Index]
+    repeats: Mask
+
+    def dropped(self) -> Mask | None:
+        """The pairs that do not count: a later pair has the same name, or the value is empty. None if all count."""
+        if not self.repeats[self.shapes].any():
+            return self.tokens.empty
+        used = np.flatnonzero(np.bincount(self.shapes))
+        kept_of_used = pa.array([self.known[shape].kept for shape in used.tolist()], pa.binary())
+        dropped: Mask = content_of(kept_of_used.take(pa.array(np.searchsorted(used, self.shapes)))) == 0
+        return dropped if self.tokens.empty is None else dropped | self.tokens.empty
+
+
+class PropertyColumns:
+    """The properties of some rows, cut once. Builds the map of all, or a column of one name, on request."""
+
+    def __init__(self, cut: _Cut, field_of: Index, odd: Index, parsed: list[dict[str, str]]) -> None:
+        """`field_of`: the regular field of each row, or -1. `odd`: the rows that went through the exact parser."""
+        self._cut, self._field_of, self._odd, self._parsed = cut, field_of, odd, parsed
+        self._filled = np.flatnonzero(field_of >= 0)
+        self._fields = field_of[self._filled]
+
+    def where(self, chosen: Index) -> PropertyColumns:
+        """Only these rows, which ascend."""
+        places = np.searchsorted(chosen, self._odd)
+        kept = np.flatnonzero(np.append(chosen, -1)[places] == self._odd)
+        return PropertyColumns(self._cut, self._field_of[chosen], places[kept], [self._parsed[each] for each in kept.tolist()])
+
+    def single(self, name: str) -> pa.Array:
+        """The values of one property; null where absent."""
+        tokens, count = self._cut.tokens, len(self._field_of)
+        places = self._cut.places[name][self._cut.shapes[self._fields]]
+        pairs = tokens.row_pairs[self._fields] + places
+        absent = places < 0
+        if tokens.empty is not None:
+            absent |= tokens.empty[np.where(absent, 0, pairs)]
+        token = 4 * pairs + 2
+        if len(self._filled) == count and not absent.any():
+            return tokens.column.take(pa.array(token))
+        at, null = np.zeros(count, np.int64), np.ones(count, np.bool_)
+        at[self._filled], null[self._filled] = token, absent
+        return self._with_odd(tokens.column.take(pa.array(at, mask=null)), [row.get(name) for row in self._parsed])
+
+    def map(self) -> pa.Array:
+        """All properties of each row."""
+        tokens, dropped = self._cut.tokens, self._cut.dropped()
+        begins, ends = tokens.row_pairs[self._fields], tokens.row_pairs[self._fields + 1]
+        lengths = ends - begins
+        if dropped is None and len(self._fields) == len(self._cut.shapes):
+            keys, values = self._cut.names, tokens.values()
+        else:
+            pairs = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+            if dropped is not None:
+                before = np.concatenate(([0], np.cumsum(~dropped)))
+                pairs, lengths = pairs[~dropped[pairs]], before[ends] - before[begins]
+            keys, values = self._cut.names.take(pa.array(pairs)), tokens.column.take(pa.array(4 * pairs + 2))
+        counts = np.zeros(len(self._field_of) + 1, np.int32)
+        counts[self._filled + 1] = lengths
+        regular = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)
+        return self._with_odd(regular, [list(row.items()) for row in self._parsed])
+
+    def _with_odd(self, regular: pa.Array, parsed: Sequence[object]) -> pa.Array:
+        return replaced(regular, self._odd, pa.array(parsed, regular.type)) if parsed else regular
+
+
+class PropertyReader:
+    """Cuts properties chunk by chunk, and remembers the shapes it has seen. `names`: the single properties needed."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
         self._wanted = [name.encode(errors="surrogatepass") for name in self._names]
         self._forget()
 
@@ -80,78 +144,31 @@ class PropertyReader:
         self._places = np.concatenate([self._places, places], axis=1)
 
     def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
-        """Read the properties fields at `starts`, which ascend. The buffer must have at least one byte after each field."""
+        """Cut the properties fields at `starts`, which ascend. The buffer must have at least one byte after each field."""
         return self._read(Fields.of(u8, arrow, starts, sizes), None)
 
     def _read(self, fields: Fields, odd: Mask | None) -> PropertyColumns:
         """`odd`: the non-empty fields that are known to need the exact parser."""
         tokens, odd = tokens_of(fields, odd)
-        keys = tokens.keys()
-        shapes = self._shapes_of(tokens, keys)
-        unclear = None if tokens.empty is None else self._empty_repeats(tokens, shapes)
+        names = tokens.keys()
+        shapes = self._shapes_of(tokens, names)
+        is_odd = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
+        unclear = None if tokens.empty is None else self._empty_repeats(tokens.empty, tokens.row_pairs, shapes)
         if unclear is not None:
-            found = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
-            found[np.flatnonzero(~found)[unclear]] = True
-            return self._read(fields, found)
-        if odd is None:
-            return self._columns(tokens, keys, shapes, fields.filled, len(fields.sizes))
-        rows = fields.filled[odd]
-        others = np.ones(len(fields.sizes), np.bool_)
-        others[rows] = False
-        place = np.cumsum(others) - 1
-        regular = self._columns(tokens, keys, shapes, place[fields.filled[~odd]], int(place[-1]) + 1)
-        return self._with_odd(regular, [parse(fields.field(row)) for row in rows.tolist()], place[rows] + 1)
+            is_odd[np.flatnonzero(~is_odd)[unclear]] = True
+            return self._read(fields, is_odd)
+        odd_rows = fields.filled[is_odd]
+        field_of = np.full(len(fields.sizes), -1)
+        field_of[fields.filled[~is_odd]] = np.arange(len(shapes))
+        cut = _Cut(tokens, names, shapes, self._shapes, dict(zip(self._names, self._places, strict=True)), self._repeats)
+        return PropertyColumns(cut, field_of, odd_rows, [parse(fields.field(row)) for row in odd_rows.tolist()])
 
-    def _empty_repeats(self, tokens: Tokens, shapes: Index) -> Mask | None:
+    def _empty_repeats(self, empty: Mask, row_pairs: NDArray[np.int32], shapes: Index) -> Mask | None:
         """Rows with both an empty value and a repeated name; None if there are none. The exact parser decides which value counts."""
-        rows = np.searchsorted(tokens.row_pairs, self._empty_pairs(tokens), "right") - 1
+        rows = np.searchsorted(row_pairs, np.flatnonzero(empty), "right") - 1
         both = np.zeros(len(shapes), np.bool_)
         both[rows] = self._repeats[shapes[rows]]
         return both if both.any() else None
-
-    def _columns(self, tokens: Tokens, keys: pa.Array, shapes: Index, filled: Index, rows: int) -> PropertyColumns:
-        table = None
-        if self._want_map:
-            counts = np.zeros(rows + 1, np.int32)
-            pairs = tokens.row_pairs
-            values = tokens.values()
-            gone = self._gone(tokens, shapes)
-            if len(gone):
-                keys, values = without(keys, gone), without(values, gone)
-                pairs = pairs - np.searchsorted(gone, pairs).astype(np.int32)
-            counts[filled + 1] = np.diff(pairs)
-            table = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)
-        return PropertyColumns(table, self._singles(tokens, shapes, filled, rows))
-
-    @staticmethod
-    def _empty_pairs(tokens: Tokens) -> Index:
-        return np.zeros(0, np.intp) if tokens.empty is None else np.flatnonzero(tokens.empty)
-
-    def _gone(self, tokens: Tokens, shapes: Index) -> Index:
-        """The pairs to drop: a later pair has the same name, or the value is empty."""
-        gone = self._empty_pairs(tokens)
-        if not self._repeats[shapes].any():
-            return gone
-        used = np.flatnonzero(np.bincount(shapes))
-        kept_of_used = pa.array([self._shapes[shape].kept for shape in used.tolist()], pa.binary())
-        kept = content_of(kept_of_used.take(pa.array(np.searchsorted(used, shapes))))
-        return np.union1d(gone, np.flatnonzero(kept == 0))
-
-    def _singles(self, tokens: Tokens, shapes: Index, filled: Index, rows: int) -> dict[str, pa.Array]:
-        return {name: self._single(places[shapes], tokens, filled, rows) for name, places in zip(self._names, self._places, strict=True)}
-
-    @staticmethod
-    def _single(places: Index, tokens: Tokens, filled: Index, rows: int) -> pa.Array:
-        pairs = tokens.row_pairs[:-1] + places
-        absent = places < 0
-        if tokens.empty is not None:
-            absent |= tokens.empty[np.where(absent, 0, pairs)]
-        token = 4 * pairs + 2
-        if len(filled) == rows and not absent.any():
-            return tokens.column.take(pa.array(token))
-        at, null = np.zeros(rows, np.int64), np.ones(rows, np.bool_)
-        at[filled], null[filled] = token, absent
-        return tokens.column.take(pa.array(at, mask=null))
 
     def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> Index:
         """The shape of each row, identified by its names joined together and by their lengths."""
@@ -189,17 +206,8 @@ class PropertyReader:
             self._learned += len(text) + len(gaps)
         return known
 
-    def _with_odd(self, regular: PropertyColumns, parsed: list[dict[str, str]], before: Index) -> PropertyColumns:
-        """Put the rows that went through the exact parser back among the others."""
-        singles = {name: pa.array([row.get(name) for row in parsed], pa.string()) for name in self._names}
-        named = {name: spliced(regular.named[name], single, before) for name, single in singles.items()}
-        table = regular.map
-        if table is not None:
-            table = spliced(table, pa.array([list(row.items()) for row in parsed], PROPERTIES_TYPE), before)
-        return PropertyColumns(table, named)
-
 
 def _numbered(ends: NDArray[np.int32], content: pa.Buffer) -> tuple[NDArray[np.int32], list[bytes]]:
     """A number for each value, and the distinct values in the order of their numbers."""
-    found = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content]).dictionary_encode()
-    return found.indices.to_numpy(), found.dictionary.to_pylist()
+    encoded = pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), content]).dictionary_encode()
+    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()

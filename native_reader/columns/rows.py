@@ -40,6 +40,12 @@ class Decoded:
         ends = np.cumsum(np.maximum(sizes, 0))
         return Decoded(Source.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
 
+    def where(self, chosen: Index) -> Decoded:
+        """The bodies of the chosen rows, which ascend."""
+        places = np.searchsorted(chosen, self.rows)
+        kept = np.flatnonzero(np.append(chosen, -1)[places] == self.rows)
+        return Decoded(self.source, places[kept], self.starts[kept], self.sizes[kept])
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -58,8 +64,9 @@ class Rows:
         return len(self.records)
 
     def where(self, which: slice | Index | Mask) -> Rows:
-        """Only these rows."""
-        return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which])
+        """Only these rows, in the same order."""
+        decoded = None if self.decoded is None else self.decoded.where(np.arange(len(self))[which])
+        return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which], decoded=decoded)
 
     def compressed(self) -> Index:
         """The rows with a compressed body. Messages of a compressed batch are already decompressed."""
@@ -83,21 +90,21 @@ class Rows:
         return self.source.u8.data[start : start + int(self.records.body_size[row])]
 
     def with_bodies(self, at_most: int) -> Iterator[Rows]:
-        """The same rows in pieces, with compressed bodies decompressed."""
+        """The same rows in pieces, with compressed bodies decompressed, unless they are already."""
         compressed = self.compressed()
-        if not len(compressed):
+        if self.decoded is not None or not len(compressed):
             yield self
             return
         records, content = self.records, self.source.u8.data
         begins, sizes = records.body_at[compressed].tolist(), records.body_size[compressed].tolist()
         flags = records.heads["sys_flag"][compressed].tolist()
-        first, at_hand, bodies, rows = 0, 0, list[bytes | None](), list[int]()
+        first, held, bodies, rows = 0, 0, list[bytes | None](), list[int]()
         for row, begin, size, flag in zip(compressed.tolist(), begins, sizes, flags, strict=True):
             body = decompress(content[begin : begin + size], flag, at_most)
-            if body and at_hand and at_hand + len(body) > DECOMPRESSED_AT_ONCE:
+            if body and held and held + len(body) > DECOMPRESSED_AT_ONCE:
                 yield replace(self.where(slice(first, row)), decoded=Decoded.of(bodies, rows, first))
-                first, at_hand, bodies, rows = row, 0, [], []
-            at_hand += len(body or b"")
+                first, held, bodies, rows = row, 0, [], []
+            held += len(body or b"")
             bodies.append(body)
             rows.append(row)
         yield replace(self.where(slice(first, None)), decoded=Decoded.of(bodies, rows, first))
@@ -145,9 +152,9 @@ def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
 def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> Iterator[Rows]:
     """Rows `[first, stop)` in pieces, with these batches replaced by their messages."""
     if not batches:
-        yield rows.where(slice(first, stop))
+        yield rows if stop - first == len(rows) else rows.where(slice(first, stop))
         return
-    source, begins = _with_bodies_behind(rows.source, [batch.body for batch in batches])
+    source, begins = _with_bodies_appended(rows.source, [batch.body for batch in batches])
     counts = np.ones(stop - first, np.intp)
     counts[[batch.row - first for batch in batches]] = [len(batch.units) for batch in batches]
     ends = np.cumsum(counts)
@@ -178,23 +185,23 @@ def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[sl
 def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
     """Records, and messages of inner batches with their own fields in place of the record's."""
     records = rows.records[which]
-    mine = np.flatnonzero(inner >= 0)
-    flags, *parts = Units.at(source.u8, units[mine])
-    records.heads["flag"][mine] = flags
-    records.heads["queue_offset"][mine] += inner[mine]
-    records.heads["body_size"][mine] = parts[1]
+    is_inner = np.flatnonzero(inner >= 0)
+    flags, *parts = Units.at(source.u8, units[is_inner])
+    records.heads["flag"][is_inner] = flags
+    records.heads["queue_offset"][is_inner] += inner[is_inner]
+    records.heads["body_size"][is_inner] = parts[1]
     for own, part in zip((records.body_at, records.body_size, records.properties_at, records.properties_size), parts, strict=True):
-        own[mine] = part
+        own[is_inner] = part
     return Rows(source, records, inner, failed=rows.failed)
 
 
-def _with_bodies_behind(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
+def _with_bodies_appended(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
     """Append the decompressed bodies to the source; also returns where each begins."""
-    others = [body for body in bodies if body is not None]
-    if not others:
+    decompressed = [body for body in bodies if body is not None]
+    if not decompressed:
         return source, [None] * len(bodies)
     places, end = [], len(source.u8) - PADDING
     for body in bodies:
         places.append(None if body is None else end)
         end += len(body or b"")
-    return Source.of(source.u8[:-PADDING].data, *others), places
+    return Source.of(source.u8[:-PADDING].data, *decompressed), places

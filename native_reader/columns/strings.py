@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -82,8 +81,8 @@ class Slices:
         views = np.zeros((len(self.starts), 4), np.int32)
         views[:, 0], views[:, 2], views[:, 3] = self.sizes, self.which, self.starts
         for number, (u8, _) in enumerate(self.sources):
-            mine = slice(None) if len(self.sources) == 1 else np.flatnonzero(self.which == number)
-            views[mine, 1] = unsigned_at(u8, 4)[self.starts[mine]].view(np.int32)
+            own = slice(None) if len(self.sources) == 1 else np.flatnonzero(self.which == number)
+            views[own, 1] = unsigned_at(u8, 4)[self.starts[own]].view(np.int32)
         if len(inline := np.flatnonzero(self.sizes <= _INLINE)):
             views[inline, 1:] = self._inline(inline).view(np.int32)
         valid = pa.py_buffer(np.packbits(~self.null, bitorder="little")) if self.null.any() else None
@@ -94,8 +93,8 @@ class Slices:
         """The bytes of very short values, which their views contain instead of a position."""
         words = np.empty((len(rows), _INLINE), np.uint8)
         for number, (u8, _) in enumerate(self.sources):
-            mine = np.flatnonzero(self.which[rows] == number)
-            words[mine] = at(u8, f"V{_INLINE}")[self.starts[rows[mine]]].view(np.uint8).reshape(-1, _INLINE)
+            own = np.flatnonzero(self.which[rows] == number)
+            words[own] = at(u8, f"V{_INLINE}")[self.starts[rows[own]]].view(np.uint8).reshape(-1, _INLINE)
         return words & _INLINE_MASKS[self.sizes[rows]]
 
 
@@ -139,32 +138,14 @@ def content_of(column: pa.Array) -> Bytes:
     return np.frombuffer(content, np.uint8, int(offsets_of(column)[-1])) if content is not None else np.empty(0, np.uint8)
 
 
-def spliced(mine: pa.Array, theirs: pa.Array, before: Index, instead: bool = False) -> pa.Array:
-    """Merge two columns: `theirs[i]` goes after the first `before[i]` values of `mine`. Whole runs are copied.
-
-    `instead`: `theirs[i]` replaces the value of `mine` at `before[i]`.
-    """
-    first = np.flatnonzero(np.diff(before, prepend=-1))
-    runs, done = [], 0
-    for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(before)], strict=True):
-        place = int(before[begin])
-        runs += [mine.slice(done, place - done), theirs.slice(begin, end - begin)]
-        done = place + instead
-    return pa.concat_arrays([*runs, mine.slice(done)])
-
-
 def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
     """`column` with new values at `rows`, which ascend."""
     if len(rows) * _FEW < len(column):
-        return spliced(column, values, rows, instead=True)
+        runs, done = [], 0
+        for number, row in enumerate(rows.tolist()):
+            runs += [column.slice(done, row - done), values.slice(number, 1)]
+            done = row + 1
+        return pa.concat_arrays([*runs, column.slice(done)])
     places = np.arange(len(column))
     places[rows] = len(column) + np.arange(len(rows))
     return pa.concat_arrays([column, values]).take(pa.array(places))
-
-
-def without(column: pa.Array, rows: Index) -> pa.Array:
-    """`column` without `rows`, which ascend."""
-    if len(rows) * _FEW < len(column):
-        bounds = [-1, *rows.tolist(), len(column)]
-        return pa.concat_arrays([column.slice(one + 1, other - one - 1) for one, other in pairwise(bounds)])
-    return column.take(pa.array(np.delete(np.arange(len(column)), rows)))

@@ -150,11 +150,11 @@ def _crc_trailers(u8: Bytes, starts: Index, sizes: Index) -> Index:
     if len(rows):
         words = unsigned_at(u8, 8)
         rows = rows[(words[at[rows]] == _CRC_WORD) & (u8[at[rows] + len(CRC_NAME)] == NAME_END)]
-    found = np.zeros(len(starts), np.intp)
+    trailers = np.zeros(len(starts), np.intp)
     if len(rows):
         digits = u8[at[rows][:, None] + np.arange(len(CRC_NAME) + 1, CRC_SIZE - 1)]
-        found[rows] = ((digits >= 0x30) & (digits <= 0x39)).all(axis=1)
-    return found
+        trailers[rows] = ((digits >= 0x30) & (digits <= 0x39)).all(axis=1)
+    return trailers
 
 
 def _is_utf8(fields: pa.Array) -> bool:

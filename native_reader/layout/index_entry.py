@@ -33,8 +33,8 @@ _LEAST = -(2**31)
 
 def key_hash(topic: str, key: str) -> int:
     """The hash that the index stores for a key of a topic."""
-    found = java_hash(f"{topic}#{key}")
-    return 0 if found == _LEAST else abs(found)
+    code = java_hash(f"{topic}#{key}")
+    return 0 if code == _LEAST else abs(code)
 
 
 def default_slots(size: int) -> int | None:

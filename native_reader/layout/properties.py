@@ -17,9 +17,6 @@ CRC_NAME = b"__CRC32#"
 CRC_SIZE = 20
 
 TAGS, KEYS, UNIQ_KEY, REAL_TOPIC, DELAY = "TAGS", "KEYS", "UNIQ_KEY", "REAL_TOPIC", "DELAY"
-NAMED = (TAGS, KEYS, UNIQ_KEY, REAL_TOPIC, DELAY)
-"""The properties with a column of their own."""
-
 KEYS_SEPARATOR = " "
 
 
@@ -42,12 +39,12 @@ def parse(field: bytes) -> dict[str, str]:
 
     Exact but slow: only for unusual rows.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for piece in field.decode("utf-8", "replace").split("\x02"):
         name, separator, value = piece.partition("\x01")
         if name and separator and value:
-            found[name] = value
-    return found
+            properties[name] = value
+    return properties
 
 
 def delay_level(text: str | None) -> int | None:

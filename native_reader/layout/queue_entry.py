@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-ENTRY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
+QUEUE_ENTRY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
 BATCH_ENTRY = np.dtype(
     [
         ("offset", ">i8"),
@@ -41,20 +41,20 @@ _LARGEST_ADDRESS = -(2**31) - 1
 
 def is_written(entries: NDArray[np.void]) -> NDArray[np.bool_]:
     """Which entries refer to a record."""
-    found: NDArray[np.bool_] = (entries["size"] > 0) & (entries["size"] != FILLER_SIZE) & (entries["offset"] >= 0)
-    return found
+    written: NDArray[np.bool_] = (entries["size"] > 0) & (entries["size"] != FILLER_SIZE) & (entries["offset"] >= 0)
+    return written
 
 
 def is_hash(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which tags codes are hashes, not addresses in `consumequeue_ext`."""
-    found: NDArray[np.bool_] = codes > _LARGEST_ADDRESS
-    return found
+    hashes: NDArray[np.bool_] = codes > _LARGEST_ADDRESS
+    return hashes
 
 
 def java_hash(text: str) -> int:
     """`String.hashCode()`: over UTF-16 code units, as a signed 32-bit integer."""
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
-    found = 0
+    code = 0
     for unit in units.tolist():
-        found = (31 * found + unit) & 0xFFFFFFFF
-    return found - (1 << 32) if found >= 1 << 31 else found
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return code - (1 << 32) if code >= 1 << 31 else code

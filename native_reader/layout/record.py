@@ -88,7 +88,7 @@ ENTRY = np.dtype(
     ]
 )
 _IPV6_HEADS = ((BORN_IPV6, head_dtype(20, 8)), (STORE_IPV6, head_dtype(8, 20)), (BORN_IPV6 | STORE_IPV6, head_dtype(20, 20)))
-_BEHIND_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_size")
+_AFTER_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_size")
 
 
 def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
@@ -142,11 +142,16 @@ def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:
             rows = np.flatnonzero(families == family)
             if len(rows):
                 longer = at(u8, f"V{dtype.itemsize}")[starts[rows]].view(dtype)
-                for name in _BEHIND_BORN_HOST:
+                for name in _AFTER_BORN_HOST:
                     heads[name][rows] = longer[name]
                 if not family & STORE_IPV6:
                     heads["store_host"][rows] = longer["store_host"]
     return heads
+
+
+def head_size(sys_flag: int) -> int:
+    """The size of a head whose hosts are of these families: the body follows it."""
+    return HEAD_SIZE + 12 * (bool(sys_flag & BORN_IPV6) + bool(sys_flag & STORE_IPV6))
 
 
 def born_host_at(starts: Index) -> Index:
@@ -156,8 +161,8 @@ def born_host_at(starts: Index) -> Index:
 
 def store_host_at(starts: Index, heads: NDArray[np.void]) -> Index:
     """The position of each record's store host: it depends on the length of the born host."""
-    found: Index = starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
-    return found
+    places: Index = starts + 64 + 12 * (heads["sys_flag"] & BORN_IPV6 != 0)
+    return places
 
 
 def measure(u8: Bytes, filled: int, starts: Index, offset: int | Index) -> tuple[Records, Mask]:
@@ -221,8 +226,8 @@ def magics(u8: Bytes, filled: int, scratch: Mask | None = None) -> Index:
     np.equal(pairs, _MIDDLE_PAIR, out=middles)
     np.logical_or(hits, middles, out=hits)
     blocks = np.flatnonzero(hits.view(np.uint64) != 0)
-    found = np.flatnonzero(hits.reshape(-1, 8)[blocks])
-    places = 2 * (8 * blocks[found >> 3] + (found & 7))
+    matches = np.flatnonzero(hits.reshape(-1, 8)[blocks])
+    places = 2 * (8 * blocks[matches >> 3] + (matches & 7))
     places -= pairs[places >> 1] == _MIDDLE_PAIR
     places = places[(places >= 4) & (places <= filled - 4)]
     words = unsigned_at(u8, 4)[places]

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
-from native_reader.log.certain import certain_before, walk_on
+from native_reader.log.certain import certain_before
 from native_reader.log.witness import is_live
-from native_reader.records.damages import Damages
-from native_reader.records.sync import head_at, record_size_at, sync
-from native_reader.records.walk import is_blank
+from native_reader.records.sync import head_at, places_of, record_size_at, sync
+from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
@@ -37,6 +36,10 @@ class Boundary(NamedTuple):
 
     offset: int
     last: Fingerprint | None = None
+
+
+Boundaries = dict[str, Boundary]
+"""By store URI: a boundary of its log."""
 
 
 class Limits(NamedTuple):
@@ -63,7 +66,7 @@ def fingerprint_at(window: Window, position: int) -> Fingerprint:
     return Fingerprint(int(head["physical_offset"]), int(head["store_timestamp"]), int(head["body_crc"]))
 
 
-def stands(store: StoreFiles, at: Boundary) -> bool:
+def still_holds(store: StoreFiles, at: Boundary) -> bool:
     """Whether the record before that boundary is still there, with no other record before the boundary; False if its file is gone."""
     if at.last is None:
         return False
@@ -82,7 +85,7 @@ def stands(store: StoreFiles, at: Boundary) -> bool:
         return False
 
 
-def is_left(store: StoreFiles, segment: Segment) -> bool:
+def is_continued(store: StoreFiles, segment: Segment) -> bool:
     """Whether the log continues in the next segment, so that this segment gets no more records.
 
     A broker (all versions) that recovers and finds no segment after a blank continues where the blank was.
@@ -97,11 +100,11 @@ def is_left(store: StoreFiles, segment: Segment) -> bool:
         return False
 
 
-def behind(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
+def boundary_after_record(store: StoreFiles, window: Window, position: int, size: int) -> Boundary:
     """The boundary after the record at that position; if the log continues in the next segment, the end of this segment."""
     segment, end = window.segment, position + size
     # In a copy that still grows, fewer bytes than a blank's head can be the start of a record.
-    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_left(store, segment)
+    closed = segment.size - end >= BLANK_HEAD and is_blank(window, end) and is_continued(store, segment)
     return Boundary(segment.end if closed else segment.base + end, fingerprint_at(window, position))
 
 
@@ -121,12 +124,12 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
         while begin > low:
             begin = certain_before(window, store.consume_queue, low, begin, limits.max_record_bytes)
             if end := _last_end(window, begin, aim, limits):  # the record that starts there may end after the target
-                return behind(store, window, *end)
+                return boundary_after_record(store, window, *end)
         if segment.base > start.offset:  # no record of this segment ends before the target
             before = boundary_before(store, start, segment.base, limits)
             return before if before != start else Boundary(segment.base, start.last)
         first = _first(window, low, limits)
-        return start if first is None else behind(store, window, *first)
+        return start if first is None else boundary_after_record(store, window, *first)
 
 
 def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
@@ -145,29 +148,23 @@ def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limit
             continue
         with window_of(store, segment, limits) as window:
             until = min(segment.end, stop.offset) - segment.base
-            for found in walk_on(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
-                if isinstance(found, Damages):
-                    continue
-                if count + len(found) >= most:
-                    last, frame = most - count - 1, segment.frame
-                    position, size = int(found.starts[last]) - frame + window.position, int(found.sizes[last]) + frame
-                    end = behind(store, window, position, size)
+            for records in EndWalk(window, max(0, start.offset - segment.base), until, limits.max_record_bytes):
+                if count + len(records) >= most:
+                    starts, sizes = places_of(window, records)
+                    last = most - count - 1
+                    end = boundary_after_record(store, window, int(starts[last]), int(sizes[last]))
                     return (end if end.offset < stop.offset else stop), most
-                count += len(found)
+                count += len(records)
     return stop, count
 
 
 def _last_end(window: Window, begin: int, aim: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the last record that ends at `aim` or before, on a walk from `begin`."""
-    kept: list[tuple[int, int]] = []
-    walk, frame = walk_on(window, begin, aim, limits.max_record_bytes), window.segment.frame
-    for found in walk:
-        if not isinstance(found, Damages):
-            starts, sizes = found.starts[-2:] - frame + window.position, found.sizes[-2:] + frame
-            kept = [*kept, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
-    if walk.last_record is not None and walk.last_record not in kept:  # a record over the limit
-        kept.append(walk.last_record)
-    return next((each for each in reversed(kept) if sum(each) <= aim), None)
+    last: list[tuple[int, int]] = []
+    for records in EndWalk(window, begin, aim, limits.max_record_bytes):
+        starts, sizes = places_of(window, records[-2:])
+        last = [*last, *zip(starts.tolist(), sizes.tolist(), strict=True)][-2:]
+    return next((each for each in reversed(last) if sum(each) <= aim), None)
 
 
 def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boundary | None:
@@ -179,22 +176,13 @@ def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boun
     first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
     if first is None:
         return None
-    walk = walk_on(window, first, segment.size, limits.max_record_bytes)
-    for _ in walk:
-        pass
-    return behind(store, window, *walk.last_record) if walk.closed and walk.last_record is not None else None
+    walk = EndWalk(window, first, segment.size, limits.max_record_bytes).finish()
+    return boundary_after_record(store, window, *walk.last_record) if walk.is_closed and walk.last_record is not None else None
 
 
 def _first(window: Window, begin: int, limits: Limits) -> tuple[int, int] | None:
     """Position and size of the first record at or after `begin`."""
-    walk = walk_on(window, begin, window.segment.size, limits.max_record_bytes)
-    for found in walk:
-        if not isinstance(found, Damages):
-            frame = window.segment.frame
-            return int(found.starts[0]) - frame + window.position, int(found.sizes[0]) + frame
-        if (after := found[0].behind) is not None:
-            position = after - window.segment.base
-            size = record_size_at(window, position)
-            if size is not None:
-                return position, size
-    return walk.last_record
+    for records in EndWalk(window, begin, window.segment.size, limits.max_record_bytes):
+        starts, sizes = places_of(window, records)
+        return int(starts[0]), int(sizes[0])
+    return None

@@ -11,9 +11,8 @@ import numpy as np
 
 from native_reader.layout.record import Index
 from native_reader.log.witness import is_named
-from native_reader.records.damages import Damages
-from native_reader.records.sync import sync
-from native_reader.records.walk import Walk
+from native_reader.records.sync import places_of, sync
+from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 
 _LOOK = 64 << 10
@@ -31,9 +30,8 @@ def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str 
     candidate = sync(window, position, stop)
     if candidate is not None and is_named(window, queue, candidate):
         return candidate
-    walk = walk_on(window, certain_before(window, queue, low, position, max_record_bytes), position, max_record_bytes)
-    for _ in walk:
-        pass
+    begin = certain_before(window, queue, low, position, max_record_bytes)
+    walk = EndWalk(window, begin, position, max_record_bytes).finish()
     return walk.reached if walk.reached < stop else None
 
 
@@ -52,18 +50,7 @@ def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_
     first = sync(window, begin, stop)
     if first is None:
         return None
-    starts: list[Index] = []
-    for found in walk_on(window, first, stop, max_record_bytes):
-        if not isinstance(found, Damages):
-            starts.append(found.starts - window.segment.frame + window.position)
+    starts: list[Index] = [places_of(window, records)[0] for records in EndWalk(window, first, stop, max_record_bytes)]
     every = np.concatenate(starts) if starts else np.empty(0, np.intp)
     asked = every[:: -max(1, len(every) // _ASKED)].tolist()
     return next((position for position in asked if is_named(window, queue, position)), None)
-
-
-def walk_on(window: Window, begin: int, stop: int, max_record_bytes: int) -> Walk:
-    """Walk from a certain start over the records that start before `stop`. Skips damage; reading these bytes reports it.
-
-    Does not look after `stop`, where a gibibyte of zeros may follow.
-    """
-    return Walk(window, begin, stop, stop, max_record_bytes=max_record_bytes, skip_damage=True, decided=False, leaves=False)

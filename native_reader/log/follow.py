@@ -16,13 +16,21 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD
-from native_reader.log.boundary import Boundary, Limits, behind, boundary_before, fingerprint_at, is_left, stands, window_of
-from native_reader.log.certain import walk_on
-from native_reader.log.tail import end_of_log, has_successor, is_complete, said_by_checkpoint
+from native_reader.log.boundary import (
+    Boundaries,
+    Boundary,
+    Limits,
+    boundary_after_record,
+    boundary_before,
+    fingerprint_at,
+    is_continued,
+    still_holds,
+    window_of,
+)
+from native_reader.log.tail import end_in_checkpoint, end_of_log, has_successor, is_fully_written
 from native_reader.log.witness import is_live, is_named
-from native_reader.records.damages import Damages
-from native_reader.records.sync import record_size_at
-from native_reader.records.walk import is_blank
+from native_reader.records.sync import places_of
+from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
@@ -31,7 +39,7 @@ _STEP = 4 << 20
 _QUIET = 3.0
 """If the newest record of a live log has no consume queue entry, it counts after this many seconds without a newer one.
 Torn records were seen for 15 ms at most."""
-_LISTED_EVERY, _AFRESH_EVERY = 1.0, 10.0
+_LISTED_EVERY, _SEARCH_EVERY = 1.0, 10.0
 _REST = 300
 """A costly look is not repeated for this many times its own duration."""
 
@@ -45,27 +53,27 @@ class Follower:
         """Offset of the newest record that has no consume queue entry yet, and since when."""
         self.is_stale = False
         """Whether a file was deleted or replaced during a look; the next look needs a new list of files."""
-        self.end = self._afresh()
-        self._watched: tuple[StoredFile, int, bytes] | None = None
+        self.end = self._search()
+        self._file: StoredFile | None = None
+        """The last segment, kept open so that `has_news` is cheap."""
+        self._watched = 0, b""
+        """A position in that file, and its bytes at the last look."""
 
     def has_news(self) -> bool:
         """Whether something was written after the end since the last look. Cheap, but may miss changes."""
-        if self._watched is None:
-            return False
-        file, position, seen = self._watched
-        now = bytearray(BLANK_HEAD)
+        position, seen = self._watched
         try:
-            return file.read_into(position, now) > 0 and bytes(now) != seen
+            return self._file is not None and _bytes_at(self._file, position) != seen
         except OSError:  # the next look reports it
             return False
 
     def look(self) -> Boundary:
         """Where the log ends now."""
         try:
-            if self.end.last is not None and not stands(self.store, self.end):
-                self.end = self._afresh()
-            bound = said_by_checkpoint(self.store, self._tail)
-            while (bound is None or self.end.offset < bound) and self._goes_on(bound):
+            if self.end.last is not None and not still_holds(self.store, self.end):
+                self.end = self._search()
+            bound = end_in_checkpoint(self.store, self._tail)
+            while (bound is None or self.end.offset < bound) and self._advance(bound):
                 pass
             self._watch()
         except (DataLoss, FileNotFoundError):
@@ -74,51 +82,43 @@ class Follower:
 
     def close(self) -> None:
         """Close the watched file."""
-        if self._watched is not None:
-            self._watched[0].close()
-            self._watched = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _watch(self) -> None:
         """Remember the bytes at the end of the log, and keep that file open."""
         segment = self._segment_now()
         if segment is None:
             self.close()
-            return
-        position = max(0, self.end.offset - segment.base)
-        self._watched = self._opened(segment), position, self._stands_at(segment, position)
-
-    def _stands_at(self, segment: Segment, position: int) -> bytes:
-        """The first bytes at that position, to tell whether anything is written there."""
-        found = bytearray(BLANK_HEAD)
-        self._opened(segment).read_into(position, found)
-        return bytes(found)
+        else:
+            position = max(0, self.end.offset - segment.base)
+            self._watched = position, _bytes_at(self._opened(segment), position)
 
     def _opened(self, segment: Segment) -> StoredFile:
-        if self._watched is not None and (self._watched[0].uri, self._watched[0].identity()) == (segment.uri, segment.identity):
-            return self._watched[0]
-        self.close()
-        file = storage_of(segment.uri).open(segment.uri)
-        self._watched = file, 0, b""
-        return file
+        if self._file is None or (self._file.uri, self._file.identity()) != (segment.uri, segment.identity):
+            self.close()
+            self._file = storage_of(segment.uri).open(segment.uri)
+        return self._file
 
-    def look_afresh(self) -> Boundary:
+    def look_from_scratch(self) -> Boundary:
         """Like `look`, but also finds records after an obstacle that stops a look."""
         try:
-            before, found = self.look(), self._afresh()
+            before, found = self.look(), self._search()
             if found.offset > before.offset and self.look() == before:
                 self.end = found
         except DataLoss:
             self.is_stale = True
         return self.end
 
-    def _afresh(self) -> Boundary:
+    def _search(self) -> Boundary:
         """Search for the boundary at the end of the log, independently of earlier looks."""
         store, limits = self.store, self._limits
         start = Boundary(store.min_offset)
         end = end_of_log(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail)
         return boundary_before(store, start, end, limits) if end > start.offset else start
 
-    def _goes_on(self, bound: int | None) -> bool:
+    def _advance(self, bound: int | None) -> bool:
         """Advance a few MiB, at most to the end of a segment; returns whether there may be more."""
         segment = self._segment_now()
         if segment is None:
@@ -126,21 +126,21 @@ class Follower:
         begin = max(0, self.end.offset - segment.base)
         most = segment.size if bound is None else bound - segment.base
         until = min(segment.size, begin + _STEP, most)
-        if not any(self._stands_at(segment, begin)):  # nothing is written there yet
+        if not any(_bytes_at(self._opened(segment), begin)):  # nothing is written there yet
             return False
         with window_of(self.store, segment, self._limits) as window:
             if segment.size - begin >= BLANK_HEAD and is_blank(window, begin):
-                return self._leaves(segment)
+                return self._enter_next_segment(segment)
             found = self._reached(window, begin, until, most)
             if found is None or found.offset <= self.end.offset:
                 return False
             self.end = found
             return found.offset >= segment.base + until or is_blank(window, found.offset - segment.base)
 
-    def _leaves(self, segment: Segment) -> bool:
+    def _enter_next_segment(self, segment: Segment) -> bool:
         """Advance to the next segment, if something is written there already."""
         self._next_to(segment)
-        if not is_left(self.store, segment):
+        if not is_continued(self.store, segment):
             return False
         self.end = Boundary(segment.end, self.end.last)
         return True
@@ -155,7 +155,7 @@ class Follower:
             return None
         position, size = last[-1]
         if position + size <= most and self._counts(window, position, size):
-            return behind(self.store, window, position, size)
+            return boundary_after_record(self.store, window, position, size)
         return Boundary(window.segment.base + position, fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last)
 
     def _chain(self, window: Window, begin: int, until: int) -> list[tuple[int, int]]:
@@ -164,20 +164,10 @@ class Follower:
         Old records can follow a break, if a broker truncated the log. Only a fresh search shows whether the log continues there.
         """
         last: list[tuple[int, int]] = []
-        reached, frame = begin, window.segment.frame
-
-        def over_the_limit(before: int) -> bool:
-            """Whether only records over the limit, which the walk skips, lead to that position."""
-            nonlocal reached, last
-            while reached < before and (size := record_size_at(window, reached) or 0) > self._limits.max_record_bytes:
-                last, reached = [*last, (reached, size)][-2:], reached + size
-            return reached == before
-
-        for found in walk_on(window, begin, until, self._limits.max_record_bytes):
-            if isinstance(found, Damages):
-                continue
-            starts, sizes = found.starts - frame + window.position, found.sizes + frame
-            if int(starts[0]) != reached and not over_the_limit(int(starts[0])):
+        reached = begin
+        for records in EndWalk(window, begin, until, self._limits.max_record_bytes):
+            starts, sizes = places_of(window, records)
+            if int(starts[0]) != reached:
                 return last
             breaks = np.flatnonzero(starts[1:] != starts[:-1] + sizes[:-1])
             count = int(breaks[0]) + 1 if len(breaks) else len(starts)
@@ -185,7 +175,6 @@ class Follower:
             reached = sum(last[-1])
             if len(breaks):
                 return last
-        over_the_limit(until)
         return last
 
     def _counts(self, window: Window, position: int, size: int) -> bool:
@@ -194,7 +183,7 @@ class Follower:
             return True
         if is_named(window, self.store.consume_queue, position):
             return True
-        if not is_complete(window, position, size, None):
+        if not is_fully_written(window, position, size, None):
             return False
         if not is_live(self.store.uri):
             return True
@@ -246,22 +235,22 @@ class Following:
     def __init__(self, listed: Callable[[], Iterable[StoreFiles]], limits: Limits, tail: str) -> None:
         self._listed, self._limits, self._tail = listed, limits, tail
         self._followers: dict[str, Follower] = {}
-        self._next_listing = self._next_afresh = 0.0
+        self._next_listing = self._next_search = 0.0
 
     @property
     def stores(self) -> dict[str, StoreFiles]:
         """The known files of each store, by URI."""
         return {uri: follower.store for uri, follower in self._followers.items()}
 
-    def look(self) -> dict[str, Boundary]:
+    def look(self) -> Boundaries:
         """Where each log ends now."""
         begun = time.monotonic()
         if begun >= self._next_listing or any(follower.is_stale for follower in self._followers.values()):
             self.list()
-        if begun >= self._next_afresh:
+        if begun >= self._next_search:
             for follower in self._followers.values():
-                follower.look_afresh()
-            self._next_afresh = time.monotonic() + max(_AFRESH_EVERY, _REST * (time.monotonic() - begun))
+                follower.look_from_scratch()
+            self._next_search = time.monotonic() + max(_SEARCH_EVERY, _REST * (time.monotonic() - begun))
         return {uri: follower.look() for uri, follower in self._followers.items()}
 
     def has_news(self) -> bool:
@@ -278,7 +267,7 @@ class Following:
         begun = time.monotonic()
         found = {store.uri: store for store in self._listed()}
         if not self._followers:  # new followers search from scratch anyway
-            self._next_afresh = begun + _AFRESH_EVERY
+            self._next_search = begun + _SEARCH_EVERY
         for uri in self._followers.keys() - found.keys():
             self._followers[uri].close()
         self._followers = {uri: self._follower(store) for uri, store in found.items()}
@@ -290,3 +279,10 @@ class Following:
             return Follower(store, self._limits, self._tail)
         known.store, known.is_stale = store, False
         return known
+
+
+def _bytes_at(file: StoredFile, position: int) -> bytes:
+    """The first bytes at that position; zeros if nothing is written there."""
+    content = bytearray(BLANK_HEAD)
+    file.read_into(position, content)
+    return bytes(content)

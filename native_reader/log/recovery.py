@@ -11,10 +11,21 @@ offset. It treats any blank as the end of a file, and discards everything after 
 
 from __future__ import annotations
 
-import struct
 import zlib
 
-from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_ENTRY_BLANK, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
+import numpy as np
+
+from native_reader.layout.record import (
+    LONGEST_HEAD,
+    MAGIC_BLANK,
+    MAGIC_ENTRY,
+    MAGIC_ENTRY_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    SMALLEST_RECORD,
+    head_size,
+)
+from native_reader.records.sync import head_at, head_in
 from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
@@ -23,12 +34,14 @@ from native_reader.storage.window import Window
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
 _POSITIVE = 0x7FFFFFFF
-_HEAD = struct.Struct(">iii")
-_SYS_FLAG_AT, _LONGEST_UP_TO_STORE_TIME = 36, 76
+_UP_TO_BODY_CRC = 12
 
 
 def recovery_begins(store: StoreFiles) -> int:
-    """The first offset that a broker checks when it starts on that store."""
+    """The first offset that a broker up to 5.3.1 checks when it starts on that store.
+
+    A store does not say which version will start on it. After a clean stop, later versions usually start at a later file.
+    """
     segments, storage = store.segments, storage_of(store.uri)
     if not segments:
         return 0
@@ -55,33 +68,30 @@ def recovery_stops(window: Window, position: int) -> int | None:
 
 def _accepted(window: Window, position: int, frame: int) -> int | None:
     """The size of the record there if a broker accepts it, 0 for a blank, None for neither."""
-    left = window.segment.size - position
-    head = window.peek(position, frame + _HEAD.size)
-    if len(head) < frame + _HEAD.size:
+    begin = window.peek(position, frame + LONGEST_HEAD)
+    if len(begin) < frame + _UP_TO_BODY_CRC:
         return None
-    entry = int.from_bytes(head[:4], "big", signed=True)
+    entry = int.from_bytes(begin[:4], "big", signed=True)
     if frame and entry != MAGIC_ENTRY:
         return 0 if entry == MAGIC_ENTRY_BLANK else None
-    size, magic, said = (int(number) for number in _HEAD.unpack_from(head, frame))
+    head = head_in(begin[frame:])
+    size, magic = int(head["size"]), int(head["magic"])
     if magic == MAGIC_BLANK:
         return 0
-    if magic not in (MAGIC_V1, MAGIC_V2) or not SMALLEST_RECORD <= size <= left - frame:
+    if magic not in (MAGIC_V1, MAGIC_V2) or not SMALLEST_RECORD <= size <= window.segment.size - position - frame:
         return None
-    record = window.peek(position + frame, size)
-    body = _body_of(record, wide=magic == MAGIC_V2)
-    if body is None or (body and zlib.crc32(body) & _POSITIVE != said):
+    body = _body_of(window.peek(position + frame, size), head)
+    if body is None or (body and zlib.crc32(body) & _POSITIVE != head["body_crc"]):
         return None
     return frame + size
 
 
-def _body_of(record: bytes, *, wide: bool) -> bytes | None:
+def _body_of(record: bytes, head: np.void) -> bytes | None:
     """The stored body of a record; None if its lengths do not add up to its size."""
-    (sys_flag,) = struct.unpack_from(">i", record, _SYS_FLAG_AT)
-    body_size_at = 84 + 12 * (bool(sys_flag & 0x10) + bool(sys_flag & 0x20))
-    if body_size_at + 4 > len(record):
+    body_at, wide = head_size(int(head["sys_flag"])), int(head["magic"] == MAGIC_V2)
+    if body_at > len(record):
         return None
-    (body_size,) = struct.unpack_from(">i", record, body_size_at)
-    topic_size_at = body_size_at + 4 + max(body_size, 0)
+    topic_size_at = body_at + max(int(head["body_size"]), 0)
     if topic_size_at + 1 + wide > len(record):
         return None
     topic_size = int.from_bytes(record[topic_size_at : topic_size_at + 1 + wide], "big", signed=True)
@@ -91,15 +101,11 @@ def _body_of(record: bytes, *, wide: bool) -> bytes | None:
     properties_size = int.from_bytes(record[properties_size_at : properties_size_at + 2], "big", signed=True)
     if properties_size_at + 2 + max(properties_size, 0) != len(record):
         return None
-    return record[body_size_at + 4 : topic_size_at]
+    return record[body_at:topic_size_at]
 
 
 def _first_store_time(segment: Segment) -> int:
     """The store time of a segment's first record; 0 if there is none."""
-    with Window(segment, _LONGEST_UP_TO_STORE_TIME) as window:
-        head = window.peek(segment.frame, _LONGEST_UP_TO_STORE_TIME)
-    if len(head) < _LONGEST_UP_TO_STORE_TIME or _HEAD.unpack_from(head)[1] not in (MAGIC_V1, MAGIC_V2):
-        return 0
-    (sys_flag,) = struct.unpack_from(">i", head, _SYS_FLAG_AT)
-    (time,) = struct.unpack_from(">q", head, 68 if sys_flag & 0x10 else 56)
-    return int(time)
+    with Window(segment, LONGEST_HEAD) as window:
+        head = head_at(window, 0)
+    return int(head["store_timestamp"]) if head["magic"] in (MAGIC_V1, MAGIC_V2) else 0

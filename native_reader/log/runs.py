@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.record import Records
-from native_reader.records.damages import Damages
-from native_reader.records.walk import Walk
+from native_reader.layout.record import Index, Records
+from native_reader.records.sync import places_of
+from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 
 Numbers = NDArray[np.int64]
@@ -44,17 +44,15 @@ class Runs:
     _begins: list[Numbers] = field(default_factory=list)
 
     @staticmethod
-    def of(walk: Walk, window: Window) -> Runs:
+    def of(walk: EndWalk, window: Window) -> Runs:
         """Complete the walk and collect its runs."""
-        runs, frame = Runs(), window.segment.frame
-        for found in walk:
-            if not isinstance(found, Damages):
-                runs._add(found, window.position, frame)
+        runs = Runs()
+        for records in walk:
+            runs._add(records, *places_of(window, records))
         return runs
 
-    def _add(self, records: Records, shift: int, frame: int) -> None:
-        starts = records.starts.astype(np.int64) + (shift - frame)
-        ends, times = starts + records.sizes + frame, records.heads["store_timestamp"].astype(np.int64)
+    def _add(self, records: Records, starts: Index, sizes: Index) -> None:
+        ends, times = starts + sizes, records.heads["store_timestamp"].astype(np.int64)
         firsts = np.concatenate(([0], np.flatnonzero((starts[1:] != ends[:-1]) | (times[1:] < times[:-1])) + 1))
         lasts = np.concatenate((firsts[1:], [len(starts)])) - 1
         self._begins.append(starts[firsts])

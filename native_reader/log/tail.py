@@ -19,10 +19,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
-from native_reader.log.certain import certain_before, walk_on
+from native_reader.log.certain import certain_before
 from native_reader.log.runs import Run, Runs
 from native_reader.log.witness import is_live, is_named
 from native_reader.records.sync import head_at, valid_records
+from native_reader.records.walk import EndWalk
 from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
@@ -69,7 +70,7 @@ def look_at_end(
 ) -> LogEnd:
     """Like `end_of_log`, and what is there."""
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
-    bound = said_by_checkpoint(store, tail)
+    bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
         _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
     if bound is None or bound >= end.offset:
@@ -80,7 +81,7 @@ def look_at_end(
     return LogEnd(segment.base + _boundary(store, segment, bound - segment.base, max_record_bytes), end.written)
 
 
-def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
+def end_in_checkpoint(store: StoreFiles, tail: str) -> int | None:
     """The offset up to which the log counts; None if all of it counts, or if the checkpoint has no such offset."""
     offset = 0 if tail in (AVAILABLE, ALL) else int(getattr(checkpoint_of(store.uri), tail))
     return offset if offset > 0 else None
@@ -89,9 +90,8 @@ def said_by_checkpoint(store: StoreFiles, tail: str) -> int | None:
 def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> int:
     """The last position at or before `bound` at which a record ends."""
     with Window(segment, _LOOK) as window:
-        walk = walk_on(window, certain_before(window, store.consume_queue, 0, bound, max_record_bytes), bound, max_record_bytes)
-        for _ in walk:
-            pass
+        begin = certain_before(window, store.consume_queue, 0, bound, max_record_bytes)
+        walk = EndWalk(window, begin, bound, max_record_bytes).finish()
         position, size = walk.last_record or (0, 0)
         return next(each for each in (walk.reached, position + size, position) if each <= bound)
 
@@ -128,17 +128,17 @@ class _Tail:
         begin = 0
         if size > self._walked_whole:
             begin = certain_before(window, self._store.consume_queue, 0, written, self._max_record_bytes)
-        walk = walk_on(window, begin, bound, self._max_record_bytes)
+        walk = EndWalk(window, begin, bound, self._max_record_bytes)
         runs = Runs.of(walk, window)
         if begin and runs and self._may_be_cut(window, runs.last):
-            walk = walk_on(window, 0, bound, self._max_record_bytes)
+            walk = EndWalk(window, 0, bound, self._max_record_bytes)
             runs = Runs.of(walk, window)
         base = window.segment.base
         cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
         if cut is not None:
             end, last_time = self._last_that_counts(window, (cut.last, cut.end - cut.last), cut.last_time)
             return LogEnd(base + end, 0, written - end, last_time, _torn_at(window, end))
-        if walk.closed:
+        if walk.is_closed:
             return LogEnd(base + size, 0, last_time=runs.last.last_time if runs else None)
         if walk.last_record is None:
             return None
@@ -155,7 +155,7 @@ class _Tail:
 
     def _is_finished(self, window: Window, position: int, size: int) -> bool:
         queue = self._store.consume_queue
-        return is_named(window, queue, position) if self._live else is_complete(window, position, size, queue)
+        return is_named(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
 
     # Whether a broker discarded records
 
@@ -217,7 +217,7 @@ def has_successor(window: Window, position: int) -> bool:
     return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)
 
 
-def is_complete(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
+def is_fully_written(window: Window, position: int, size: int, consume_queue: str | None) -> bool:
     """Whether the newest record, without a successor, was written completely.
 
     A broker copies a record front to back, so an unfinished one has zeros at its end. But a complete record can also end in

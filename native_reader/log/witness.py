@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from native_reader.records.sync import head_at, parts_at
+from native_reader.records.sync import head_at, layout_at
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.storage.window import Window
@@ -28,15 +28,15 @@ def is_named(window: Window, consume_queue: str | None, position: int) -> bool:
 
     The window does not change.
     """
-    parts = parts_at(window, position) if consume_queue is not None else None
-    if parts is None or consume_queue is None:
+    layout = layout_at(window, position) if consume_queue is not None else None
+    if layout is None or consume_queue is None:
         return False
     head, frame = head_at(window, position), window.segment.frame
-    topic = window.peek(parts.topic_at, parts.topic_size).decode("utf-8", "replace")
+    topic = window.peek(layout.topic_at, layout.topic_size).decode("utf-8", "replace")
     if "/" in topic or "\0" in topic or topic in (".", ".."):  # no broker accepts such a name, and the path must stay below the queues
         return False
     queue = f"{consume_queue}/{storage_of(consume_queue).quoted(topic)}/{int(head['queue_id'])}"
-    return _entry(queue, int(head["queue_offset"])) == (int(head["physical_offset"]), parts.size - frame)
+    return _entry(queue, int(head["queue_offset"])) == (int(head["physical_offset"]), layout.size - frame)
 
 
 def _entry(queue: str, number: int) -> tuple[int, int] | None:

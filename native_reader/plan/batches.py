@@ -25,8 +25,8 @@ def topics_with_batches(store: StoreFiles, names: Sequence[str], configured: Top
     """
     declared = configured.of_batches()
     for name in names:
-        unknown = by_records and not configured.has(name)
-        if name in declared or has_queues(store.batch_queue, name) or (unknown and _ends_in_batches(store, name, end)):
+        is_unknown = by_records and not configured.has(name)
+        if name in declared or has_queues(store.batch_queue, name) or (is_unknown and _ends_in_batches(store, name, end)):
             yield name
 
 
@@ -40,10 +40,10 @@ def _ends_in_batches(store: StoreFiles, topic: str, end: int) -> bool:
     if store.consume_queue is None:
         return False
     uri = f"{store.consume_queue}/{storage_of(store.consume_queue).quoted(topic)}"
-    return any(_is_of_batches(store, queue, end) for queue in queues_of(Topic(topic, uri, False)))
+    return any(_may_hold_batches(store, queue, end) for queue in queues_of(Topic(topic, uri, False)))
 
 
-def _is_of_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
+def _may_hold_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
     """Whether the newest record of an ordinary queue is a batch or contradicts its entry. Also true if it cannot be read."""
     with QueueReader(queue) as reader:
         newest = reader.last_below(end)
@@ -56,10 +56,10 @@ def _is_of_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
     segment = store.segments[which]
     try:
         with storage_of(segment.uri).open(segment.uri) as file:
-            (found,) = file.read_ranges([(offset - segment.base, HEAD_SIZE)])
+            (content,) = file.read_ranges([(offset - segment.base, HEAD_SIZE)])
     except OSError:
         return True
-    if len(found) < HEAD_SIZE:
+    if len(content) < HEAD_SIZE:
         return True
-    head = np.frombuffer(found, HEAD)[0]
+    head = np.frombuffer(content, HEAD)[0]
     return bool(head["sys_flag"] & INNER_BATCH) or (int(head["physical_offset"]), int(head["queue_offset"])) != (offset, number)

@@ -19,11 +19,11 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.log.tail import LogEnd
-from native_reader.plan.index import index_files, look
+from native_reader.plan.index import index_files, search
 from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
-from native_reader.storage.strays import unpacked_by, what_to_do
+from native_reader.storage.strays import how_to_restore, unpack_command
 from native_reader.storage.window import Window
 
 _TOPICS = 32
@@ -61,22 +61,22 @@ class Lost:
     store: str
     start: int
     stop: int
-    found: str
+    text: str
     is_loss: bool
     junk_end: int = 0
     """Bytes before this offset may be neither records nor zeros."""
 
     def __str__(self) -> str:
-        return f"{self.store}: {self.found}"
+        return f"{self.store}: {self.text}"
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""
-        return DataLoss(f"{self}. fail_on_data_loss=False reads what is there; the table 'damage' lists what is not")
+        return DataLoss(f"{self}. fail_on_data_loss=False reads what is there; the table 'damage' lists what is missing")
 
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
     """What is missing after the end of a log at rest; None if nothing is."""
-    if end.stale or (_is_vouched_for(store, end) and not end.junk and not store.strays) or not _is_all_of_it(store):
+    if end.stale or (_stopped_cleanly(store, end) and not end.junk and not store.strays) or not _has_all_segments(store):
         return None
     named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
     files_end = store.segments[-1].end if store.segments else 0
@@ -88,12 +88,12 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
     if not (named.records or is_foreign or is_empty or packed or by_index or _flushed_later(store, end)):
         return None
     junk_end = end.written if is_foreign else 0
-    found = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
+    text = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
     stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
-    return Lost(store.uri, end.offset, stop, found, is_missing or is_foreign or is_empty, junk_end)
+    return Lost(store.uri, end.offset, stop, text, is_missing or is_foreign or is_empty, junk_end)
 
 
-def _is_all_of_it(store: StoreFiles) -> bool:
+def _has_all_segments(store: StoreFiles) -> bool:
     """Whether the store has every segment of its directory. False if the user named only some segments."""
     known = {segment.uri for segment in store.segments}
     if not known:
@@ -103,7 +103,7 @@ def _is_all_of_it(store: StoreFiles) -> bool:
     return all(f"{directory}/{each.name}" in known for each in entries if each.is_file and each.size and is_segment_name(each.name))
 
 
-def _is_vouched_for(store: StoreFiles, end: LogEnd) -> bool:
+def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:
     """Whether a broker stopped cleanly and recorded the time of the last record before `end`."""
     is_last = end.last_time is not None and end.last_time in (end.checkpoint.flushed_time, end.checkpoint.dispatched_time)
     return is_last and storage_of(store.uri).entry(f"{store.uri}/abort") is None
@@ -122,7 +122,7 @@ def _last_in_index(store: StoreFiles, offset: int) -> int:
     files = index_files(store.index)
     if not files:
         return 0
-    last = look(files[-1], np.empty(0, np.int64), (0, _BEYOND_ALL), 0)
+    last = search(files[-1], np.empty(0, np.int64), (0, _BEYOND_ALL), 0)
     return last.end if last.why is None and last.end >= offset else 0
 
 
@@ -130,33 +130,33 @@ def _named_after(store: StoreFiles, offset: int) -> Named:
     """Records that consume queues name. Checks a sample of topics, then all topics if the sample names any record."""
     topics = topics_in(store.queues)
     sample = topics[:: max(1, len(topics) // _TOPICS)]
-    found = _asked(sample, offset)
-    return _asked(topics, offset) if found.records and len(sample) < len(topics) else found
+    named = _named_by(sample, offset)
+    return _named_by(topics, offset) if named.records and len(sample) < len(topics) else named
 
 
-def _asked(topics: Sequence[Topic], offset: int) -> Named:
+def _named_by(topics: Sequence[Topic], offset: int) -> Named:
     """Records that the queues of these topics name, if entries confirm each other: a changed entry can name any offset."""
 
     def of_topic(topic: Topic) -> list[Entries]:
-        found = []
+        per_queue = []
         for queue in queues_of(topic):
             with QueueReader(queue) as reader:
-                found.append(reader.within(offset, _BEYOND_ALL))
-        return [entries for entries in found if len(entries)]
+                per_queue.append(reader.within(offset, _BEYOND_ALL))
+        return [entries for entries in per_queue if len(entries)]
 
     if not topics or storage_of(topics[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        found = [entries for topic in topics for entries in of_topic(topic)]
+        queues = [entries for topic in topics for entries in of_topic(topic)]
     else:
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-            found = [entries for several in threads.map(of_topic, topics) for entries in several]
-    offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in found)])
-    ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in found)])
-    # If the log went on, each record except the first starts where another ends, or at the start of a segment.
-    true = (offsets == offset) | np.isin(offsets, ends) | np.isin(ends, offsets)
-    if not true.any():
+            queues = [entries for several in threads.map(of_topic, topics) for entries in several]
+    offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in queues)])
+    ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in queues)])
+    # If the log continued, each record except the first starts where another ends, or at the start of a segment.
+    confirmed = (offsets == offset) | np.isin(offsets, ends) | np.isin(ends, offsets)
+    if not confirmed.any():
         return Named()
-    until = int(ends[true].max())
-    counts = [int(entries.counts[entries.offsets < until].sum()) for entries in found]
+    until = int(ends[confirmed].max())
+    counts = [int(entries.counts[entries.offsets < until].sum()) for entries in queues]
     return Named(sum(counts), sum(count > 0 for count in counts), until)
 
 
@@ -169,7 +169,7 @@ def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packe
         count = len(store.segments)
         return f"none of its {count} segments holds a record" if count > 1 else "its one segment holds no record"
     if packed:
-        return f"{packed} is no segment, but begins after {where}"
+        return f"{packed} is not a segment, but begins after {where}"
     if end.junk:
         return f"{counted(len(end.junk), 'segment')} after {where} {'holds' if len(end.junk) == 1 else 'hold'} no record"
     if end.written - max(end.offset, end.torn) > _FEW_BYTES:
@@ -185,11 +185,11 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     if is_foreign:
         return "The bytes there are neither records nor zeros: they were overwritten"
     if is_missing or not store.segments:
-        hint = f": {packed} is there, {what_to_do(packed)}" if packed else ""
+        hint = f": {packed} is there, {how_to_restore(packed)}" if packed else ""
         return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
-    return "Zeros or half a record stand there: the log was copied before its queues, or its newest pages were lost"
+    return "There are only zeros or half a record: the log was copied before its queues, or its newest pages were lost"
 
 
 def counted(count: int, what: str) -> str:
@@ -204,12 +204,12 @@ def _looks_like(segment: Segment) -> str:
     for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):
             packed = f"{segment.name}.{ending}"
-            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpacked_by(packed)}"
+            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
     if begin[257:262] == b"ustar":
         return "begins like a tar archive: unpack it first"
     if not any(begin):
-        return "begins with zeros: nothing was written, or what was is lost"
+        return "begins with zeros: nothing was written, or the data is lost"
     text = begin[:_TEXT]
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in text):
         return "begins with text"
-    return "begins with bytes of no known kind"
+    return "begins with unknown bytes"

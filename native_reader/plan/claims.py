@@ -7,6 +7,7 @@ queues that were created again, or records not dispatched yet. Brokers 4.0 to 4.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask
-from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_among
+from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_of
 from native_reader.predicate.outcomes import Facts, Hashed, Known, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 
@@ -66,7 +67,7 @@ def claims_within(
     low, high, end = span
     wanted: list[Claims] = []
     unwanted: list[Claims] = []
-    for queue in queues_among(topics):
+    for queue in chain.from_iterable(map(queues_of, topics)):
         with QueueReader(queue) as reader:
             entries = reader.within(low, high)
         entries = entries.where(entries.offsets + entries.sizes <= end)

@@ -16,7 +16,7 @@ from native_reader.storage.topics import Topics
 
 _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
-_FORMS = "32 or 56 hex digits, from gRPC clients 34 that begin with 01"
+_FORMS = "32 or 56 hex digits; from gRPC clients 34 that begin with 01"
 _MOST_TOPICS = 256
 """With more topics than this, queue numbers are not checked."""
 
@@ -41,11 +41,11 @@ def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]
     """The warnings about a condition."""
     known, (conditions, bounds) = _Known(stores), _split(predicate)
     topics = list(dict.fromkeys(_values("topic", conditions)))
-    found = [_of_topic(known, name, settled=len(topics) == 1) for name in topics if not known.has(name)]
-    found += [Doubt(text) for text in _of_queues(known, topics, dict.fromkeys(_values("queue_id", conditions)))]
-    found += [Doubt(text) for text in _of_tags(_values("tags", conditions))]
-    found += [Doubt(text) for text in _of_ids(conditions)]
-    return [*found, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
+    doubts = [_of_topic(known, name, is_only=len(topics) == 1) for name in topics if not known.has(name)]
+    doubts += [Doubt(text) for text in _of_queues(known, topics, list(dict.fromkeys(_values("queue_id", conditions))))]
+    doubts += [Doubt(text) for text in _of_tags(_values("tags", conditions))]
+    doubts += [Doubt(text) for text in _of_ids(conditions)]
+    return [*doubts, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
 
 
 def may_doubt_rows(predicate: Predicate) -> bool:
@@ -63,7 +63,7 @@ class _Known:
         self._names: list[str] | None = None
 
     def has(self, name: str) -> bool:
-        """Whether one of them knows it; True where that cannot be read, for then nothing can be said."""
+        """Whether one of them has it; True if they cannot be read."""
         try:
             return any(has_queues(each, name) for each in self._queues) or any(each.has(name) for each in self._configured)
         except OSError:
@@ -83,8 +83,8 @@ class _Known:
     def numbers(self, names: Iterable[str]) -> set[int]:
         """The queue numbers that those topics have, or may have."""
         wanted = set(names)
-        found = {number for topic in topics_in(self._queues) if topic.name in wanted for number in numbers_of(topic)}
-        return found | {number for each in self._configured for name in wanted for number in range(each.queues_of(name))}
+        existing = {number for topic in topics_in(self._queues) if topic.name in wanted for number in numbers_of(topic)}
+        return existing | {number for each in self._configured for name in wanted for number in range(each.queues_of(name))}
 
 
 def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]]:
@@ -109,7 +109,7 @@ def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]
 
 
 def _wanted(predicate: Predicate) -> Iterator[Predicate]:
-    """Its conditions, but for those under a NOT: what must not be there need not be known."""
+    """Its conditions, except those under a NOT: what must not match need not exist."""
     match predicate:
         case And(parts) | Or(parts):
             for part in parts:
@@ -130,8 +130,8 @@ def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
                 yield from values
 
 
-def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
-    text = f"topic {name!r} is not known to the queues or the configuration"
+def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
+    text = f"topic {name!r} is not in the consume queues or the configuration"
     if not known.names:
         return Doubt("", name)  # no names to compare with: warn only if no row matches
     if set(name) & set("*?"):
@@ -140,38 +140,36 @@ def _of_topic(known: _Known, name: str, settled: bool) -> Doubt:
     elif "," in name:
         text += f". It is one name. Did you mean topic={[each.strip() for each in name.split(',')]}?"
     else:
-        text += f": it is misspelt, or was deleted.{nearest(name, known.names)}"
-    return Doubt(text, name, always=not settled)
+        text += f": it is misspelt or was deleted.{nearest(name, known.names)}"
+    return Doubt(text, name, always=not is_only)
 
 
-def _of_queues(known: _Known, topics: Sequence[str], asked: Iterable[int]) -> Iterator[str]:
-    asked = list(asked)
-    names = [name for name in topics if known.has(name)] if topics else known.with_queues() if asked else []
-    if not asked or not names or len(names) > _MOST_TOPICS:
+def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[str]:
+    names = [name for name in topics if known.has(name)] if topics else known.with_queues() if queue_ids else []
+    if not queue_ids or not names or len(names) > _MOST_TOPICS:
         return
     numbers = known.numbers(names)
     if not numbers:
         return
-    of = "any topic" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
-    for each in asked:
+    of = "the store" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
+    for each in queue_ids:
         if each not in numbers:
-            yield f"queue_id={each}: no queue of {of} has this number; the largest is {max(numbers)}"
+            yield f"queue_id={each}: {of} has no queue with this number; the largest is {max(numbers)}"
 
 
 def _of_tags(tags: Iterable[str]) -> Iterator[str]:
     for tag in tags:
         if "," in tag:
             either = " || ".join(each.strip() for each in tag.split(","))
-            yield f"tags={tag!r} is one tag with a comma. Did you mean tags='{either}'?"
+            yield f"tags={tag!r} is one tag that contains a comma. Did you mean tags='{either}'?"
 
 
 def _of_ids(conditions: Iterable[Predicate]) -> Iterator[str]:
-    asked = [each for part in conditions for each in _ids_in(part)]
-    for name, text in asked:
+    for name, text in [each for part in conditions for each in _ids_in(part)]:
         if not _HEX_ID.fullmatch(text):
-            yield f"{name}={text!r} has not the form of an id ({_FORMS}); only a producer that makes its own ids could have sent it"
+            yield f"{name}={text!r} does not look like an id ({_FORMS}); it matches only if a producer sets its own ids"
         elif name != _OPTION and len(text) != 34 and text != text.upper():
-            yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or ask with {_OPTION}={text!r}, which takes either"
+            yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or use {_OPTION}={text!r}, which ignores case"
 
 
 _OPTION = "msg_id"
@@ -190,7 +188,7 @@ def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
 
 
 def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """Offsets for a queue that does not exist bound nothing, so the read returns more than intended."""
+    """Offsets for a queue that does not exist have no effect, so the read returns more than intended."""
     queues: dict[str, set[int]] = {}
     for topic, number in bounds:
         queues.setdefault(topic, set()).add(number)
@@ -198,6 +196,7 @@ def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str
         return
     for topic, numbers in queues.items():
         if not known.has(topic):
-            yield f"starting_offsets, ending_offsets: topic {topic!r} is not known, so these bound nothing.{nearest(topic, known.names)}"
-        elif (there := known.numbers([topic])) and (none := sorted(numbers - there)):
-            yield f"starting_offsets, ending_offsets: topic {topic!r} has no queue {none[0]}, so its offset bounds nothing"
+            near = nearest(topic, known.names)
+            yield f"starting_offsets, ending_offsets: topic {topic!r} does not exist, so its offsets have no effect.{near}"
+        elif (existing := known.numbers([topic])) and (unknown := sorted(numbers - existing)):
+            yield f"starting_offsets, ending_offsets: topic {topic!r} has no queue {unknown[0]}, so its offset has no effect"

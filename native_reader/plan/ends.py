@@ -16,32 +16,29 @@ _WALKED_WHOLE = 8 << 20
 _log = logging.getLogger("native_reader")
 
 
-class Ends(NamedTuple):
-    """By store URI: where the log ends, how many bytes of old records follow, and what is lost."""
+class CheckedEnd(NamedTuple):
+    """Where a read of one log ends, how many bytes of old records follow, and what is lost."""
 
-    offsets: dict[str, int]
-    stale: dict[str, int]
-    lost: dict[str, Lost]
+    offset: int
+    stale: int = 0
+    lost: Lost | None = None
 
 
-def ends_of(stores: Iterable[StoreFiles], how: Planning) -> Ends:
-    """Find the end of each log. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
-    found = Ends({}, {}, {})
+def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, CheckedEnd]:
+    """The end of each log, by store URI. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
+    return {store.uri: _find_end(store, planning) for store in stores}
+
+
+def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
     # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
-    walked_whole = max(_WALKED_WHOLE, how.partition_bytes)
-    for store in stores:
-        end = look_at_end(store, how.max_record_bytes, walked_whole, past_unreadable=how.lenient, tail=how.tail)
-        lost = lost_after(store, end) if how.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
-        found.offsets[store.uri] = end.offset
-        if end.stale:
-            found.stale[store.uri] = end.stale
-            _log.info("%s: %s bytes of old records follow the end of the log: a broker took them back", store.uri, f"{end.stale:,}")
-        if lost is None:
-            continue
-        found.lost[store.uri] = lost
-        if lost.is_loss and how.refuses_loss and not how.lenient:
-            raise lost.error()
-        _log.warning("%s", lost)
-        if how.lenient:
-            found.offsets[store.uri] = max(end.offset, lost.junk_end)
-    return found
+    walked_whole = max(_WALKED_WHOLE, planning.partition_bytes)
+    end = look_at_end(store, planning.max_record_bytes, walked_whole, past_unreadable=planning.lenient, tail=planning.tail)
+    lost = lost_after(store, end) if planning.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
+    if end.stale:
+        _log.info("%s: %s bytes of old records follow the end of the log: a broker discarded them", store.uri, f"{end.stale:,}")
+    if lost is None:
+        return CheckedEnd(end.offset, end.stale)
+    if lost.is_loss and planning.refuses_loss and not planning.lenient:
+        raise lost.error()
+    _log.warning("%s", lost)
+    return CheckedEnd(max(end.offset, lost.junk_end) if planning.lenient else end.offset, end.stale, lost)

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from native_reader.plan.claims import OF_ENTRIES, may_exclude, may_want, wanted_among
+from native_reader.plan.claims import may_exclude, may_want, wanted_among
 from native_reader.plan.queues import Numbers, Queue, QueueReader, queues_of, topics_in
 from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
@@ -23,12 +23,14 @@ from native_reader.storage.store import Segment, StoreFiles
 AUTO, SCAN, TRUST = "auto", "scan", "trust"
 ACCESSES = (AUTO, SCAN, TRUST)
 """`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
+_NARROWED_BY_QUEUES = ("topic", "kind", "queue_id", "queue_offset", "record_size", "tags")
+"""A condition on one of these columns makes queues useful. A physical offset is found without them."""
 
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
-_MOST_SHARE = 0.45
-"""If more than this share is wanted, one pass over everything is faster: docs/performance.md."""
+MOST_SHARE = 0.45
+"""If more than this share of the log must be read, one pass over everything is faster: docs/performance.md."""
 _CLAIMS_SHARE = 0.02
 """The entries of all other queues, as a rough share of the log."""
 _SIDE_BY_SIDE = 16
@@ -36,7 +38,7 @@ _END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class AccessPath:
     """How one store will be read, and why; with the approximate number of wanted entries and bytes."""
 
     access: str = SCAN
@@ -70,68 +72,68 @@ class _Sample:
     offsets: Numbers | None
 
 
-def estimate(store: StoreFiles, predicate: Predicate, access: str, end: int) -> Estimate:
+def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int) -> AccessPath:
     """How to read a store whose log ends at `end`."""
     if access == SCAN:
-        return Estimate(why="access=scan")
+        return AccessPath(why="access=scan")
     if predicate == EVERYTHING:
-        return Estimate(why="there are no conditions")
-    if not mentions(predicate, "topic", "kind", *OF_ENTRIES[:2], *OF_ENTRIES[3:]):
-        return Estimate(why="no condition on topic, queue, queue offset or tags")
+        return AccessPath(why="there are no conditions")
+    if not mentions(predicate, *_NARROWED_BY_QUEUES):
+        return AccessPath(why="no condition on topic, queue, queue offset or tags")
     topics = topics_in(store.queues)
     if not topics:
-        return Estimate(why=_why_none(store))
+        return AccessPath(why=_why_none(store))
     facts = {"store": exactly(store.uri)}
     wanted = [topic for topic in topics if may_want(predicate, topic, facts)]
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
-        return Estimate(why="messages of every topic may be wanted")
+        return AccessPath(why="messages of every topic may match")
     if not wanted:
-        return Estimate(access, "no such topic has a queue", _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
+        return AccessPath(access, "no matching topic has a consume queue", _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
     if len(wanted) > _MOST_TOPICS:
-        return Estimate(access, f"{len(wanted):,} topics are wanted", 1.0)
+        return AccessPath(access, f"{len(wanted):,} topics may match")
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
-    return replace(_estimated(samples, [each for each in store.segments if each.base < end], access), queues=len(queues))
+    return replace(_chosen(samples, [each for each in store.segments if each.base < end], access), queues=len(queues))
 
 
-def _estimated(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> Estimate:
+def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> AccessPath:
     entries = sum(sample.entries for sample in samples)
     rows = sum(sample.entries * sample.share for sample in samples)
     size = int(sum(sample.entries * sample.share * sample.size for sample in samples))
     share = min(1.0, size / max(1, sum(segment.size for segment in segments)))
     life = (min(sample.first for sample in samples), max(sample.last for sample in samples) + 1) if samples else (0, 0)
-    if access == AUTO and share > _MOST_SHARE:
-        return Estimate(why=f"about {share:.0%} of the log are wanted")
+    if access == AUTO and share > MOST_SHARE:
+        return AccessPath(why=f"about {share:.0%} of the log may match")
     touched = None
     if segments and all(sample.offsets is not None for sample in samples):
         bases = np.array([segment.base for segment in segments], np.int64)
         offsets = np.concatenate([sample.offsets for sample in samples if sample.offsets is not None] or [np.empty(0, np.int64)])
-        touched = frozenset(bases[np.unique(np.searchsorted(bases, offsets[offsets >= bases[:1].sum()], side="right") - 1)].tolist())
+        touched = frozenset(bases[np.unique(np.searchsorted(bases, offsets[offsets >= bases[0]], side="right") - 1)].tolist())
     share = min(1.0, share + (_CLAIMS_SHARE if access == AUTO else 0.0))
-    return Estimate(access, share=share, entries=entries, wanted=round(rows), bytes=size, life=life, touched=touched)
+    return AccessPath(access, share=share, entries=entries, wanted=round(rows), bytes=size, life=life, touched=touched)
 
 
 def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None:
     with QueueReader(queue) as reader:
         count = reader.first_at(_END, 0, reader.units)
         if count <= _READ_WHOLE:
-            found = [reader.read(0, count)]
+            pieces = [reader.read(0, count)]
         else:
             begins = np.linspace(0, count - _SAMPLED, _SAMPLES, dtype=np.int64).tolist()
-            found = [reader.read(begin, begin + _SAMPLED) for begin in begins]
-    found = [entries for entries in found if len(entries)]
-    if not found:
+            pieces = [reader.read(begin, begin + _SAMPLED) for begin in begins]
+    pieces = [entries for entries in pieces if len(entries)]
+    if not pieces:
         return None
-    looked_at = sum(map(len, found))
-    wanted = [wanted_among(queue, entries, predicate, facts) for entries in found]
+    sampled = sum(map(len, pieces))
+    wanted = [wanted_among(queue, entries, predicate, facts) for entries in pieces]
     return _Sample(
         count,
-        sum(int(each.sum()) for each in wanted) / looked_at,
-        float(np.concatenate([entries.sizes for entries in found]).mean()),
-        int(found[0].offsets[0]),
-        int(found[-1].offsets[-1]),
-        np.concatenate([entries.offsets[each] for entries, each in zip(found, wanted, strict=True)]) if count <= _READ_WHOLE else None,
+        sum(int(each.sum()) for each in wanted) / sampled,
+        float(np.concatenate([entries.sizes for entries in pieces]).mean()),
+        int(pieces[0].offsets[0]),
+        int(pieces[-1].offsets[-1]),
+        np.concatenate([entries.offsets[each] for entries, each in zip(pieces, wanted, strict=True)]) if count <= _READ_WHOLE else None,
     )
 
 
@@ -143,5 +145,5 @@ def _why_none(store: StoreFiles) -> str:
         except OSError:
             return "the consume queues cannot be read"
         if in_rocksdb:
-            return "the consume queues lie in RocksDB, which is not read"
+            return "the consume queues are in RocksDB, which is not supported"
     return "there are no consume queues"

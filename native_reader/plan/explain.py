@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.plan.estimate import SCAN, TRUST, Estimate
-from native_reader.plan.keys import BY_KEY, Located
+from native_reader.plan.beyond import counted
+from native_reader.plan.estimate import SCAN, TRUST, AccessPath
+from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
@@ -48,12 +49,12 @@ class Explanation:
             "stale": dict(plan.stale),
         }
 
-    def _lookup(self, uri: str) -> Located | None:
+    def _lookup(self, uri: str) -> KeyLookup | None:
         """The index lookup of a store, if the index was used or should have been."""
-        found = dict(self.plan.lookups).get(uri)
-        return found if found is not None and (found.files or found.why) else None
+        lookup = dict(self.plan.lookups).get(uri)
+        return lookup if lookup is not None and (lookup.files or lookup.why) else None
 
-    def _way(self, uri: str, way: Estimate) -> dict[str, Any]:
+    def _way(self, uri: str, way: AccessPath) -> dict[str, Any]:
         splits = [split for split in self.plan.splits if split.store == uri]
         return {
             "store": uri,
@@ -65,47 +66,47 @@ class Explanation:
             "entries": way.entries,
             "entries_wanted": way.wanted,
             "bytes_wanted": way.bytes,
-            "index": None if (found := self._lookup(uri)) is None else _index(found),
+            "index": None if (lookup := self._lookup(uri)) is None else _index(lookup),
         }
 
     def _inside(self) -> str:
         """Which condition excludes parts of segments."""
-        if any(found.files for _, found in self.plan.lookups):
+        if any(lookup.files for _, lookup in self.plan.lookups):
             return "key"
         return "store time" if mentions(self.plan.predicate, "store_timestamp") else "physical offset"
 
     def _skipped(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        sizes: dict[str, list[int]] = {}
         for segment, why in self.plan.skipped:
-            found.setdefault(why, []).append(segment.size)
-        return found
+            sizes.setdefault(why, []).append(segment.size)
+        return sizes
 
     def _skips_inside(self) -> bool:
         return self.plan.bytes_skipped > sum(segment.size for segment, _ in self.plan.skipped)
 
     def lines(self) -> Iterator[str]:
         """The text, line by line."""
-        told = self.to_dict()
-        yield f"messages where {told['predicate']}"
+        facts = self.to_dict()
+        yield f"messages where {facts['predicate']}"
         if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
-            yield f" moments without a zone are in {self.zone}"
+            yield f" times without a time zone are in {self.zone}"
         yield from (f" note: {doubt}" for doubt in self.doubts)
-        for store, way in zip(self.stores, told["ways"], strict=True):
-            yield f" {store.uri}: {_counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
+        for store, way in zip(self.stores, facts["ways"], strict=True):
+            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
             yield from self._of_store(way)
-        for each in told["skipped"]:
-            yield f"  not read   {size_of(each['bytes'])} in {_counted(each['segments'], 'segment')}, by {each['why']}"
-        if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in told["skipped"]):
-            yield f"  not read   {size_of(inside)} inside of segments, by {self._inside()}"
+        for each in facts["skipped"]:
+            yield f"  not read   {size_of(each['bytes'])} in {counted(each['segments'], 'segment')}, by {each['why']}"
+        if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in facts["skipped"]):
+            yield f"  not read   {size_of(inside)} inside segments, by {self._inside()}"
         for uri, size in self.plan.stale:
-            yield f"  not read   {took_back(uri, size)}"
+            yield f"  not read   {stale_text(uri, size)}"
         for uri, start, stop in self.plan.gaps:
-            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: they lie in no file"
+            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: no file holds them"
 
     @staticmethod
     def _of_store(way: dict[str, Any]) -> Iterator[str]:
         yield from _of_index(way["index"])
-        where = f"{size_of(way['bytes'])} in {_counted(way['segments'], 'segment')}"
+        where = f"{size_of(way['bytes'])} in {counted(way['segments'], 'segment')}"
         if way["why"] == BY_KEY:
             return
         if way["access"] == SCAN:
@@ -113,16 +114,24 @@ class Explanation:
             if way["bytes"] >= BIG:
                 yield f"             {HINT}"
             return
-        wanted = (
-            f"{_counted(way['queues'], 'queue')} with {way['entries']:,} entries, of which about {way['entries_wanted']:,} "
-            f"({size_of(way['bytes_wanted'])}) are wanted"
-        )
-        yield f"  by queue   {way['why'] or wanted}"
+        matching = f"about {way['entries_wanted']:,} ({size_of(way['bytes_wanted'])}) match"
+        entries = f"{counted(way['queues'], 'queue')} with {way['entries']:,} entries; {matching}"
+        yield f"  by queue   {way['why'] or entries}"
         if way["access"] == TRUST:
-            yield f"             only what they name is read of {where}: access=trust"
+            yield f"             access=trust: of {where}, only records in these queues are read"
         else:
-            yield f"  by gaps    of {where} what other queues claim is not read, and what none claims is walked;"
-            yield "             a topic may have been deleted and made again, or lag behind. access=trust skips this"
+            yield f"  by gaps    of {where}, records in other queues are skipped and bytes in no queue are read:"
+            yield "             they may hold records of a deleted topic, or records not yet in a queue. access=trust skips them"
+
+    def _by_queue(self) -> str:
+        """What is read of the splits that use queues, in a few words."""
+        whole, paths = size_of(self.plan.bytes_to_prune), [path for _, path in self.plan.ways if path.access != SCAN]
+        is_trusted = any(path.access == TRUST for path in paths)
+        if all(path.life == (0, 0) for path in paths):
+            return f"no consume queue matches; of {whole}, {'nothing is read' if is_trusted else 'only the bytes in no queue are read'}"
+        matching = sum(path.bytes for path in paths)
+        about = f"about {size_of(matching)}" if matching else "the matching records"
+        return f"reads {about} of {whole} by consume queue, and {'nothing else' if is_trusted else 'the bytes in no queue'}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -133,68 +142,65 @@ class Explanation:
         stores = [store.uri for store in self.stores]
         where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"
         parts = []
-        lookups = [found for _, found in plan.lookups if found.files]
+        lookups = [lookup for _, lookup in plan.lookups if lookup.files]
         if lookups:
-            parts.append(f"finds {_counted(sum(len(found.hits) for found in lookups), 'record')} by key")
+            parts.append(f"finds {counted(sum(len(lookup.hits) for lookup in lookups), 'record')} by key")
         if plan.bytes_to_scan and not all(way.why == BY_KEY for _, way in plan.ways):
             parts.append(f"scans {size_of(plan.bytes_to_scan)}")
         if plan.bytes_to_prune:
-            about = sum(way.bytes for _, way in plan.ways)
-            trusted = any(way.access == TRUST for _, way in plan.ways)
-            rest = "nothing else" if trusted else "what no queue claims"
-            parts.append(f"asks the queues about {size_of(plan.bytes_to_prune)}, reads about {size_of(about)} and {rest}")
+            parts.append(self._by_queue())
         if plan.bytes_skipped:
             why = ", ".join(sorted({*self._skipped(), *([self._inside()] if self._skips_inside() else [])}))
             parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
         segments = len({split.segment for split in plan.splits})
-        line = f"{'; '.join(parts) or 'reads nothing'} of {where} ({_counted(segments, 'segment')}) in {_counted(tasks, 'task')}"
+        place = f"{where} ({counted(segments, 'segment')}, {counted(tasks, 'task')})"
+        line = f"{place}: {'; '.join(parts) or 'reads nothing'}"
         unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
         return f"{line}; {HINT}" if unpruned else line
 
 
-def took_back(uri: str, size: int) -> str:
+def stale_text(uri: str, size: int) -> str:
     """The text for old records after the end of a log, which are not read."""
-    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker took back; tail=all reads them"
+    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker discarded; tail=all reads them"
 
 
-def _index(found: Located) -> dict[str, Any]:
+def _index(lookup: KeyLookup) -> dict[str, Any]:
     return {
-        "files": found.files,
-        "topics": found.topics,
-        "records": len(found.hits),
-        "bytes_not_known": sum(stop - start for start, stop in found.uncovered),
-        "unknown_topics": found.unknown_topics,
-        "topics_with_batches": list(found.batches),
-        "topics_without_queues": list(found.without_queues),
-        "prepared": [list(each) for each in found.prepared],
-        "why": list(found.why),
+        "files": lookup.files,
+        "topics": lookup.topics,
+        "records": len(lookup.hits),
+        "bytes_not_known": sum(stop - start for start, stop in lookup.uncovered),
+        "unknown_topics": lookup.unknown_topics,
+        "topics_with_batches": list(lookup.batches),
+        "topics_without_queues": list(lookup.without_queues),
+        "prepared": [list(each) for each in lookup.prepared],
+        "why": list(lookup.why),
     }
 
 
-def _of_index(told: dict[str, Any] | None) -> Iterator[str]:
-    if told is None:
+def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
+    if index is None:
         return
-    if told["files"]:
-        places = f"{_counted(told['files'], 'index file')} asked about {_counted(told['topics'], 'topic')}"
-        yield f"  by key     {_counted(told['records'], 'record')}, by {places}"
-    if told["bytes_not_known"]:
-        where = size_of(told["bytes_not_known"])
-        yield f"             records in {where} may be in no index file, so they are looked at; access=trust skips this"
-    if told["unknown_topics"]:
-        yield "             records of topics that are gone may have the key too, so what no queue claims is walked; a condition on"
-        yield "             the topic, or access=trust, skips this. Rows that the index names come first"
-    if told["topics_with_batches"]:
-        yield f"             messages inside of batches are not indexed, so those of {_named(told['topics_with_batches'])} are read"
-    if told["topics_without_queues"] and not told["unknown_topics"]:
-        yield f"             {_named(told['topics_without_queues'])} has no queue to tell whether it held batches, whose messages"
-        yield "             are not indexed, so what no queue claims is walked; access=trust skips this"
-    for topic, offset in told["prepared"][:3]:
-        yield f"             a prepared message at offset {offset:,}: where it was rolled back (4.0 to 4.2) no index says, so what is"
-        yield f"             of {topic!r} or in no queue after it is read; access=trust skips this"
-    for why in told["why"][:3]:
+    if index["files"]:
+        places = f"{counted(index['files'], 'index file')}, searched for {counted(index['topics'], 'topic')}"
+        yield f"  by key     {counted(index['records'], 'record')}, from {places}"
+    if index["bytes_not_known"]:
+        yield f"             {size_of(index['bytes_not_known'])} are in no index file and are searched; access=trust skips them"
+    if index["unknown_topics"]:
+        yield "             deleted topics may have the key too, so bytes in no queue are read; a condition on the topic,"
+        yield "             or access=trust, skips them. Rows from the index come first"
+    if index["topics_with_batches"]:
+        yield f"             messages inside batches are not indexed, so those of {_named(index['topics_with_batches'])} are read"
+    if index["topics_without_queues"] and not index["unknown_topics"]:
+        yield f"             {_named(index['topics_without_queues'])} has no queue and may have held batches, which are not indexed,"
+        yield "             so bytes in no queue are read; access=trust skips them"
+    for topic, offset in index["prepared"][:3]:
+        yield f"             a prepared message at offset {offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of"
+        yield f"             {topic!r} and bytes in no queue are read; access=trust skips them"
+    for why in index["why"][:3]:
         yield f"  not by key {why}"
-    if len(told["why"]) > 3:
-        yield f"             {len(told['why']) - 3} more files are not believed"
+    if len(index["why"]) > 3:
+        yield f"             {len(index['why']) - 3} more index files are not used"
 
 
 def _named(names: list[str]) -> str:
@@ -207,7 +213,3 @@ def size_of(count: int) -> str:
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{size:,.1f} {_UNITS[unit]}" if unit else f"{count:,} bytes"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -36,8 +36,8 @@ class Head(NamedTuple):
     begin: int
     end: int
     used_slots: int
-    behind: int
-    """The number of the next entry."""
+    next_entry: int
+    """The number of the next entry; the first is 1."""
 
 
 class Hits(NamedTuple):
@@ -55,7 +55,7 @@ _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class FileHits:
     """The result for one file. It has all keys of the records at offsets `begin` to `end`, unless `why` is set."""
 
     uri: str
@@ -80,24 +80,24 @@ def index_files(directory: str | None, slots: int | None = None) -> list[IndexFi
         entries = storage_of(directory).list(directory)
     except OSError:  # deleted meanwhile or cannot be listed; callers work without an index
         return []
-    found = [entry for entry in entries if entry.is_file and entry.name.isascii() and entry.name.isdecimal()]
-    found.sort(key=lambda entry: int(entry.name))
-    return [IndexFile(f"{directory}/{entry.name}", entry.size, slots or default_slots(entry.size)) for entry in found]
+    files = [entry for entry in entries if entry.is_file and entry.name.isascii() and entry.name.isdecimal()]
+    files.sort(key=lambda entry: int(entry.name))
+    return [IndexFile(f"{directory}/{entry.name}", entry.size, slots or default_slots(entry.size)) for entry in files]
 
 
-def look(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> Looked:
+def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
     """Find entries with those key hashes in one file.
 
     `log`: the offset range of the log. `entry_costs`: the bytes of log that can be read in the time of one entry.
     Gives up when a plain read of the file's offset range would cost less.
     """
     if file.slots is None or entries_at(file.slots) + 2 * INDEX_ENTRY.itemsize > file.size:
-        return Looked(file.uri, why="its size does not tell how many slots it has: max_hash_slot_num does")
+        return FileHits(file.uri, why="its number of slots is unknown: set max_hash_slot_num")
     try:
         with storage_of(file.uri).open(file.uri) as stored:
-            return _Chains(stored, file, file.slots).looked(hashes, log, entry_costs)
+            return _Chains(stored, file, file.slots).search(hashes, log, entry_costs)
     except OSError:
-        return Looked(file.uri, why="it cannot be read")
+        return FileHits(file.uri, why="it cannot be read")
 
 
 class _Chains:
@@ -107,92 +107,92 @@ class _Chains:
         self._stored, self._uri, self._slots = stored, file.uri, slots
         self._entries = entries_at(slots)
         self._room = (file.size - self._entries) // INDEX_ENTRY.itemsize
-        self._found: list[NDArray[np.void]] = []
+        self._matches: list[NDArray[np.void]] = []
         self._numbers: list[Numbers] = []
 
-    def looked(self, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> Looked:
-        """See `look`."""
+    def search(self, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
+        """See the function `search`."""
         head = self._head()
-        if head.behind <= 1:
-            return Looked(self._uri, why="it is empty")
-        if not 0 <= head.begin <= head.end or head.behind > self._room:
-            return Looked(self._uri, why="its head contradicts itself")
-        ends = self._read(np.array([1, head.behind - 1]))
+        if head.next_entry <= 1:
+            return FileHits(self._uri, why="it is empty")
+        if not 0 <= head.begin <= head.end or head.next_entry > self._room:
+            return FileHits(self._uri, why="its header contradicts itself")
+        ends = self._read(np.array([1, head.next_entry - 1]))
         first, last = ends["offset"].tolist()
         # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
         begin, end = max(head.begin, first), min(head.end, last)
         proofs, why = ends, None
         try:
-            if self._slot_values(ends["hash"][1:].astype(np.int64) % self._slots)[0] < head.behind - 1:
-                raise _Contradiction("its last entry is in no chain: does max_hash_slot_num fit?")
+            if self._slot_values(ends["hash"][1:].astype(np.int64) % self._slots)[0] < head.next_entry - 1:
+                raise _Contradiction("its last entry is in no chain. Is max_hash_slot_num right?")
             if first < log[0] or last >= log[1]:
-                proofs = self._inside(log, head.behind)
+                proofs = self._inside(log, head.next_entry)
             self._walk(hashes, head, max(_LEAST_STEPS, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes))
-            self._check_places(log, begin, head.behind)
-        except _Contradiction as found:
-            why = str(found)
-        hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._found])
+            self._check_places(log, begin, head.next_entry)
+        except _Contradiction as error:
+            why = str(error)
+        hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._matches])
         inside = (hits["offset"] >= log[0]) & (hits["offset"] < log[1])
-        return Looked(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
+        return FileHits(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
 
     def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
         """Follow all chains at once, one entry of each per step."""
         slots = np.unique(hashes % self._slots)
         numbers = self._slot_values(slots)
         # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
-        count = head.behind if not len(numbers) or int(numbers.max()) <= head.behind else self._head().behind
+        count = head.next_entry if not len(numbers) or int(numbers.max()) <= head.next_entry else self._head().next_entry
         if (numbers < 0).any() or (numbers > min(count, self._room - 1)).any():
-            raise _Contradiction("a slot names an entry that is not there")
+            raise _Contradiction("a slot points to an entry that does not exist")
         left = most
-        while (going := numbers > 0).any():
-            slots, numbers = slots[going], numbers[going]
+        while (is_entry := numbers > 0).any():
+            slots, numbers = slots[is_entry], numbers[is_entry]
             left -= len(numbers)
             if left < 0:
-                raise _Contradiction(f"chains of more than {most:,} entries would have to be followed")
+                raise _Contradiction(f"its chains are too long: more than {most:,} entries")
             entries = self._read(numbers)
             if (entries == np.zeros(1, INDEX_ENTRY)).any():
-                raise _Contradiction("an entry was never written, or lost")
-            found, before = entries["hash"].astype(np.int64), entries["previous"].astype(np.int64)
-            if (found < 0).any() or (found % self._slots != slots).any():
-                raise _Contradiction("an entry lies in a chain that is not its own")
-            if (before < 0).any() or (before >= numbers).any():
-                raise _Contradiction("a chain leads to an entry that is not older")
-            wanted = np.isin(found, hashes)
-            self._found.append(entries[wanted])
+                raise _Contradiction("an entry was lost or never written")
+            hashed, older = entries["hash"].astype(np.int64), entries["previous"].astype(np.int64)
+            if (hashed < 0).any() or (hashed % self._slots != slots).any():
+                raise _Contradiction("an entry is in the wrong chain")
+            if (older < 0).any() or (older >= numbers).any():
+                raise _Contradiction("a chain leads to a newer entry")
+            wanted = np.isin(hashed, hashes)
+            self._matches.append(entries[wanted])
             self._numbers.append(numbers[wanted])
-            numbers = before
+            numbers = older
 
     def _inside(self, log: tuple[int, int], count: int) -> NDArray[np.void]:
         """The first and the last entry whose records are inside the log. Entries are in log order."""
-        first, behind = self._first_at(log[0], 1, count), self._first_at(log[1], 1, count)
-        return self._read(np.array([first, behind - 1])) if first < behind else np.empty(0, INDEX_ENTRY)
+        first, stop = self._first_at(log[0], 1, count), self._first_at(log[1], 1, count)
+        return self._read(np.array([first, stop - 1])) if first < stop else np.empty(0, INDEX_ENTRY)
 
-    def _first_at(self, offset: int, first: int, behind: int) -> int:
-        while first < behind:
-            middle = (first + behind) // 2
+    def _first_at(self, offset: int, first: int, stop: int) -> int:
+        while first < stop:
+            middle = (first + stop) // 2
             if int(self._read(np.array([middle]))["offset"][0]) < offset:
                 first = middle + 1
             else:
-                behind = middle
+                stop = middle
         return first
 
     def _check_places(self, log: tuple[int, int], begin: int, count: int) -> None:
         """Hits must be in the file's range. A hit outside the log (expired, or not written yet) must fit between its neighbours."""
-        for entries, numbers in zip(self._found, self._numbers, strict=True):
+        for entries, numbers in zip(self._matches, self._numbers, strict=True):
             offsets = entries["offset"].astype(np.int64)
             if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):
-                raise _Contradiction("an entry names a place that is not among its file's")
+                raise _Contradiction("an entry has an offset outside the range of its file")
             for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
                 number = int(numbers[which])
                 around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
                 if (np.diff(around) < 0).any():
-                    raise _Contradiction("an entry names a place that its neighbours do not")
+                    raise _Contradiction("an entry has an offset that does not fit its neighbours")
 
     def _head(self) -> Head:
-        (found,) = self._stored.read_ranges([(0, INDEX_HEAD.size)])
-        if len(found) < INDEX_HEAD.size:
+        (header,) = self._stored.read_ranges([(0, INDEX_HEAD.size)])
+        if len(header) < INDEX_HEAD.size:
             raise self._cut_short()
-        return Head._make(INDEX_HEAD.unpack(found))
+        return Head._make(INDEX_HEAD.unpack(header))
 
     def _slot_values(self, slots: Numbers) -> Numbers:
         return np.frombuffer(self._many(INDEX_HEAD.size + SLOT_SIZE * slots, SLOT_SIZE), ">i4").astype(np.int64)
@@ -201,10 +201,10 @@ class _Chains:
         return np.frombuffer(self._many(self._entries + INDEX_ENTRY.itemsize * numbers, INDEX_ENTRY.itemsize), INDEX_ENTRY)
 
     def _many(self, places: Numbers, length: int) -> bytearray:
-        found = bytearray(length * len(places))
-        if self._stored.read_many(places.tolist(), [length] * len(places), memoryview(found)) < len(found):
+        content = bytearray(length * len(places))
+        if self._stored.read_many(places.tolist(), [length] * len(places), memoryview(content)) < len(content):
             raise self._cut_short()
-        return found
+        return content
 
     def _cut_short(self) -> OSError:
         return OSError(f"{self._uri} was cut short")

@@ -12,8 +12,10 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import ENTRY_HEAD
-from native_reader.plan.estimate import AUTO, SCAN, Estimate
-from native_reader.plan.keys import NOT_WORTH_ASKING, Located
+from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.estimate import AUTO, SCAN, AccessPath
+from native_reader.plan.keys import NOT_WORTH_ASKING, KeyLookup
+from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.times import Times
 from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
@@ -34,16 +36,16 @@ class Plan:
     skipped: tuple[tuple[Segment, str], ...] = ()
     unwritten: tuple[Segment, ...] = ()
     gaps: tuple[tuple[str, int, int], ...] = ()
-    """Ranges `(store, start, stop)` that no file holds, if the read allows that."""
+    """Ranges `(store, start, stop)` that no file holds, if the read allows them."""
     partition_bytes: int = 128 << 20
     """The most bytes to read in one task."""
-    ways: tuple[tuple[str, Estimate], ...] = field(default=())
+    ways: tuple[tuple[str, AccessPath], ...] = ()
     """How each store will be read, and why."""
     pruning: Predicate = EVERYTHING
     """The predicate, extended with the offsets where its rows may be."""
-    lookups: tuple[tuple[str, Located], ...] = field(default=())
+    lookups: tuple[tuple[str, KeyLookup], ...] = ()
     """The index lookup of each store for the predicate's keys."""
-    stale: tuple[tuple[str, int], ...] = field(default=())
+    stale: tuple[tuple[str, int], ...] = ()
     """The bytes of old records after the end of each log, left by a broker that truncated it."""
 
     @property
@@ -77,89 +79,113 @@ class Plan:
         return [tuple(task) for task in tasks]
 
 
-def plan(
-    stores: Sequence[StoreFiles],
-    ends: Mapping[str, int],
-    predicate: Predicate,
-    *,
-    max_partition_bytes: int,
-    min_partitions: int = 1,
-    fail_on_data_loss: bool = True,
-    times: Mapping[str, Times] | None = None,
-    estimates: Mapping[str, Estimate] | None = None,
-    lookups: Mapping[str, Located] | None = None,
-    starts: Mapping[str, int] | None = None,
-    stale: Mapping[str, int] | None = None,
-) -> Plan:
-    """Cut the logs of those stores, which end at `ends`, into splits, without the parts that cannot match.
+@dataclass(frozen=True, slots=True)
+class StoreRead:
+    """What planning knows about one store: where its log ends, and what its queues, index and store times say."""
 
-    A pure function that reads no files. `starts`: where the read starts in each log, a record boundary. `stale`: the bytes
-    of old records after the end of each log.
-    """
-    whole: list[Split] = []
-    skipped: list[tuple[Segment, str]] = []
-    unwritten: list[Segment] = []
-    gaps: list[tuple[str, int, int]] = []
-    ways = tuple((store.uri, (estimates or {}).get(store.uri, Estimate())) for store in stores)
-    lookups = lookups or {}
-    pruning = pruning_of(predicate, lookups)
-    for store, (uri, way) in zip(stores, ways, strict=True):
-        known, queues = (times or {}).get(uri, Times()), () if way.access == SCAN else store.queues
-        spans = spans_of(pruning, {"store": exactly(uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD) if store.segments else []
-        first = lookups[uri].hits if uri in lookups else ()
-        holes = store.gaps() if starts is None else _uncovered(store, starts[uri], ends[uri])
-        gaps += ((uri, *gap) for gap in holes if gap[0] < ends[uri] and (starts or _within(spans, *gap)))
-        for segment in store.segments:
-            start = max(0, (starts or {}).get(uri, 0) - segment.base)
-            end = min(ends[uri] - segment.base, segment.size)
-            split = Split(uri, segment, start, segment.size, end, way.access, queues, way.share, border=start)
-            if 0 < end < segment.size:
-                split = replace(split, stale=(stale or {}).get(uri, 0))
-            if split.end <= split.start:
-                unwritten.append(segment)
-            elif why := _why_not(predicate, split, known, way):
-                skipped.append((segment, why))
-            else:
-                parts = known.parts(split, predicate)
-                pieces = [piece for part in parts for piece in _narrowed(part, spans, first, store.consume_queue)]
-                whole += pieces
-                why = "store time" if not parts else "physical offset" if mentions(predicate, "physical_offset") else "key"
-                skipped += [] if pieces else [(segment, why)]
-    if gaps and fail_on_data_loss:
-        raise _loss(gaps)
-    most = (
-        max_partition_bytes
-        if min_partitions == 1
-        else max(1, min(max_partition_bytes, sum(split.written for split in whole) // min_partitions))
-    )
-    splits = [piece for split in whole for piece in _cut(split, most, 1.0 if min_partitions > 1 else split.share)]
-    found = {uri: set(each.hits) for uri, each in lookups.items()}
-    splits.sort(
-        key=lambda split: len(split) > 1 or split.start + split.segment.base + split.segment.frame not in found.get(split.store, ())
-    )
+    store: StoreFiles
+    end: int
+    start: int | None = None
+    """Where the read starts, a record boundary; None: where the log starts."""
+    stale: int = 0
+    """The bytes of old records after `end`."""
+    path: AccessPath = field(default_factory=AccessPath)
+    lookup: KeyLookup | None = None
+    times: Times = field(default_factory=Times)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """The ranges of offsets from `start` to `end` that no file covers."""
+        reached = [self.store.min_offset if self.start is None else self.start, *(segment.end for segment in self.store.segments)]
+        begins = [*(segment.base for segment in self.store.segments), self.end]
+        return [(one, other) for one, other in zip(reached, begins, strict=True) if one < min(other, self.end)]
+
+    def whole(self, segment: Segment) -> Split:
+        """A segment as one split, from `start` on."""
+        start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
+        queues = () if self.path.access == SCAN else self.store.queues
+        stale = self.stale if 0 < end < segment.size else 0
+        path = self.path
+        return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, border=start, stale=stale)
+
+
+def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
+    """A read of each log from its start to its end."""
+    return [StoreRead(store, ends[store.uri].offset, stale=ends[store.uri].stale) for store in stores]
+
+
+def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:
+    """Cut logs into splits, without the parts that cannot match. A pure function that reads no files."""
+    lookups = {read.store.uri: read.lookup for read in reads if read.lookup is not None}
+    parts = _Parts(predicate, pruning_of(predicate, lookups))
+    for read in reads:
+        parts.add(read)
+    if parts.gaps and planning.refuses_loss:
+        raise _loss(parts.gaps)
+    most, is_spread = planning.partition_bytes, planning.min_partitions > 1
+    if is_spread:
+        most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
+    splits = [piece for split in parts.splits for piece in _cut(split, most, 1.0 if is_spread else split.share)]
+    hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
+    first = [split for split in splits if _is_hit(split, hits)]
+    if first:
+        splits = [*first, *(split for split in splits if not _is_hit(split, hits))]
     return Plan(
-        tuple(splits),
-        tuple(ends.items()),
-        predicate,
-        tuple(skipped),
-        tuple(unwritten),
-        tuple(gaps),
-        most,
-        ways,
-        pruning,
-        tuple(lookups.items()),
-        tuple((stale or {}).items()),
+        splits=tuple(splits),
+        ends=tuple((read.store.uri, read.end) for read in reads),
+        predicate=predicate,
+        skipped=tuple(parts.skipped),
+        unwritten=tuple(parts.unwritten),
+        gaps=tuple(parts.gaps),
+        partition_bytes=most,
+        ways=tuple((read.store.uri, read.path) for read in reads),
+        pruning=parts.pruning,
+        lookups=tuple(lookups.items()),
+        stale=tuple((read.store.uri, read.stale) for read in reads if read.stale),
     )
 
 
-def _uncovered(store: StoreFiles, start: int, stop: int) -> list[tuple[int, int]]:
-    """The offsets in that range that no file holds."""
-    reached = [start, *(segment.end for segment in store.segments)]
-    begins = [*(segment.base for segment in store.segments), stop]
-    return [(one, other) for one, other in zip(reached, begins, strict=True) if one < other]
+class _Parts:
+    """The parts of all logs: what will be read, and what not and why."""
+
+    def __init__(self, predicate: Predicate, pruning: Predicate) -> None:
+        self.pruning, self._predicate = pruning, predicate
+        self._inside = "physical offset" if mentions(predicate, "physical_offset") else "key"
+        self.splits: list[Split] = []
+        self.skipped: list[tuple[Segment, str]] = []
+        self.unwritten: list[Segment] = []
+        self.gaps: list[tuple[str, int, int]] = []
+
+    def add(self, read: StoreRead) -> None:
+        """Add the parts of one store."""
+        store = read.store
+        spans: list[tuple[int, int]] = []
+        if store.segments:
+            spans = spans_of(self.pruning, {"store": exactly(store.uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD)
+        self.gaps += ((store.uri, *gap) for gap in read.gaps() if read.start is not None or _within(spans, *gap))
+        for segment in store.segments:
+            split = read.whole(segment)
+            if split.end <= split.start:
+                self.unwritten.append(segment)
+            elif why := _why_not(self._predicate, split, read.times, read.path):
+                self.skipped.append((segment, why))
+            else:
+                self._add_parts(split, read, spans)
+
+    def _add_parts(self, split: Split, read: StoreRead, spans: Sequence[tuple[int, int]]) -> None:
+        parts = read.times.parts(split, self._predicate)
+        hits = () if read.lookup is None else read.lookup.hits
+        pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
+        self.splits += pieces
+        if not pieces:
+            self.skipped.append((split.segment, self._inside if parts else "store time"))
 
 
-def pruning_of(predicate: Predicate, lookups: Mapping[str, Located]) -> Predicate:
+def _is_hit(split: Split, hits: Mapping[str, frozenset[int]]) -> bool:
+    """Whether a split is one record that an index names."""
+    return len(split) == 1 and split.segment.base + split.segment.frame + split.start in hits.get(split.store, ())
+
+
+def pruning_of(predicate: Predicate, lookups: Mapping[str, KeyLookup]) -> Predicate:
     """One predicate for all stores, because each store has its own index."""
     if not lookups:
         return predicate
@@ -179,15 +205,18 @@ def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tu
     chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
     spans: list[tuple[int, int]] = []
     for start, stop in zip(cuts[:-1][chosen].tolist(), cuts[1:][chosen].tolist(), strict=True):
-        spans[-1:] = [(spans[-1][0], stop)] if spans and spans[-1][1] == start else [*spans[-1:], (start, stop)]
+        if spans and spans[-1][1] == start:
+            spans[-1] = spans[-1][0], stop
+        else:
+            spans.append((start, stop))
     return spans
 
 
 def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
     """The parts of those ordered spans that are inside `[low, high)`."""
     first = bisect_right(spans, low, key=lambda span: span[1])
-    behind = bisect_left(spans, high, key=lambda span: span[0])
-    return [(max(low, start), min(high, stop)) for start, stop in spans[first:behind]]
+    end = bisect_left(spans, high, key=lambda span: span[0])
+    return [(max(low, start), min(high, stop)) for start, stop in spans[first:end]]
 
 
 def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[int], queue: str | None) -> list[Split]:
@@ -221,12 +250,12 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
 def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, queue: str) -> Split:
     if (start, stop) == (split.start, split.stop):
         return split
-    found = follows or start == split.border
-    part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if found else queue)
+    is_certain = follows or start == split.border
+    part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if is_certain else queue)
     return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
 
 
-def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) -> str | None:
+def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath) -> str | None:
     """Why a segment cannot match; None if it can."""
     store, segment = exactly(split.store), split.segment
     if not may_be_true(predicate, {"store": store}):
@@ -236,7 +265,7 @@ def _why_not(predicate: Predicate, split: Split, times: Times, way: Estimate) ->
         return "segment"
     if not may_be_true(predicate, {**facts, **times.facts(segment)}):
         return "store time"
-    return None if way.touches(segment.base, segment.end) else "queue"
+    return None if path.touches(segment.base, segment.end) else "queue"
 
 
 def _cut(split: Split, most: int, share: float) -> list[Split]:
@@ -254,6 +283,6 @@ def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
     store, start, stop = gaps[0]
     more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
     return DataLoss(
-        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) lie in no file: a segment is missing, or was cut short.{more} "
+        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) are in no file: a segment is missing, or was cut short.{more} "
         "fail_on_data_loss=False reads what is there"
     )

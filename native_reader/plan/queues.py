@@ -16,9 +16,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import BATCH_ENTRY, ENTRY, FILLER_SIZE, LIGHT_TOPIC, is_written
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
 from native_reader.layout.record import SMALLEST_RECORD, Mask
-from native_reader.storage.protocol import Entry, StoredFile, storage_of
+from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
 
 BATCH_DIRECTORY = "batchconsumequeue"
@@ -102,14 +102,14 @@ _NOTHING = Entries(_NONE, _NONE, _NONE, _NONE, _NONE)
 
 def topics_in(directories: Sequence[str]) -> list[Topic]:
     """The topics that have queues there. Without light queues (LMQ), which list records of other topics again."""
-    found = []
+    topics = []
     for directory in directories:
         storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
         for entry in _listed(directory):
             # A name that is not UTF-8 cannot be a column value.
             if entry.is_directory and not entry.name.startswith(LIGHT_TOPIC) and entry.name.isprintable():
-                found.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
-    return found
+                topics.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
+    return topics
 
 
 def queues_of(topic: Topic) -> list[Queue]:
@@ -124,7 +124,7 @@ def numbers_of(topic: Topic) -> list[int]:
 
 
 def _queue(topic: Topic, name: str) -> Queue:
-    width = (BATCH_ENTRY if topic.batch else ENTRY).itemsize
+    width = (BATCH_ENTRY if topic.batch else QUEUE_ENTRY).itemsize
     uri, files = f"{topic.uri}/{name}", []
     for entry in _listed(uri):
         if entry.is_file and is_segment_name(entry.name) and entry.size >= width and (topic.batch or int(entry.name) % width == 0):
@@ -132,7 +132,7 @@ def _queue(topic: Topic, name: str) -> Queue:
     return Queue(topic.name, int(name), topic.batch, tuple(files))
 
 
-def _listed(uri: str) -> list[Entry]:
+def _listed(uri: str) -> list[DirEntry]:
     try:
         return storage_of(uri).list(uri)
     except OSError:  # deleted meanwhile or cannot be listed; callers work without it
@@ -143,7 +143,7 @@ class QueueReader:
     """Reads one queue, with one file open at a time."""
 
     def __init__(self, queue: Queue) -> None:
-        self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else ENTRY
+        self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
         self._probe = bytearray(12)
         self._open: tuple[int, StoredFile] | None = None
@@ -156,23 +156,23 @@ class QueueReader:
     def within(self, low: int, high: int) -> Entries:
         """The entries of records at physical offsets `[low, high)`, without entries that are out of order."""
         units = self._bound()
-        first, behind = 0, units
+        first, stop = 0, units
         if units * self._dtype.itemsize > _AT_ONCE:
             first = self.first_at(low, 0, units)
-            behind = self.first_at(high, first, units)
+            stop = self.first_at(high, first, units)
         # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
         fit = (high - low) // SMALLEST_RECORD + 1
-        found = self._read(first, behind, max(fit, _AT_ONCE // self._dtype.itemsize))
-        if found is None:
+        entries = self._read(first, stop, max(fit, _AT_ONCE // self._dtype.itemsize))
+        if entries is None:
             return _NOTHING
-        inside = (found.offsets >= low) & (found.offsets < high)
-        is_last = len(found) > 0 and (behind == self.units or self._offset_at(behind) == _BEYOND)
-        return replace(found.where(inside & _ascending(found.offsets)), newest=int(found.offsets[-1]) if is_last else -1)
+        inside = (entries.offsets >= low) & (entries.offsets < high)
+        is_last = len(entries) > 0 and (stop == self.units or self._offset_at(stop) == _BEYOND)
+        return replace(entries.where(inside & _ascending(entries.offsets)), newest=int(entries.offsets[-1]) if is_last else -1)
 
     def last_below(self, offset: int) -> Entries:
         """The entry of the last record below that offset, or none."""
-        behind = self.first_at(offset, 0, self._bound())
-        return self.read(max(0, behind - 1), behind)
+        stop = self.first_at(offset, 0, self._bound())
+        return self.read(max(0, stop - 1), stop)
 
     def _bound(self) -> int:
         """A place after which nothing is written: brokers preallocate files."""
@@ -185,46 +185,46 @@ class QueueReader:
             written = self._queue.files[last].units
         return self._firsts[last] + min(written, self._queue.files[last].units)
 
-    def first_at(self, offset: int, first: int, behind: int) -> int:
-        """The first place in `[first, behind)` whose record is at or after `offset`; unwritten places count as after all offsets."""
-        while (behind - first) * self._dtype.itemsize > _AT_ONCE:
-            middle = (first + behind) // 2
+    def first_at(self, offset: int, first: int, stop: int) -> int:
+        """The first place in `[first, stop)` whose record is at or after `offset`; unwritten places count as after all offsets."""
+        while (stop - first) * self._dtype.itemsize > _AT_ONCE:
+            middle = (first + stop) // 2
             if self._offset_at(middle) < offset:
                 first = middle + 1
             else:
-                behind = middle
-        reached = np.flatnonzero(self._offsets(first, behind) >= offset)
-        return first + int(reached[0]) if len(reached) else behind
+                stop = middle
+        reached = np.flatnonzero(self._offsets(first, stop) >= offset)
+        return first + int(reached[0]) if len(reached) else stop
 
-    def _offsets(self, first: int, behind: int) -> Numbers:
+    def _offsets(self, first: int, stop: int) -> Numbers:
         """The offsets at those places. Unwritten places come after all offsets, leading fillers before."""
         pieces = [np.empty(0, np.int64)]
         for which in range(len(self._queue.files)):
-            begin, end = max(first, self._firsts[which]), min(behind, self._firsts[which + 1])
+            begin, end = max(first, self._firsts[which]), min(stop, self._firsts[which + 1])
             if begin < end:
-                found = self._units(which, begin - self._firsts[which], end - begin)
-                offsets = np.where(is_written(found), found["offset"].astype(np.int64), _BEYOND)
-                pieces += [np.where(found["size"] == FILLER_SIZE, -1, offsets), np.full(end - begin - len(found), _BEYOND)]
+                units = self._units(which, begin - self._firsts[which], end - begin)
+                offsets = np.where(is_written(units), units["offset"].astype(np.int64), _BEYOND)
+                pieces += [np.where(units["size"] == FILLER_SIZE, -1, offsets), np.full(end - begin - len(units), _BEYOND)]
         return np.concatenate(pieces)
 
-    def read(self, first: int, behind: int) -> Entries:
-        """The written entries at places `[first, behind)`."""
-        entries = self._read(first, behind, behind - first)
+    def read(self, first: int, stop: int) -> Entries:
+        """The written entries at places `[first, stop)`."""
+        entries = self._read(first, stop, stop - first)
         assert entries is not None
         return entries
 
-    def _read(self, first: int, behind: int, most: int) -> Entries | None:
+    def _read(self, first: int, stop: int, most: int) -> Entries | None:
         """As `read`, but None if there are more than `most` entries. Memory depends on written entries, not on file sizes."""
         pieces, numbers, firsts, count = [np.empty(0, self._dtype)], [np.empty(0, np.int64)], [], 0
         for which, file in enumerate(self._queue.files):
-            begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, behind))
+            begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, stop))
             if begin < end:
                 firsts.append(count)
-            for place, found in self._pieces(which, begin, end):
-                written = is_written(found)
-                places = np.arange(file.base + place, file.base + place + len(found), dtype=np.int64)
+            for place, units in self._pieces(which, begin, end):
+                written = is_written(units)
+                places = np.arange(file.base + place, file.base + place + len(units), dtype=np.int64)
                 is_full = bool(written.all())
-                pieces.append(found if is_full else found.take(np.flatnonzero(written)))
+                pieces.append(units if is_full else units.take(np.flatnonzero(written)))
                 numbers.append(places if is_full else places[written])
                 count += len(pieces[-1])
                 if count > most:
@@ -246,11 +246,11 @@ class QueueReader:
                     begin = max(begin, self._file(which).next_data(begin * width) // width)
                 except OSError:  # deleted meanwhile or unreadable
                     return
-            found = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
-            if not len(found):
+            units = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
+            if not len(units):
                 return
-            yield begin, found
-            begin += len(found)
+            yield begin, units
+            begin += len(units)
 
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1
@@ -266,10 +266,10 @@ class QueueReader:
     def _units(self, which: int, place: int, count: int) -> NDArray[np.void]:
         width = self._dtype.itemsize
         try:
-            found = self._file(which).read_ranges([(place * width, count * width)])[0]
+            (content,) = self._file(which).read_ranges([(place * width, count * width)])
         except OSError:  # deleted meanwhile or unreadable
             return np.empty(0, self._dtype)
-        return np.frombuffer(found, self._dtype, len(found) // width)
+        return np.frombuffer(content, self._dtype, len(content) // width)
 
     def _file(self, which: int) -> StoredFile:
         if self._open is not None and self._open[0] != which:
@@ -300,9 +300,3 @@ def _ascending(offsets: Numbers) -> Mask:
     kept[1:] &= offsets[1:] > np.maximum.accumulate(offsets)[:-1]
     kept[:-1] &= offsets[:-1] < np.minimum.accumulate(offsets[::-1])[::-1][1:]
     return kept
-
-
-def queues_among(topics: Sequence[Topic]) -> Iterator[Queue]:
-    """All queues of these topics."""
-    for topic in topics:
-        yield from queues_of(topic)

@@ -79,5 +79,5 @@ def _split(
     (base, size, identity, framing), (place, queue) = known, map(whole, places)
     segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, place, identity, framing), cut
     access, *queues, share = way or (SCAN, 1.0)
-    asked = tuple(map(whole, map(str, queues)))
-    return Split(store, segment, start, stop, end, str(access), asked, float(share), alone, border, follows, queue, stale)
+    directories = tuple(map(whole, map(str, queues)))
+    return Split(store, segment, start, stop, end, str(access), directories, float(share), alone, border, follows, queue, stale)

@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+import numpy as np
+
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import is_named
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, may_be_true
 from native_reader.predicate.tree import Predicate
-from native_reader.records.sync import head_in, sync
+from native_reader.records.sync import head_at, head_in, sync
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
@@ -26,7 +28,7 @@ _SLOW = 1 << 20
 _SAMPLES = 64
 _LOOK = 256 << 10
 """No sample is taken if no record starts within this many bytes, as in a hole."""
-_ASKED = 4
+_MOST_CHECKED = 4
 """How many records near a position are checked against their queues."""
 _WORTH_IT = 4 << 20
 """A smaller segment is read as fast as it is sampled."""
@@ -44,19 +46,24 @@ class Times:
 
     def facts(self, segment: Segment) -> dict[str, Known]:
         """Known facts about the records of a segment."""
-        found = self.bounds.get(segment.base)
-        return {} if found is None else {"store_timestamp": Within(*found, nullable=True)}
+        bounds = self.bounds.get(segment.base)
+        return {} if bounds is None else {"store_timestamp": Within(*bounds, nullable=True)}
 
     def parts(self, split: Split, predicate: Predicate) -> list[Split]:
         """The parts of a split that may match, with neighbours merged."""
-        found: list[Split] = []
-        for first, stop, low, high in self.inside.get(split.segment.base, ()):
+        inside = self.inside.get(split.segment.base)
+        if not inside:
+            return [split]
+        parts: list[Split] = []
+        for first, stop, low, high in inside:
             start = max(first, split.start)
-            if start < stop and may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
-                touches = bool(found) and found[-1].stop == start
-                part = replace(split, start=start, stop=stop, border=max(first, split.border))
-                found[-1:] = [replace(found[-1], stop=stop)] if touches else [*found[-1:], part]
-        return found if self.inside.get(split.segment.base) else [split]
+            if start >= stop or not may_be_true(predicate, {"store_timestamp": Within(low, high, nullable=True)}):
+                continue
+            if parts and parts[-1].stop == start:
+                parts[-1] = replace(parts[-1], stop=stop)
+            else:
+                parts.append(replace(split, start=start, stop=stop, border=max(first, split.border)))
+        return parts
 
 
 def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tolerance: int, cut: bool, queue: str | None = None) -> Times:
@@ -74,14 +81,14 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
     bounds: dict[int, tuple[int, int]] = {}
     inside: dict[int, tuple[tuple[int, int, int, int], ...]] = {}
     for which, (segment, first) in enumerate(zip(segments, firsts, strict=True)):
-        last = which + 1 == len(firsts)
-        after = first[1:] if last else firsts[which + 1]
+        is_last = which + 1 == len(firsts)
+        after = first[1:] if is_last else firsts[which + 1]
         if first and after and after[0] >= first[0] - tolerance:
-            low, high = min(first[0], after[0]) - tolerance, _FOREVER if last else max(first[0], after[0]) + tolerance
+            low, high = min(first[0], after[0]) - tolerance, _FOREVER if is_last else max(first[0], after[0]) + tolerance
             bounds[segment.base] = low, high
-            narrow = not last and high - low <= 4 * tolerance  # hardly anything would be skipped
-            if cut and queue is not None and not narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
-                sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if last else after[0])
+            is_narrow = not is_last and high - low <= 4 * tolerance  # hardly anything would be skipped
+            if cut and queue is not None and not is_narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
+                sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if is_last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
 
@@ -94,29 +101,29 @@ def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:
 
 def _sampled(segment: Segment, queue: str, written: int, first: int, after: int) -> list[tuple[int, int]]:
     """Positions in a segment where records certainly start, with their store times."""
-    found = [(0, first)]
+    samples = [(0, first)]
     try:
         with Window(segment, 64 << 10) as window:
             for which in range(1, _SAMPLES):
                 place = written * which // _SAMPLES
                 start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
                 if start is not None:
-                    times = _store_times_in(window.peek(start + segment.frame, LONGEST_HEAD))
-                    if not times:
+                    time = _store_time(head_at(window, start))
+                    if time is None:
                         return []
-                    found.append((start, times[0]))
+                    samples.append((start, time))
     except OSError:  # the read itself reports it
         return []
-    return [*found, (segment.size, after)]
+    return [*samples, (segment.size, after)]
 
 
 def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None:
     """A record at or after `start` that its queue names; tries only the first few records."""
-    for _ in range(_ASKED):
-        found = sync(window, start, stop)
-        if found is None or is_named(window, queue, found):
-            return found
-        start = found + 1
+    for _ in range(_MOST_CHECKED):
+        position = sync(window, start, stop)
+        if position is None or is_named(window, queue, position):
+            return position
+        start = position + 1
     return None
 
 
@@ -131,25 +138,25 @@ def _pieces(samples: Sequence[tuple[int, int]], tolerance: int) -> tuple[tuple[i
 def _first_store_times(segment: Segment, count: int) -> list[int]:
     """Store times of the first `count` records, in microseconds since 1970. Stops at anything that is not a record."""
     frame = segment.frame
-    found: list[int] = []
+    times: list[int] = []
     try:
         with storage_of(segment.uri).open(segment.uri) as file:
             position = frame
             for _ in range(count):
                 (begin,) = file.read_ranges([(position, LONGEST_HEAD)])
                 head = head_in(begin)
-                milliseconds, size = int(head["store_timestamp"]), int(head["size"])
+                time, size = _store_time(head), int(head["size"])
                 valid = head["magic"] in (MAGIC_V1, MAGIC_V2) and head["physical_offset"] == segment.base + position and size > 0
-                if not valid or abs(milliseconds) > _MOST_MILLISECONDS:
+                if not valid or time is None:
                     break
-                found.append(milliseconds * 1000)
+                times.append(time)
                 position += size + frame
     except OSError:
         return []
-    return found
+    return times
 
 
-def _store_times_in(begin: bytes) -> list[int]:
-    """The store time in the head at the start of these bytes; empty if it is out of range."""
-    milliseconds = int(head_in(begin)["store_timestamp"])
-    return [milliseconds * 1000] if abs(milliseconds) <= _MOST_MILLISECONDS else []
+def _store_time(head: np.void) -> int | None:
+    """The store time in microseconds since 1970; None if it is out of range."""
+    milliseconds = int(head["store_timestamp"])
+    return milliseconds * 1000 if abs(milliseconds) <= _MOST_MILLISECONDS else None

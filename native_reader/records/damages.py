@@ -11,46 +11,46 @@ from numpy.typing import NDArray
 
 CHECKSUM = "checksum"
 REASONS = {
-    "zeros": "nothing but zeros at first: pages that were never written, or lost",
-    "magic": "no magic of a record where one must stand",
-    "size": "a size that no record can have",
-    "cut off": "a record that goes on behind the end of the file, or a file that ends inside of one",
-    "offset": "a record that says it lies elsewhere: old bytes of a file used again, or bytes put in or left out before it",
+    "zeros": "zeros at the start of the range: pages that were never written, or were lost",
+    "magic": "no record magic where a record must start",
+    "size": "an impossible record size",
+    "cut off": "a record that extends past the end of the file, or a file that ends inside a record",
+    "offset": "a record that states another offset: old bytes of a reused file, or bytes inserted or removed before it",
     "lengths": "a record whose lengths do not add up to its size",
-    "blank": "a blank that does not reach to the end of its file",
-    "entry": "no DLedger entry, or one that does not fit its record",
-    "too large": "a record over max_record_bytes",
-    CHECKSUM: "a whole record whose checksum is wrong; looked for with verify_crc only",
-    "unreadable": "bytes that the file system or the disk did not give",
+    "blank": "a blank that does not end at the end of its file",
+    "entry": "a DLedger entry header that is missing or does not match its record",
+    "too large": "a record larger than max_record_bytes",
+    CHECKSUM: "a complete record whose checksum is wrong; checked only with verify_crc",
+    "unreadable": "bytes that could not be read from the disk or file system",
 }
 """Every reason for damage, with its meaning."""
 
 RANGE = np.dtype(
     [
-        *((name, np.int32) for name in ("segment", "reason", "found")),
-        *((name, np.int64) for name in ("start", "end", "before", "behind", "number")),
+        *((name, np.int32) for name in ("segment", "reason", "description")),
+        *((name, np.int64) for name in ("start", "end", "before", "after", "number")),
     ]
 )
-"""The first three are indexes into a list of texts. `number` fills the `{:,}` in the text of `found`. -1 is None."""
-_WORDS = ("segment", "reason", "found")
-_AT_ONCE = 4096
+"""The first three are indexes into a list of texts. `number` fills the `{:,}` in the description. -1 is None."""
+_WORDS = ("segment", "reason", "description")
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
     """Invalid bytes: offsets `[start, end)` of a segment.
 
-    `reason` is one of REASONS; `found` describes the bytes. `before` is the offset of the record that ends at `start`,
-    `behind` of the one that begins at `end`; None if there is none.
+    `reason` is one of REASONS. `before` is the offset of the record that ends at `start`, `after` of the one that begins at
+    `end`; None if there is none.
     """
 
     segment: str
     start: int
     end: int
     reason: str
-    found: str = ""
+    description: str = ""
     before: int | None = None
-    behind: int | None = None
+    after: int | None = None
 
 
 class Damages(Sequence[Damage]):
@@ -67,8 +67,8 @@ class Damages(Sequence[Damage]):
         words: dict[str, int] = {}
         rows = [
             (
-                *(words.setdefault(word, len(words)) for word in (each.segment, each.reason, _plain(each.found))),
-                *(each.start, each.end, _number(each.before), _number(each.behind), 0),
+                *(words.setdefault(word, len(words)) for word in (each.segment, each.reason, _escaped(each.description))),
+                *(each.start, each.end, _number(each.before), _number(each.after), 0),
             )
             for each in damage
         ]
@@ -79,7 +79,7 @@ class Damages(Sequence[Damage]):
         """Concatenate the ranges of all pieces."""
         pieces = [piece for piece in pieces if len(piece)]
         if not pieces:
-            return _NO_DAMAGE
+            return NO_DAMAGE
         words: dict[str, int] = {}
         ranges = [np.empty(0, RANGE)]
         for piece in pieces:
@@ -96,19 +96,19 @@ class Damages(Sequence[Damage]):
         order = np.argsort(np.array(self._words, np.str_), kind="stable")
         ranks = np.empty_like(order)
         ranks[order] = np.arange(len(order))
-        found = self.ranges
-        found = found[np.lexsort((found["end"], found["start"], ranks[found["segment"]]))] if len(found) > 1 else found
-        by_checksum = found["reason"] == (self._words.index(CHECKSUM) if CHECKSUM in self._words else -1)
-        touches = (found["segment"][1:] == found["segment"][:-1]) & (found["start"][1:] == found["end"][:-1])
-        touches &= (found["before"][1:] < 0) & ~by_checksum[1:] & ~by_checksum[:-1]
+        ranges = self.ranges
+        ranges = ranges[np.lexsort((ranges["end"], ranges["start"], ranks[ranges["segment"]]))] if len(ranges) > 1 else ranges
+        by_checksum = ranges["reason"] == (self._words.index(CHECKSUM) if CHECKSUM in self._words else -1)
+        touches = (ranges["segment"][1:] == ranges["segment"][:-1]) & (ranges["start"][1:] == ranges["end"][:-1])
+        touches &= (ranges["before"][1:] < 0) & ~by_checksum[1:] & ~by_checksum[:-1]
         if not touches.any():
-            return Damages(found, self._words)
+            return Damages(ranges, self._words)
         firsts = np.flatnonzero(np.concatenate(([True], ~touches)))
-        lasts = np.concatenate((firsts[1:], [len(found)])) - 1
-        whole = found[firsts]
-        for name in ("end", "behind"):
-            whole[name] = found[name][lasts]
-        return Damages(whole, self._words)
+        lasts = np.concatenate((firsts[1:], [len(ranges)])) - 1
+        joined = ranges[firsts]
+        for name in ("end", "after"):
+            joined[name] = ranges[name][lasts]
+        return Damages(joined, self._words)
 
     def where(self, which: NDArray[Any]) -> Damages:
         """A selection of the ranges."""
@@ -117,14 +117,14 @@ class Damages(Sequence[Damage]):
     @property
     def starts(self) -> NDArray[np.int64]:
         """The start of each range."""
-        found: NDArray[np.int64] = self.ranges["start"]
-        return found
+        starts: NDArray[np.int64] = self.ranges["start"]
+        return starts
 
     @property
     def ends(self) -> NDArray[np.int64]:
         """The first offset after each range."""
-        found: NDArray[np.int64] = self.ranges["end"]
-        return found
+        ends: NDArray[np.int64] = self.ranges["end"]
+        return ends
 
     def __len__(self) -> int:
         return len(self.ranges)
@@ -138,16 +138,16 @@ class Damages(Sequence[Damage]):
     def __getitem__(self, which: int | slice) -> Damage | Damages:
         if isinstance(which, slice):
             return Damages(self.ranges[which], self._words)
-        return self._told(self.ranges[which].item())
+        return self._damage(self.ranges[which].item())
 
     def __iter__(self) -> Iterator[Damage]:
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from map(self._told, self.ranges[begin : begin + _AT_ONCE].tolist())
+        for begin in range(0, len(self), _ROWS_AT_ONCE):
+            yield from map(self._damage, self.ranges[begin : begin + _ROWS_AT_ONCE].tolist())
 
-    def _told(self, row: tuple[int, ...]) -> Damage:
-        segment, reason, found, start, end, before, behind, number = row
+    def _damage(self, row: tuple[int, ...]) -> Damage:
+        segment, reason, description, start, end, before, after, number = row
         words = self._words
-        return Damage(words[segment], start, end, words[reason], words[found].format(number), _maybe(before), _maybe(behind))
+        return Damage(words[segment], start, end, words[reason], words[description].format(number), _offset(before), _offset(after))
 
     def __eq__(self, other: object) -> bool:
         return len(self) == len(other) and all(map(Damage.__eq__, self, other)) if isinstance(other, Sequence) else NotImplemented
@@ -159,10 +159,10 @@ class Damages(Sequence[Damage]):
         return repr(tuple(self))
 
 
-_NO_DAMAGE = Damages(np.empty(0, RANGE), ())
+NO_DAMAGE = Damages(np.empty(0, RANGE), ())
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Escape a text that takes no number."""
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -171,5 +171,5 @@ def _number(offset: int | None) -> int:
     return -1 if offset is None else offset
 
 
-def _maybe(offset: int) -> int | None:
-    return None if offset < 0 else offset
+def _offset(number: int) -> int | None:
+    return None if number < 0 else number

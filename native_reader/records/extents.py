@@ -49,12 +49,12 @@ class Extents:
         """Split into groups of about `first`, then `most` bytes; an extent of more than `alone` bytes gets its own group."""
         sizes = self.ends - self.starts
         holes = np.concatenate(([0], self.starts[1:] - self.ends[:-1]))
-        behind = np.cumsum(sizes + np.where(holes <= _HOLE, holes, 0))
+        ends = np.cumsum(sizes + np.where(holes <= _HOLE, holes, 0))
         large = np.flatnonzero(sizes > alone)
         begin, room = 0, first
         while begin < len(self):
-            before = int(behind[begin - 1]) if begin else 0
-            stop = max(begin + 1, int(np.searchsorted(behind, before + room, side="right")))
+            before = int(ends[begin - 1]) if begin else 0
+            stop = max(begin + 1, int(np.searchsorted(ends, before + room, side="right")))
             next_large = int(np.searchsorted(large, begin))
             if next_large < len(large):
                 stop = begin + 1 if large[next_large] == begin else min(stop, int(large[next_large]))
@@ -72,7 +72,7 @@ def records_of(window: Window, extents: Extents, *, single: bool = False) -> tup
     lanes = np.arange(len(extents))
     positions, ends = extents.starts - shifts + frame, extents.ends - shifts + frame
     good = np.ones(len(extents), np.bool_)
-    found: list[Records] = []
+    pieces: list[Records] = []
     for step in range(_STEPS + 1):
         last = step == _STEPS
         if last:
@@ -81,12 +81,12 @@ def records_of(window: Window, extents: Extents, *, single: bool = False) -> tup
         reached = positions + records.sizes + frame
         valid &= reached == leading if last else reached == ends[lanes] if single else reached <= ends[lanes]
         good[lanes[~valid]] = False
-        found.append(records[valid])
+        pieces.append(records[valid])
         going = np.flatnonzero(valid & (reached < ends[lanes]))
         lanes, positions = lanes[going], reached[going]
         if last or not len(lanes):
             break
-    return _in_order(found), good
+    return _in_order(pieces), good
 
 
 def _measured(window: Window, positions: Index, shifts: Index) -> tuple[Records, Mask]:
@@ -103,22 +103,22 @@ def _measured(window: Window, positions: Index, shifts: Index) -> tuple[Records,
 def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tuple[Index, Index, Index]:
     """Follow the sizes from a few lanes. Returns the lane and position of each hop and its target, all not validated yet."""
     frame, content = window.segment.frame, window.u8.data
-    found: list[tuple[int, int, int]] = []
+    hops: list[tuple[int, int, int]] = []
     for lane, begin in zip(lanes.tolist(), positions.tolist(), strict=True):
         position, end = begin, int(ends[lane])
         while position < end:
             (size,) = _read_size(content, position) if position + SMALLEST_RECORD <= window.filled else (0,)
             leads_to = min(position + size + frame, end) if size >= SMALLEST_RECORD else end
-            found.append((lane, position, leads_to))
+            hops.append((lane, position, leads_to))
             position = leads_to
-    lanes, positions, leading = np.array(found, np.intp).reshape(-1, 3).T
+    lanes, positions, leading = np.array(hops, np.intp).reshape(-1, 3).T
     return lanes, positions, leading
 
 
-def _in_order(found: list[Records]) -> Records:
-    if len(found) == 1:
-        return found[0]
-    joined = Records(*(np.concatenate([getattr(each, name) for each in found]) for name in Records.__slots__))
+def _in_order(pieces: list[Records]) -> Records:
+    if len(pieces) == 1:
+        return pieces[0]
+    joined = Records(*(np.concatenate([getattr(each, name) for each in pieces]) for name in Records.__slots__))
     return joined[np.argsort(joined.starts, kind="stable")]
 
 

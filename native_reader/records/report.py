@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from operator import add
 
 from native_reader.records.damages import Damage, Damages
+
+
+@dataclass(slots=True)
+class Account:
+    """The bytes that one walk passed, by class, and its number of records. Counts up while the walk runs."""
+
+    records: int = 0
+    record_bytes: int = 0
+    blank_bytes: int = 0
+    damage_bytes: int = 0
+    unwritten_bytes: int = 0
+
+    def __add__(self, other: Account) -> Account:
+        return Account(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,7 @@ class SegmentReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The accounts of some splits. `merge` is associative and commutative: all splits merged equal one pass."""
+    """The accounts of some splits. `merged` is associative and commutative: all splits merged equal one pass."""
 
     segments: tuple[SegmentReport, ...] = ()
     damage: Sequence[Damage] = ()
@@ -52,21 +67,17 @@ class Report:
     scanned: tuple[str, ...] = ()
     """The segments that were scanned whole although queues should have pruned them, and why."""
 
-    def merge(self, other: Report) -> Report:
-        """Merge both reports; damage that touches at a cut becomes one range."""
-        return Report.merged((self, other))
-
     @staticmethod
     def merged(reports: Iterable[Report]) -> Report:
-        """Merge all reports."""
+        """Merge all reports; damage that touches at a cut becomes one range."""
         accounts: dict[str, SegmentReport] = {}
         damage: list[Damages] = []
         rows = bytes_read = 0
         scanned: list[str] = []
         for report in reports:
             for each in report.segments:
-                mine = accounts.get(each.segment)
-                accounts[each.segment] = each if mine is None else mine + each
+                known = accounts.get(each.segment)
+                accounts[each.segment] = each if known is None else known + each
             damage.append(Damages.of(report.damage))
             rows += report.rows
             bytes_read += report.bytes_read

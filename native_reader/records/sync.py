@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.layout.record import (
-    BORN_IPV6,
     ENTRY_HEAD,
     HEAD_SIZE,
     LONGEST_HEAD,
@@ -20,12 +19,12 @@ from native_reader.layout.record import (
     MAGIC_V2,
     PADDING,
     SMALLEST_RECORD,
-    STORE_IPV6,
     Index,
     Mask,
     Records,
     at,
     entries_valid,
+    head_size,
     heads_of,
     magics,
     measure,
@@ -51,8 +50,8 @@ def sync(window: Window, start: int, stop: int) -> int | None:
             return None
         until = min(stop, start + look)
         window.load(start, until - start + frame + LONGEST_HEAD)
-        found = candidates(window)
-        records, valid, _ = proven(window, found[found < until - start + frame])
+        starts = candidates(window)
+        records, valid, _ = proven(window, starts[starts < until - start + frame])
         if valid.any():
             return start + int(records.starts[np.argmax(valid)]) - frame
         start, look = until, min(look * 4, _LARGEST_LOOK)
@@ -61,20 +60,20 @@ def sync(window: Window, start: int, stop: int) -> int | None:
 
 def candidates(window: Window) -> Index:
     """Positions in the window with a magic and the right physical offset: almost always records."""
-    found = magics(window.u8, window.filled, window.scratch)
-    found = found[found >= window.segment.frame]
-    here: Mask = at(window.u8, ">i8")[found + _OFFSET_AT] == found + window.offset
-    return found[here]
+    starts = magics(window.u8, window.filled, window.scratch)
+    starts = starts[starts >= window.segment.frame]
+    is_right: Mask = at(window.u8, ">i8")[starts + _OFFSET_AT] == starts + window.offset
+    return starts[is_right]
 
 
 def proven(window: Window, starts: Index) -> tuple[Records, Mask, Mask]:
     """The records at those positions of the window, which are valid, and which of the valid ones end outside the window."""
     records, valid = valid_records(window, starts)
-    reaching = np.zeros(len(starts), np.bool_)
-    far = np.flatnonzero(_reaching_out(window, records))
+    ends_outside = np.zeros(len(starts), np.bool_)
+    far = np.flatnonzero(_may_end_outside(window, records))
     if len(far):
-        reaching[far[_valid_beyond(window, records[far])]] = True
-    return records, valid | reaching, reaching
+        ends_outside[far[_valid_outside(window, records[far])]] = True
+    return records, valid | ends_outside, ends_outside
 
 
 def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
@@ -87,7 +86,13 @@ def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     return records, valid
 
 
-class Parts(NamedTuple):
+def places_of(window: Window, records: Records) -> tuple[Index, Index]:
+    """The position in the file and the size of each record of the window, both with its frame."""
+    frame = window.segment.frame
+    return records.starts - frame + window.position, records.sizes + frame
+
+
+class RecordLayout(NamedTuple):
     """The positions of a record's parts in its file; `size` includes the frame."""
 
     size: int
@@ -102,11 +107,11 @@ def record_size_at(window: Window, position: int, *, entry: bool = True) -> int 
 
     `entry=False` does not check the DLedger entry header.
     """
-    parts = parts_at(window, position, entry=entry)
-    return None if parts is None else parts.size
+    layout = layout_at(window, position, entry=entry)
+    return None if layout is None else layout.size
 
 
-def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | None:
+def layout_at(window: Window, position: int, *, entry: bool = True) -> RecordLayout | None:
     """The parts of the valid record that starts at that position of the file; None if there is none.
 
     Reads only the head and the lengths: three small reads for a record of any size. The window does not change.
@@ -117,13 +122,13 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
         return None
     begin = window.peek(position, frame + LONGEST_HEAD)
     head = head_in(begin[frame:])
-    size, body_size, families = int(head["size"]), int(head["body_size"]), int(head["sys_flag"])
+    size, body_size = int(head["size"]), int(head["body_size"])
     wide = int(head["magic"] == MAGIC_V2)
     if not (wide or head["magic"] == MAGIC_V1) or not SMALLEST_RECORD <= size <= left or not 0 <= body_size <= size - SMALLEST_RECORD:
         return None
     if head["physical_offset"] != segment.base + position + frame:
         return None
-    topic_at = HEAD_SIZE + 12 * (bool(families & BORN_IPV6) + bool(families & STORE_IPV6)) + body_size + 1 + wide
+    topic_at = head_size(int(head["sys_flag"])) + body_size + 1 + wide
     topic_size = _number(window.peek(position + frame + topic_at - 1 - wide, 1 + wide))
     properties_at = topic_at + topic_size + 2
     if topic_size <= 0 or properties_at > size:
@@ -131,12 +136,12 @@ def parts_at(window: Window, position: int, *, entry: bool = True) -> Parts | No
     properties_size = _number(window.peek(position + frame + properties_at - 2, 2))
     if properties_size < 0 or properties_at + properties_size != size:
         return None
-    if frame and entry and not _entry_agrees(begin, size, segment.base + position):
+    if frame and entry and not _entry_matches(begin, size, segment.base + position):
         return None
     if window.unreadable_within(position, position + frame + size):
         return None
     start = position + frame
-    return Parts(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
+    return RecordLayout(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
 
 
 def head_at(window: Window, position: int) -> np.void:
@@ -152,18 +157,18 @@ def head_in(begin: bytes) -> np.void:
     return head
 
 
-def _reaching_out(window: Window, records: Records) -> Mask:
+def _may_end_outside(window: Window, records: Records) -> Mask:
     """Which of these, by their heads, may be records that end outside the window."""
     heads, sizes = records.heads, records.sizes
     ends = records.starts + sizes
-    found: Mask = (heads["physical_offset"] == records.starts + window.offset) & (ends > window.filled)
-    found &= (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
-    found &= (ends <= window.segment.size - window.position) & (records.body_size >= 0)
-    found &= records.body_at + records.body_size + _SMALLEST_REST <= ends
-    return found
+    may: Mask = (heads["physical_offset"] == records.starts + window.offset) & (ends > window.filled)
+    may &= (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
+    may &= (ends <= window.segment.size - window.position) & (records.body_size >= 0)
+    may &= records.body_at + records.body_size + _SMALLEST_REST <= ends
+    return may
 
 
-def _valid_beyond(window: Window, records: Records) -> Index:
+def _valid_outside(window: Window, records: Records) -> Index:
     """Which of those are valid. Reads the sizes of topic and properties from the file, many at a time."""
     frame = window.segment.frame
     wide = records.heads["magic"] == MAGIC_V2
@@ -184,9 +189,9 @@ def _valid_beyond(window: Window, records: Records) -> Index:
     return which
 
 
-def _entry_agrees(entry: bytes, size: int, offset: int) -> bool:
-    said = _number(entry[0:4]), _number(entry[4:8]), _number(entry[24:32]), _number(entry[44:48])
-    return said == (1, size + ENTRY_HEAD, offset, size)
+def _entry_matches(entry: bytes, size: int, offset: int) -> bool:
+    stated = _number(entry[0:4]), _number(entry[4:8]), _number(entry[24:32]), _number(entry[44:48])
+    return stated == (1, size + ENTRY_HEAD, offset, size)
 
 
 def _number(field: bytes) -> int:

@@ -10,73 +10,70 @@ from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGI
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
 
-KINDS = (
+ANOMALIES = (
     ("unreadable", "bytes that could not be read"),
     ("zeros", "zeros"),
-    ("entry", "no entry header"),
+    ("entry", "no DLedger entry header"),
     ("cut off", "{:,} bytes, too few for a record"),
     ("blank", "a blank of another size than the {:,} bytes that are left"),
-    ("magic", "no magic of a record"),
-    ("cut off", "a record that is larger than the {:,} bytes that are left"),
-    ("size", "a size that no record can have where {:,} bytes are left"),
-    ("offset", "a record of offset {:,} (stale bytes of a reused file)"),
-    ("offset", "a record of another offset (bytes that were put in or left out before it, or stale bytes of a reused file?)"),
+    ("magic", "no record magic"),
+    ("cut off", "a record larger than the {:,} bytes that are left"),
+    ("size", "an impossible record size ({:,} bytes are left)"),
+    ("offset", "a record of offset {:,} (old bytes of a reused file)"),
+    ("offset", "a record of another offset (bytes inserted or removed before it, or old bytes of a reused file)"),
     ("lengths", "a record whose lengths do not add up to its size"),
-    ("entry", "an entry header that does not fit its record of {:,} bytes"),
-    ("unreadable", "a record of which some bytes could not be read"),
+    ("entry", "a DLedger entry header that does not match its record of {:,} bytes"),
+    ("unreadable", "a record with bytes that could not be read"),
+    ("too large", "a record of {:,} bytes, larger than max_record_bytes"),
 )
-"""What can be found instead of a record: one of REASONS, and a text with room for one number."""
-UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS, OTHER_ENTRY, UNREADABLE_PART = range(13)
+"""What can be at a position instead of a record: one of REASONS, and a description with room for one number."""
+UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
+OTHER_ENTRY, UNREADABLE_PART, TOO_LARGE = range(11, 14)
 
 _UP_TO_OFFSET = np.dtype({"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, 28], "itemsize": 36})
 _WHOLE_FILE = 1 << 20
 """Offsets that differ by whole files of this size share 20 bits or more, so bytes of a body do not match by chance."""
 
 
-def forged_record(window: Window, position: int) -> SplitError:
+def forged_record_error(window: Window, position: int) -> SplitError:
     """A split began at a position that the previous split did not reach."""
     return SplitError(
-        f"{_where(window, position)}: a cut fell on something that looks like a record but is inside one (a body that holds a stored "
-        f"record?). Read it with max_partition_bytes={window.segment.size}, which cuts at the borders of segments only"
+        f"{_where(window, position)}: a split begins at bytes that look like a record but are inside another one, such as a body that "
+        f"contains a stored record. Set max_partition_bytes={window.segment.size} to split only between segments"
     )
 
 
-def crosses_end(window: Window, begin: int, position: int, end: int) -> SplitError:
+def past_end_error(window: Window, begin: int, position: int, end: int) -> SplitError:
     """A walk went past the end of the log."""
     return SplitError(
-        f"{_where(window, begin)}: the records from here reach to byte {position:,}, beyond the end of the log, which was found at byte "
-        f"{end:,}: something inside a record looks like one (a body that holds a stored record?). "
-        f"Read it with max_partition_bytes={window.segment.size}, which finds the end by walking the whole segment"
+        f"{_where(window, begin)}: the records from here extend to byte {position:,}, past the end of the log at byte {end:,}. "
+        "The end was taken from bytes that look like a record but are inside another one, such as a body that contains a stored record. "
+        f"Set max_partition_bytes={window.segment.size} to find the end by walking the whole segment"
     )
 
 
-def too_large(window: Window, position: int, size: int, most: int) -> StoreDamaged:
+def too_large_error(window: Window, position: int, size: int, limit: int) -> StoreDamaged:
     """A valid record over the limit."""
     return StoreDamaged(
-        f"{_where(window, position)}: a record of {size:,} bytes is larger than max_record_bytes={most:,}. "
-        f"If it is meant to be that large, read with max_record_bytes={size}"
+        f"{_where(window, position)}: a record of {size:,} bytes is larger than max_record_bytes={limit:,}. "
+        f"If this size is expected, set max_record_bytes={size}"
     )
 
 
-def damaged(window: Window, position: int) -> StoreDamaged:
+def damage_error(window: Window, position: int) -> StoreDamaged:
     """Bytes that are neither a record nor anything else allowed there."""
-    segment = window.segment
+    segment, (codes, numbers) = window.segment, anomalies_at(window, np.array([position], np.int64))
+    description = ANOMALIES[int(codes[0])][1].format(int(numbers[0]))
     return StoreDamaged(
-        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {what_stands_at(window, position)[1]}. "
-        "mode DROPMALFORMED reads on behind it, and says what it leaves out. "
-        f"To read what lies before this segment: ending_physical_offset={segment.base}; behind it: starting_physical_offset={segment.end}"
+        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {description}. "
+        "Set mode=DROPMALFORMED to skip the damaged bytes, log them and continue. "
+        f"To read only before this segment, set ending_physical_offset={segment.base}; to read only after it, "
+        f"starting_physical_offset={segment.end}"
     )
 
 
-def what_stands_at(window: Window, position: int) -> tuple[str, str]:
-    """What is found instead of a record: one of REASONS, and a description."""
-    kinds, numbers = kinds_at(window, np.array([position], np.int64))
-    reason, words = KINDS[int(kinds[0])]
-    return reason, words.format(int(numbers[0]))
-
-
-def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """What is found at those positions of the file instead of records: indexes into KINDS, and the number for each text.
+def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """What is at those positions of the file instead of records: indexes into ANOMALIES, and the number for each description.
 
     The first invalid field decides. Numbers that a body could forge are not shown.
     """
@@ -107,22 +104,22 @@ def kinds_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[np.i
         (EARLIER, earlier),
         (OFFSET, offsets != here),
     ]
-    kinds = np.select([mask for _, mask in conditions], [kind for kind, _ in conditions], LENGTHS).astype(np.int8)
-    numbers = np.select([kinds == TOO_FEW, kinds == EARLIER], [left + frame, offsets], left + frame)
-    for row in np.flatnonzero(kinds == LENGTHS).tolist() if frame or window.unreadable else ():
+    codes = np.select([mask for _, mask in conditions], [code for code, _ in conditions], LENGTHS).astype(np.int8)
+    numbers = np.select([codes == TOO_FEW, codes == EARLIER], [left + frame, offsets], left + frame)
+    for row in np.flatnonzero(codes == LENGTHS).tolist() if frame or window.unreadable else ():
         position, size = int(positions[row]), int(sizes[row])
         if frame and record_size_at(window, position, entry=False) is not None:
-            kinds[row], numbers[row] = OTHER_ENTRY, size
+            codes[row], numbers[row] = OTHER_ENTRY, size
         elif window.unreadable_within(position, position + frame + size):
-            kinds[row] = UNREADABLE_PART
-    return kinds, numbers
+            codes[row] = UNREADABLE_PART
+    return codes, numbers
 
 
 def _unreadable(window: Window, positions: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
-    found = np.zeros(len(positions), np.bool_)
+    unreadable = np.zeros(len(positions), np.bool_)
     for first, stop in window.unreadable:  # rarely any, and few
-        found |= (first < positions + length) & (positions < stop)
-    return found
+        unreadable |= (first < positions + length) & (positions < stop)
+    return unreadable
 
 
 def _where(window: Window, position: int) -> str:

@@ -1,9 +1,10 @@
-"""Walk from record to record through one split of a segment, in chunks, and account for every byte."""
+"""Walk from record to record through one segment, in chunks: to read a split (`ReadWalk`) or to find an end (`EndWalk`)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,154 +14,138 @@ from native_reader.layout.record import (
     LONGEST_HEAD,
     MAGIC_BLANK,
     MAGIC_ENTRY_BLANK,
+    PADDING,
     SMALLEST_RECORD,
     Index,
     Mask,
     Records,
     at,
     magics,
+    measure,
 )
-from native_reader.records.damages import RANGE, Damages
-from native_reader.records.sync import candidates, proven, record_size_at, sync, valid_records
-from native_reader.records.trouble import KINDS, crosses_end, damaged, forged_record, kinds_at, too_large
+from native_reader.records.damages import NO_DAMAGE, RANGE, Damages
+from native_reader.records.report import Account
+from native_reader.records.sync import candidates, places_of, proven, record_size_at, sync, valid_records
+from native_reader.records.trouble import (
+    ANOMALIES,
+    TOO_LARGE,
+    anomalies_at,
+    damage_error,
+    forged_record_error,
+    past_end_error,
+    too_large_error,
+)
 from native_reader.storage.store import DLEDGER
 from native_reader.storage.window import Window
 
 CHUNK = 4 << 20
 """Fits a core's cache: larger chunks were measured to be slower, and need more memory."""
 _FIRST_CHUNK = 64 << 10
-_BEHIND_DAMAGE = 8 << 10
+_AFTER_DAMAGE = 8 << 10
 """Small at first: data forged to break the chain again and again would otherwise be loaded again and again."""
-_BEYOND_CUT = 4 << 10
+_AFTER_CUT = 4 << 10
 _LARGE = 1 << 10
 """Above this mean record size, hopping from record to record is cheaper than searching all bytes."""
+_NO_LIMIT = 2**63 - 1
+_WORDS = (*(reason for reason, _ in ANOMALIES), *(description for _, description in ANOMALIES))
 
 Many = NDArray[np.signedinteger] | int
 
 _read_size = struct.Struct(">i").unpack_from
 
 
-class Walk:
-    """Iterate the records that start in `[start, stop)`, as one `Records` per chunk, and the damage between them.
+class Piece(NamedTuple):
+    """Consecutive bytes of a segment: their records, and the damage among them. Either can be empty."""
 
-    Use the records of a chunk before requesting the next: they share the window's one buffer.
-    `start` must be certain: anything there but a record is damage. `end` is where the log ends in this file; bytes after it
-    are unwritten. `decided=False`: `end` only limits the search, and a record may reach past it while a broker writes.
-    `leaves=False`: do not search for the next record after `stop`, nor check that the next split begins where this one
-    ends. `reached` is the position where the walk ended.
-    Without `skip_damage`, the first damage raises. With it, records over the limit are skipped without loading them.
+    records: Records
+    damages: Damages
+
+
+NO_RECORDS = measure(np.zeros(PADDING, np.uint8), 0, np.empty(0, np.intp), 0)[0]
+
+
+class _Walk:
+    """The common part: walks the records that start in `[start, stop)` and below `end`, and the damage between them.
+
+    Use the records of a piece before requesting the next: they share the window's one buffer.
+    `start` must be certain: anything there but a record is damage. Records over `load_limit` are not loaded, only their heads;
+    those over `limit` are not returned.
     """
 
-    def __init__(
-        self,
-        window: Window,
-        start: int,
-        stop: int,
-        end: int,
-        *,
-        max_record_bytes: int,
-        skip_damage: bool = False,
-        decided: bool = True,
-        leaves: bool = True,
-    ) -> None:
-        self._window, self._start, self._stop, self._end = window, start, stop, end
-        self._max_record_bytes, self._skip_damage, self._decided = max_record_bytes, skip_damage, decided
-        self._frame, self._leaves = window.segment.frame, leaves
-        self.reached = start
-        self.records = self.record_bytes = self.blank_bytes = self.damage_bytes = self.unwritten_bytes = 0
-        self.closed = False
+    def __init__(self, window: Window, span: tuple[int, int, int], *, load_limit: int, limit: int, skip_damage: bool) -> None:
+        self.reached, self._stop, self._end = span
+        self._window, self._frame = window, window.segment.frame
+        self._until = min(self._stop, self._end)
+        self._load_limit, self._limit, self._skip_damage = load_limit, limit, skip_damage
+        self.account = Account()
+        self.is_closed = False
         """Whether the walk reached the segment's blank."""
-        large = f"a record of {{:,}} bytes, over max_record_bytes={max_record_bytes:,}"
-        self._words = (window.segment.uri, *(reason for reason, _ in KINDS), "too large", *(found for _, found in KINDS), large)
         self.last_record: tuple[int, int] | None = None
         """Position and size of the last record, with its frame."""
 
-    def __iter__(self) -> Iterator[Records | Damages]:
-        position, look = self._start, _FIRST_CHUNK
-        while position < min(self._stop, self._end):
-            records = self._chunk(position, look)
-            if records is None:
-                begin = position
-                position = (yield from self._beyond(begin)) if self._skip_damage else begin
-                if position == begin:
-                    position = yield from self._pass(begin)
-                    look = _BEHIND_DAMAGE
-                else:
-                    look = self._next_look(position, look)
-                continue
-            begin = position
-            if isinstance(records, int):
-                position = yield from self._pass_large(begin, records)
+    def _pieces(self) -> Iterator[Piece]:
+        look = _FIRST_CHUNK
+        while (begin := self.reached) < self._until:
+            records = self._chunk(look)
+            if len(records):
+                self._advance(records)
+                yield Piece(records, NO_DAMAGE)
+            if self._skip_damage:
+                yield from self._rest_of_window()
+            if self.reached == begin:
+                yield from self._skip()
+                look = _AFTER_DAMAGE
             else:
-                position = self._count(records, begin)
-            if position > self._end and self._decided:
-                raise crosses_end(self._window, begin, position, self._end)
-            if not isinstance(records, int):
-                yield records
-                if self._skip_damage:
-                    position = yield from self._beyond(position)
-            look = self._next_look(position, look)
-        self.reached = position
-        if self._leaves:
-            yield from self._leave(position)
+                look = self._next_look(look)
 
-    def _next_look(self, position: int, look: int) -> int:
-        """How much to load from that position on: little if most of the previous load was not used."""
+    def _next_look(self, look: int) -> int:
+        """How much to load next: little if most of the previous load was not used."""
         window = self._window
-        stopped_early = self._skip_damage and window.position + window.filled - position > window.filled // 2
-        return _BEHIND_DAMAGE if stopped_early else min(look * 4, CHUNK)
+        stopped_early = self._skip_damage and window.position + window.filled - self.reached > window.filled // 2
+        return _AFTER_DAMAGE if stopped_early else min(look * 4, CHUNK)
 
-    def _chunk(self, position: int, look: int) -> Records | int | None:
-        """The valid records from that position on, as far as loaded; None if there is none.
-
-        Returns only the size of a record over the limit that is to be skipped: it is never loaded.
-        """
-        window, frame, limit = self._window, self._frame, min(self._stop, self._end) - position
-        window.load(position, min(look, limit + _BEYOND_CUT))
-        records = self._proven(limit)
-        if records is None and (size := record_size_at(window, position)) is not None and size > window.filled:
-            if size - frame > self._max_record_bytes:
-                if self._skip_damage:
-                    return size
-                raise too_large(window, position, size - frame, self._max_record_bytes)
-            window.load(position, size)
-            records = self._proven(1)
-        if records is not None and int(records.sizes.max()) > self._max_record_bytes:
-            first = int(np.argmax(records.sizes > self._max_record_bytes))
+    def _chunk(self, look: int) -> Records:
+        """Load a chunk, and return the valid records from its first byte on, up to the first one over the limit."""
+        window, frame, position, length = self._window, self._frame, self.reached, self._until - self.reached
+        window.load(position, min(look, length + _AFTER_CUT))
+        records = self._proven(length)
+        if not len(records) and (size := record_size_at(window, position)) is not None and size > window.filled:
+            if size - frame > self._load_limit:
+                records, _ = measure(window.u8, window.filled, np.array([frame], np.intp), window.offset)
+            else:
+                window.load(position, size)
+                records = self._proven(1)
+        if len(records) and int(records.sizes.max()) > self._limit:
+            first = int(np.argmax(records.sizes > self._limit))
             if not self._skip_damage:
-                raise too_large(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._max_record_bytes)
-            return records[:first] if first else int(records.sizes[0]) + frame
+                raise too_large_error(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._limit)
+            return records[:first]
         return records
 
-    def _proven(self, limit: int) -> Records | None:
-        starts = self._guess(limit)
-        if not len(starts):
-            return None
+    def _proven(self, length: int) -> Records:
+        starts = self._guess(length)
         records, valid = valid_records(self._window, starts)
-        count = len(starts) if valid.all() else int(np.argmin(valid))
-        if count == 0:
-            return None
-        return records if count == len(starts) else records[:count]
+        return records if valid.all() else records[: int(np.argmin(valid))]
 
-    def _guess(self, limit: int) -> Index:
+    def _guess(self, length: int) -> Index:
         """Probable starts of records. A start is right if all before it are valid records that lead to it."""
-        large = self.record_bytes > _LARGE * self.records
-        starts = None if large else self._by_magic(limit)
-        return self._by_size(limit) if starts is None else starts
+        is_large = self.account.record_bytes > _LARGE * self.account.records
+        starts = None if is_large else self._by_magic(length)
+        return self._by_size(length) if starts is None else starts
 
-    def _by_magic(self, limit: int) -> Index | None:
+    def _by_magic(self, length: int) -> Index | None:
         """The start that belongs to each magic; None if they do not form a chain, because bodies contain magics."""
         starts = magics(self._window.u8, self._window.filled, self._window.scratch)
-        starts = starts[(starts >= self._frame) & (starts < min(limit + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
+        starts = starts[(starts >= self._frame) & (starts < min(length + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
         sizes = at(self._window.u8, ">i4")[starts].astype(np.intp)
-        chained = len(starts) and starts[0] == self._frame and bool((starts[1:] == starts[:-1] + sizes[:-1] + self._frame).all())
-        return starts if chained else None
+        is_chain = len(starts) and starts[0] == self._frame and bool((starts[1:] == starts[:-1] + sizes[:-1] + self._frame).all())
+        return starts if is_chain else None
 
-    def _by_size(self, limit: int) -> Index:
+    def _by_size(self, length: int) -> Index:
         """Hop from size to size: for bodies that contain magics, and for large records, which are few."""
         frame, content = self._frame, self._window.u8.data
         starts: list[int] = []
-        position, last = frame, min(limit + frame, self._window.filled - SMALLEST_RECORD + 1)
+        position, last = frame, min(length + frame, self._window.filled - SMALLEST_RECORD + 1)
         add, read_size = starts.append, _read_size
         while position < last:
             add(position)
@@ -170,51 +155,46 @@ class Walk:
             position += size + frame
         return np.array(starts, np.intp)
 
-    def _count(self, records: Records, begin: int) -> int:
-        """Account for records that follow each other from `begin` on; returns where the next one would start."""
-        last, size = int(records.starts[-1]) - self._frame + self._window.position, int(records.sizes[-1]) + self._frame
-        self.records += len(records)
-        self.record_bytes += last + size - begin
-        self.last_record = last, size
-        return last + size
+    def _advance(self, records: Records) -> None:
+        """Account for records, and continue after the last one."""
+        position, size = int(records.starts[-1]) - self._frame + self._window.position, int(records.sizes[-1]) + self._frame
+        self.account.records += len(records)
+        self.account.record_bytes += int(records.sizes.sum()) + self._frame * len(records)
+        self.last_record, self.reached = (position, size), position + size
 
-    def _beyond(self, position: int) -> Generator[Records | Damages, None, int]:
-        """Continue after damage that begins at that position, within this window; returns where to continue.
+    def _rest_of_window(self) -> Iterator[Piece]:
+        """Continue within this window after damage.
 
-        Damage rarely comes alone, so the window is searched once for all of it. The caller handles what does not end in the
-        window: large records, blanks, and damage.
+        Damage rarely comes alone, so the window is searched once for all of it. What does not end in the window is left to
+        the next chunk: large records, blanks, and damage.
         """
-        window, frame = self._window, self._frame
+        window, frame, position = self._window, self._frame, self.reached
         begin = window.position
-        limit = min(self._stop, self._end, begin + window.filled - frame - LONGEST_HEAD)
+        limit = min(self._until, begin + window.filled - frame - LONGEST_HEAD)
         if position >= limit or record_size_at(window, position) is not None or is_blank(window, position):
-            return position
-        found = candidates(window)
-        records, valid, left_out = proven(window, found[found < limit - begin + frame])
-        records, left_out = records[valid], (left_out | (records.sizes > self._max_record_bytes))[valid]
-        starts = records.starts - frame + begin
-        ends = starts + records.sizes + frame
-        chain, following = _chain(starts, ends, left_out, position)
+            return
+        starts = candidates(window)
+        records, valid, is_left_out = proven(window, starts[starts < limit - begin + frame])
+        records, is_left_out = records[valid], (is_left_out | (records.sizes > self._limit))[valid]
+        starts, sizes = places_of(window, records)
+        ends = starts + sizes
+        chain, following = _chain(starts, ends, is_left_out, position)
         before, after = np.concatenate(([position], ends[chain])), starts[chain]
         after = np.append(after, starts[following] if following < len(starts) else before[-1])
         gaps = np.flatnonzero(before < after)
-        position = int(after[-1])
+        next_position = int(after[-1])
         if len(blanks := self._blanks(before[gaps])):
             first = int(gaps[blanks[0]])
-            gaps, chain, position = gaps[: blanks[0]], chain[:first], int(before[first])
+            gaps, chain, next_position = gaps[: blanks[0]], chain[:first], int(before[first])
+        damages, records = NO_DAMAGE, records[chain]
         if len(gaps):
-            last = np.concatenate(([self._before(int(before[0]))], starts[chain]))
-            yield self._damages(kinds_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
+            last = np.concatenate(([self._record_before(position)], starts[chain]))
+            damages = self._damages(anomalies_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
         if len(chain):
-            records = records[chain]
-            self.records += len(records)
-            self.record_bytes += int(records.sizes.sum()) + frame * len(records)
-            self.last_record = int(starts[chain[-1]]), int(records.sizes[-1]) + frame
-        if position > self._end and self._decided:
-            raise crosses_end(window, begin, position, self._end)
-        if len(chain):
-            yield records
-        return position
+            self._advance(records)
+        self.reached = next_position
+        if len(gaps) or len(chain):
+            yield Piece(records, damages)
 
     def _blanks(self, positions: Index) -> Index:
         """Which of those positions of the window may begin the blank that closes the segment."""
@@ -226,72 +206,122 @@ class Walk:
             return np.flatnonzero((first == MAGIC_ENTRY_BLANK) & (second == left))
         return np.flatnonzero((second == MAGIC_BLANK) & (first == left))
 
-    def _pass(self, position: int) -> Generator[Damages, None, int]:
-        """Skip what is not a record at that position, up to the next record or the end of the file."""
-        size = self._window.segment.size
-        if position >= self._end:
-            self.unwritten_bytes += size - position
-            return size
-        if is_blank(self._window, position):
-            self.closed = size - position >= BLANK_HEAD
-            self.blank_bytes += size - position
-            return size
+    def _skip(self) -> Iterator[Piece]:
+        """Skip what is not a record, up to the next record or the end of the file."""
+        window, position, size = self._window, self.reached, self._window.segment.size
+        if is_blank(window, position):
+            self.is_closed = size - position >= BLANK_HEAD
+            self.account.blank_bytes += size - position
+            self.reached = size
+            return
         if not self._skip_damage:
-            raise damaged(self._window, position)
-        stands = kinds_at(self._window, np.array([position], np.intp))
-        behind = sync(self._window, position + 1, self._end)
-        stop = self._end if behind is None else behind
-        yield self._damages(stands, (position, stop), (self._before(position), -1 if behind is None else behind))
-        return stop
+            raise damage_error(window, position)
+        anomalies = anomalies_at(window, np.array([position], np.intp))
+        following = sync(window, position + 1, self._end)
+        self.reached = self._end if following is None else following
+        yield self._damaged(position, anomalies, -1 if following is None else following)
 
-    def _pass_large(self, position: int, size: int) -> Generator[Damages, None, int]:
-        """Skip a record over the limit: damage when reading, an ordinary record when searching for the end of the log."""
-        if not self._decided:
-            self.records, self.record_bytes, self.last_record = self.records + 1, self.record_bytes + size, (position, size)
-            return position + size
-        behind = position + size
-        followed = record_size_at(self._window, behind) is not None
-        records = self._before(position), behind if followed else -1
-        yield self._damages((len(KINDS), size - self._frame), (position, behind), records)
-        return behind
+    def _damaged(self, position: int, anomalies: tuple[Many, Many], next_record: int) -> Piece:
+        """The damage from that position to where the walk is now."""
+        damages = self._damages(anomalies, (position, self.reached), (self._record_before(position), next_record))
+        return Piece(NO_RECORDS, damages)
 
-    def _before(self, position: int) -> int:
+    def _record_before(self, position: int) -> int:
         """Where the last record starts, if it ends at that position; otherwise -1."""
         return self.last_record[0] if self.last_record is not None and sum(self.last_record) == position else -1
 
-    def _damages(self, stands: tuple[Many, Many], spans: tuple[Many, Many], records: tuple[Many, Many]) -> Damages:
-        """Damage from ranges of positions, what is found there, and the records before and after, -1 for none."""
-        (kinds, numbers), (starts, stops) = stands, spans
+    def _damages(self, anomalies: tuple[Many, Many], spans: tuple[Many, Many], records: tuple[Many, Many]) -> Damages:
+        """Damage from ranges of positions, their anomalies, and the records before and after, -1 for none."""
+        (codes, numbers), (starts, stops) = anomalies, spans
         base, ranges = self._window.segment.base, np.zeros(np.size(starts), RANGE)
-        ranges["reason"], ranges["found"], ranges["number"] = np.add(kinds, 1), np.add(kinds, len(KINDS) + 2), numbers
+        words = self._window.segment.uri, *_WORDS
+        ranges["reason"], ranges["description"], ranges["number"] = np.add(codes, 1), np.add(codes, 1 + len(ANOMALIES)), numbers
         ranges["start"], ranges["end"] = np.add(starts, base), np.add(stops, base)
-        for name, positions in zip(("before", "behind"), records, strict=True):
+        for name, positions in zip(("before", "after"), records, strict=True):
             ranges[name] = np.where(np.less(positions, 0), -1, np.add(positions, base))
-        self.damage_bytes += int((ranges["end"] - ranges["start"]).sum())
-        return Damages(ranges, self._words)
+        self.account.damage_bytes += int((ranges["end"] - ranges["start"]).sum())
+        return Damages(ranges, words)
 
-    def _leave(self, position: int) -> Iterator[Records | Damages]:
+
+class ReadWalk(_Walk):
+    """Iterate the records that start in `[start, stop)` and the damage between them, and account for every byte.
+
+    `end` is where the log ends in this file; bytes after it are unwritten. Without `skip_damage`, the first damage raises. With
+    it, records over the limit are damage, and are not loaded. `hands_over`: also search for the next record after `stop`, and
+    check that the next split begins there.
+    """
+
+    def __init__(
+        self, window: Window, start: int, stop: int, end: int, *, max_record_bytes: int, skip_damage: bool = False, hands_over: bool = True
+    ) -> None:
+        super().__init__(window, (start, stop, end), load_limit=max_record_bytes, limit=max_record_bytes, skip_damage=skip_damage)
+        self._hands_over = hands_over
+
+    def __iter__(self) -> Iterator[Piece]:
+        yield from self._pieces()
+        if self._hands_over:
+            yield from self._hand_over()
+
+    def _advance(self, records: Records) -> None:
+        begin = self.reached
+        super()._advance(records)
+        if self.reached > self._end:
+            raise past_end_error(self._window, begin, self.reached, self._end)
+
+    def _skip(self) -> Iterator[Piece]:
+        window, position = self._window, self.reached
+        if position >= self._end:
+            self.reached = window.segment.size
+            self.account.unwritten_bytes += self.reached - position
+        elif (size := record_size_at(window, position)) is not None and size - self._frame > self._limit:
+            self.reached += size
+            is_followed = record_size_at(window, self.reached) is not None
+            yield self._damaged(position, (TOO_LARGE, size - self._frame), self.reached if is_followed else -1)
+        else:
+            yield from super()._skip()
+
+    def _hand_over(self) -> Iterator[Piece]:
         """Continue to the start of the next split. If `sync` finds an earlier one, the cut fell on a forged record."""
         size = self._window.segment.size
-        while position < size and (position >= self._end or record_size_at(self._window, position) is None):
-            position = yield from self._pass(position)
-        forged = sync(self._window, self._stop, min(position, self._end)) if self._stop < size else None
+        while self.reached < size and (self.reached >= self._end or record_size_at(self._window, self.reached) is None):
+            yield from self._skip()
+        forged = sync(self._window, self._stop, min(self.reached, self._end)) if self._stop < size else None
         if forged is not None:
-            raise forged_record(self._window, forged)
+            raise forged_record_error(self._window, forged)
 
 
-def _chain(starts: Index, ends: Index, left_out: Mask, position: int) -> tuple[Index, int]:
+class EndWalk(_Walk):
+    """Iterate the records that start in `[start, stop)`, to find where they end. Skips damage; reading these bytes reports it.
+
+    Only the heads of records over the limit are loaded. A record may extend past `stop`, while a broker writes. The walk does
+    not look after `stop`, where a gibibyte of zeros may follow. `reached` is the position where it ended.
+    """
+
+    def __init__(self, window: Window, start: int, stop: int, max_record_bytes: int) -> None:
+        super().__init__(window, (start, stop, stop), load_limit=max_record_bytes, limit=_NO_LIMIT, skip_damage=True)
+
+    def __iter__(self) -> Iterator[Records]:
+        return (piece.records for piece in self._pieces() if len(piece.records))
+
+    def finish(self) -> Self:
+        """Walk to the end."""
+        for _ in self:
+            pass
+        return self
+
+
+def _chain(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tuple[Index, int]:
     """Which of those records follow each other from a position on, with or without gaps, and the index where the chain stops.
 
-    Skips a record that starts inside another. The chain stops at a record in `left_out`, or after the last one.
+    Skips a record that starts inside another. The chain stops at a record in `is_left_out`, or after the last one.
     """
     first = int(np.searchsorted(starts, position))
     overlap = bool((ends[:-1] > starts[1:]).any())
     if not overlap:
-        following = int(np.argmax(left_out[first:])) + first if left_out[first:].any() else len(starts)
+        following = int(np.argmax(is_left_out[first:])) + first if is_left_out[first:].any() else len(starts)
         return np.arange(first, following), following
-    chain, leads_to, is_left_out = [], np.searchsorted(starts, ends).tolist(), left_out.tolist()
-    while first < len(leads_to) and not is_left_out[first]:
+    chain, leads_to, left_out = [], np.searchsorted(starts, ends).tolist(), is_left_out.tolist()
+    while first < len(leads_to) and not left_out[first]:
         chain.append(first)
         first = leads_to[first]
     return np.array(chain, np.intp), first

@@ -34,19 +34,19 @@ class Ahead:
         else:
             self._put(None)
 
-    def _put(self, found: pa.RecordBatch | BaseException | None) -> None:
+    def _put(self, item: pa.RecordBatch | BaseException | None) -> None:
         while not self._stopped.is_set():
             try:
-                return self._queue.put(found, timeout=_GIVE_UP_CHECK)
+                return self._queue.put(item, timeout=_GIVE_UP_CHECK)
             except queue.Full:
                 continue
         return None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while (found := self._queue.get()) is not None:
-            if isinstance(found, BaseException):
-                raise found
-            yield found
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
 
     def give_up(self) -> None:
         """Stop after the current chunk."""

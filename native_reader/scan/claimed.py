@@ -14,21 +14,21 @@ import numpy as np
 from native_reader.columns.makers import Columns
 from native_reader.columns.rows import Rows
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
-from native_reader.layout.record import COMMITTED, HEAD_SIZE, INNER_BATCH, LONGEST_HEAD, MAGIC_V1, MAGIC_V2, TRANSACTION
+from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, head_size
 from native_reader.plan.claims import Claims
 from native_reader.plan.queues import Entries, Numbers
-from native_reader.records.sync import head_in
+from native_reader.records.sync import head_at
 from native_reader.storage.window import Window
 
 
-def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
+def true_claims(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
     """The claims of queue files whose first and last claim are true; and whether the properties end in checksums.
 
     Such a checksum can be attached to a tag (5.x with property checksums, batches from clients up to 4.9). The queue then has
     the hash of both.
     """
     kept: list[Claims] = []
-    checksums = False
+    has_checksums = False
     for each in (Claims(queue, entries) for queue, all_entries in claims for entries in all_entries.by_file()):
         ends = {0, len(each.entries) - 1}
         if not all(is_true(window, each, which) for which in ends):
@@ -36,8 +36,8 @@ def true_ones(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], b
         kept.append(each)
         for which in ends:
             end = int(each.entries.offsets[which] + each.entries.sizes[which]) - window.segment.base
-            checksums = checksums or window.peek(end - CRC_SIZE, len(CRC_NAME)) == CRC_NAME
-    return kept, checksums
+            has_checksums = has_checksums or window.peek(end - CRC_SIZE, len(CRC_NAME)) == CRC_NAME
+    return kept, has_checksums
 
 
 def is_true(window: Window, claims: Claims, which: int) -> bool:
@@ -48,15 +48,14 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
     queue, entries = claims
     size, number = int(entries.sizes[which]), int(entries.numbers[which])
     position = int(entries.offsets[which]) - window.segment.base
-    head = head_in(window.peek(position, LONGEST_HEAD))
-    said = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
-    if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or said != (size, position + window.segment.base, queue.queue_id, number):
+    head = head_at(window, position - window.segment.frame)
+    stated = int(head["size"]), int(head["physical_offset"]), int(head["queue_id"]), int(head["queue_offset"])
+    if int(head["magic"]) not in (MAGIC_V1, MAGIC_V2) or stated != (size, position + window.segment.base, queue.queue_id, number):
         return False
     if int(head["sys_flag"]) & INNER_BATCH and not queue.batch:
         return False
     body_size, wide = int(head["body_size"]), int(head["magic"]) == MAGIC_V2
-    hosts = int(head["sys_flag"]) >> 4 & 3
-    topic_at = position + HEAD_SIZE + 12 * hosts.bit_count() + body_size
+    topic_at = position + head_size(int(head["sys_flag"])) + body_size
     if not 0 <= body_size < size:
         return False
     topic = queue.topic.encode()
@@ -81,13 +80,12 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
     rows = rows.where((flags == 0) | (flags == COMMITTED))  # the others (prepared, rolled back) are never dispatched
     if not len(rows) or not claims:
         return False
-    topics = Columns(["topic"], store, window.segment.name).arrays(rows)[0].dictionary_encode()
+    topics = Columns((), store, window.segment.name).chunk(rows).topic().dictionary_encode()
     names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
     queue_ids = rows.records.heads["queue_id"]
     for each in claims:
         if each.queue.topic in names:
-            mine = (codes == names.index(each.queue.topic)) & (queue_ids == each.queue.queue_id)
-            heads = rows.records.heads[mine]
+            heads = rows.records.heads[(codes == names.index(each.queue.topic)) & (queue_ids == each.queue.queue_id)]
             misplaced = _misplaced(each.entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64))
             if any(not is_true(window, each, which) for which in misplaced.tolist()):  # rarely any
                 return True
@@ -102,5 +100,5 @@ def _misplaced(entries: Entries, numbers: Numbers, offsets: Numbers) -> Numbers:
     same = entries.numbers[place] == numbers
     before = np.where(place > 0, entries.offsets[place - 1], -1)
     after = np.where(place + 1 < len(entries), entries.offsets[np.minimum(place + 1, len(entries) - 1)], 2**63 - 1)
-    found: Numbers = np.unique(place[same & (before < offsets) & (offsets < after)])
-    return found
+    misplaced: Numbers = np.unique(place[same & (before < offsets) & (offsets < after)])
+    return misplaced

@@ -15,17 +15,19 @@ from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
+from native_reader.plan import estimate
 from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import Numbers, Topic, topics_in
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
-from native_reader.records.damages import Damages
+from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.extents import Extents, records_of
-from native_reader.records.trouble import too_large
-from native_reader.records.walk import CHUNK, Walk
-from native_reader.scan.claimed import contradicted, has_true_one, true_ones
+from native_reader.records.report import Account
+from native_reader.records.trouble import too_large_error
+from native_reader.records.walk import CHUNK, Piece, ReadWalk
+from native_reader.scan.claimed import contradicted, has_true_one, true_claims
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
@@ -33,11 +35,9 @@ from native_reader.storage.window import Window
 _FIRST_GROUP = 64 << 10
 _ALONE = 256 << 10
 """A larger extent is walked separately."""
-_MOST_SHARE = 0.45
-"""If more than this share is left after pruning, one pass over everything is faster: docs/performance.md."""
 _CALLS_PER_TOPIC = 4 * 45
 """A few queues, with two binary searches each."""
-_LEADS_ELSEWHERE = "which no queue claims, records do not lead to the next claim"
+_LEADS_ELSEWHERE = "which no consume queue covers, the records do not end where the next covered record begins"
 
 
 class Contradiction(Exception):
@@ -45,7 +45,7 @@ class Contradiction(Exception):
 
 
 class Pruned:
-    """Iterates like a `Walk` over the split, without records that cannot match; counts the bytes that it looked at."""
+    """Iterates like a `ReadWalk` over the split, without records that cannot match; counts the bytes that it looked at."""
 
     def __init__(
         self, window: Window, split: Split, begin: int, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False
@@ -53,11 +53,12 @@ class Pruned:
         self._window, self._split, self._predicate = window, split, predicate
         self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
         self._frame = window.segment.frame
-        self._walks: list[Walk] = []
-        self._records = self._record_bytes = 0
+        self._extents = Account()
+        self._walks: list[ReadWalk] = []
         self._begin = begin
-        self._seen: list[Numbers] = []
-        self._told: list[Damages] = []
+        self._returned: list[Numbers] = []
+        """The physical offsets of the records returned so far."""
+        self._damage: list[Damages] = []
         self._named = np.empty(0, np.int64)
         """The physical offsets of records that wanted queues name."""
         self.why: str | None = None
@@ -68,48 +69,30 @@ class Pruned:
             "physical_offset": Within(split.segment.base, split.segment.end),
         }
 
-    def __iter__(self) -> Iterator[Records | Damages]:
+    def __iter__(self) -> Iterator[Piece]:
         try:
             yield from self._trusted() if self._split.access == TRUST else self._unclaimed()
-        except Contradiction as found:
-            yield from self._scanned(str(found))
-
-    # Accounting: extents, and walks over extents that were too long
+        except Contradiction as contradiction:
+            yield from self._scanned(str(contradiction))
 
     @property
-    def records(self) -> int:
-        """As in `Walk`, like the properties below."""
-        return self._records + sum(walk.records for walk in self._walks)
-
-    @property
-    def record_bytes(self) -> int:
-        return self._record_bytes + sum(walk.record_bytes for walk in self._walks)
-
-    @property
-    def blank_bytes(self) -> int:
-        return sum(walk.blank_bytes for walk in self._walks)
-
-    @property
-    def damage_bytes(self) -> int:
-        return sum(walk.damage_bytes for walk in self._walks)
-
-    @property
-    def unwritten_bytes(self) -> int:
-        return sum(walk.unwritten_bytes for walk in self._walks)
+    def account(self) -> Account:
+        """The bytes of all extents, and of the walks over extents that were too long."""
+        return sum((walk.account for walk in self._walks), self._extents)
 
     # Everything that no other queue claims
 
-    def _unclaimed(self) -> Iterator[Records | Damages]:
+    def _unclaimed(self) -> Iterator[Piece]:
         split = self._split
         begin, stop = self._begin, min(split.stop, split.end)
         topics = topics_in(split.queues)
         costs = storage_of(split.segment.uri).call_costs * _CALLS_PER_TOPIC
         if len(topics) * costs > stop - begin:
-            yield from self._scanned(f"{len(topics):,} topics to ask about {stop - begin:,} bytes")
+            yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {stop - begin:,} bytes")
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)
         extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
-        if extents.bytes + max(0, stop - last) > _MOST_SHARE * (stop - begin):
+        if extents.bytes + max(0, stop - last) > estimate.MOST_SHARE * (stop - begin):
             yield from self._scanned("most of it is left")
             return
         for group in extents.groups(_FIRST_GROUP, CHUNK, _ALONE):
@@ -117,7 +100,9 @@ class Pruned:
             if group.bytes > _ALONE and len(group) == 1 and not _among(group.starts + base, self._named).any():
                 yield from self._walked(int(group.starts[0]), int(group.ends[0]), [*wanted, *unwanted], unwanted, arrives=True)
             else:
-                yield from self._checked(self._together(group), unwanted)
+                records = self._together(group)
+                self._check(records, unwanted)
+                yield Piece(records, NO_DAMAGE)
         yield from self._walked(last, split.stop, [*wanted, *unwanted], unwanted)
 
     def _left(self, tiles: Tiles) -> tuple[Extents, int]:
@@ -137,11 +122,11 @@ class Pruned:
         """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
-        wanted, found = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
-        unwanted, checksums = true_ones(self._window, found)
-        if checksums:
-            wanted, found = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
-            unwanted, _ = true_ones(self._window, found)
+        wanted, others = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
+        unwanted, has_checksums = true_claims(self._window, others)
+        if has_checksums:
+            wanted, others = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
+            unwanted, _ = true_claims(self._window, others)
         return wanted, unwanted
 
     def _with_batches(self) -> frozenset[str]:
@@ -155,54 +140,44 @@ class Pruned:
         except UnreadableError:
             if not self._skip_damage:
                 raise
-            raise Contradiction("bytes that cannot be read") from None
+            raise Contradiction("some bytes could not be read") from None
         if not good.all():
             first = self._split.segment.base + int(extents.starts[np.argmin(good)])
             raise Contradiction(f"from offset {first:,} on, {_LEADS_ELSEWHERE}")
         if len(records) and int(records.sizes.max()) > self._max_record_bytes:
             raise Contradiction("a record over max_record_bytes")
-        self._records += len(records)
-        self._record_bytes += extents.bytes
+        self._extents += Account(len(records), extents.bytes)
         return records
 
-    def _walked(
-        self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False
-    ) -> Iterator[Records | Damages]:
+    def _walked(self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False) -> Iterator[Piece]:
         """Walk a long extent, or the bytes after the last claim. The claim that ends at its start must be true."""
-        if start > self._begin and not has_true_one(self._window, claims, self._split.segment.base + start):
-            raise Contradiction("a queue claims what is no record of its own")
-        walk = Walk(
-            self._window,
-            start,
-            stop,
-            self._split.end,
-            max_record_bytes=self._max_record_bytes,
-            skip_damage=self._skip_damage,
-            leaves=not arrives and not self._split.alone,
-        )
+        offset = self._split.segment.base + start
+        if start > self._begin and not has_true_one(self._window, claims, offset):
+            raise Contradiction(f"no consume queue entry matches the record that ends at offset {offset:,}")
+        walk = self._walk(start, stop, hands_over=not arrives and not self._split.alone)
         self._walks.append(walk)
-        for found in walk:
-            if isinstance(found, Damages):
-                self._told.append(found)
-                yield found
-            else:
-                yield from self._checked(found, unwanted)
+        for piece in walk:
+            self._check(piece.records, unwanted)
+            self._damage.append(piece.damages)
+            yield piece
         if arrives and walk.reached != stop:
-            raise Contradiction(f"from offset {self._split.segment.base + start:,} on, {_LEADS_ELSEWHERE}")
+            raise Contradiction(f"from offset {offset:,} on, {_LEADS_ELSEWHERE}")
 
-    def _checked(self, records: Records, unwanted: list[Claims]) -> Iterator[Records]:
-        if not len(records):
-            return
-        places = records.heads["physical_offset"].astype(np.int64)
-        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~_among(places, self._named))
+    def _walk(self, start: int, stop: int, *, hands_over: bool) -> ReadWalk:
+        most, skip = self._max_record_bytes, self._skip_damage
+        return ReadWalk(self._window, start, stop, self._split.end, max_record_bytes=most, skip_damage=skip, hands_over=hands_over)
+
+    def _check(self, records: Records, unwanted: list[Claims]) -> None:
+        """Raise if an unwanted queue contradicts one of these records."""
+        offsets = records.heads["physical_offset"].astype(np.int64)
+        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~_among(offsets, self._named))
         if contradicted(self._window, unwanted, rows, self._split.store):
-            raise Contradiction("a record lies where its queue does not say")
-        self._seen.append(places)
-        yield records
+            raise Contradiction("the consume queue entry of a record gives another offset")
+        self._returned.append(offsets)
 
     # Only what the wanted queues name
 
-    def _trusted(self) -> Iterator[Records]:
+    def _trusted(self) -> Iterator[Piece]:
         split = self._split
         base = split.segment.base + self._frame
         topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
@@ -212,48 +187,33 @@ class Pruned:
         large = sizes > self._max_record_bytes
         if large.any() and not self._skip_damage:
             first = int(np.argmax(large))
-            raise too_large(self._window, int(offsets[first]) - base, int(sizes[first]), self._max_record_bytes)
+            raise too_large_error(self._window, int(offsets[first]) - base, int(sizes[first]), self._max_record_bytes)
         starts = offsets[~large] - base
         for group in Extents(starts, starts + sizes[~large] + self._frame).groups(_FIRST_GROUP, CHUNK, CHUNK):
             records, _ = records_of(self._window, group, single=True)
-            self._records += len(records)
-            self._record_bytes += int(records.sizes.sum()) + self._frame * len(records)
+            self._extents += Account(len(records), int(records.sizes.sum()) + self._frame * len(records))
             if len(records):
-                yield records
+                yield Piece(records, NO_DAMAGE)
 
     # Fallback: scan the whole split
 
-    def _scanned(self, why: str) -> Iterator[Records | Damages]:
+    def _scanned(self, why: str) -> Iterator[Piece]:
         split, self.why = self._split, why
-        walk = Walk(
-            self._window,
-            self._begin,
-            split.stop,
-            split.end,
-            max_record_bytes=self._max_record_bytes,
-            skip_damage=self._skip_damage,
-            leaves=not split.alone,
-        )
-        self._walks, self._records, self._record_bytes = [walk], 0, 0
-        seen = np.concatenate(self._seen) if self._seen else None
-        told = Damages.joined(self._told)
-        for found in walk:
-            if isinstance(found, Damages):
-                # `told` is in order, so the damages in it that overlap a new one are neighbours.
-                before, until = np.searchsorted(told.ends, found.starts, side="right"), np.searchsorted(told.starts, found.ends)
-                if (new := before >= until).any():
-                    yield found.where(new)
-            elif seen is None:
-                yield found
-            else:
-                others = found[~np.isin(found.heads["physical_offset"].astype(np.int64), seen)]
-                if len(others):
-                    yield others
+        walk = self._walk(self._begin, split.stop, hands_over=not split.alone)
+        self._walks, self._extents = [walk], Account()
+        returned = np.concatenate(self._returned) if self._returned else np.empty(0, np.int64)
+        reported = Damages.joined(self._damage)
+        for records, damages in walk:
+            is_new = ~np.isin(records.heads["physical_offset"].astype(np.int64), returned)
+            # `reported` is in order, so those that overlap a new damage are neighbours.
+            before = np.searchsorted(reported.ends, damages.starts, side="right")
+            until = np.searchsorted(reported.starts, damages.ends)
+            yield Piece(records if is_new.all() else records[is_new], damages.where(before >= until))
 
 
 def _among(places: Numbers, known: Numbers) -> Mask:
     """Which places are in `known`, which is ordered."""
     if not len(known):
         return np.zeros(len(places), np.bool_)
-    found: Mask = known[np.minimum(np.searchsorted(known, places), len(known) - 1)] == places
-    return found
+    is_among: Mask = known[np.minimum(np.searchsorted(known, places), len(known) - 1)] == places
+    return is_among

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow as pa
 from native_reader.columns import checksums
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
-from native_reader.columns.makers import Columns
+from native_reader.columns.makers import Chunk, Columns
 from native_reader.columns.rows import Rows, unwrapped
 from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreDamaged
@@ -24,10 +23,10 @@ from native_reader.log.witness import is_live
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.records.damages import CHECKSUM, Damage, Damages
-from native_reader.records.report import Report, SegmentReport
+from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damage, Damages
+from native_reader.records.report import Account, Report, SegmentReport
 from native_reader.records.sync import sync
-from native_reader.records.walk import CHUNK, Walk
+from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.schema import schema_of
 from native_reader.storage.pace import Pace
@@ -36,7 +35,7 @@ from native_reader.storage.window import Window
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _BODY = "body"
-_TOLD = 10
+_LOGGED = 10
 """How many ranges of one split are logged one by one."""
 _MANY = 64
 """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
@@ -67,7 +66,7 @@ class Projection:
         return schema_of(self.columns, self.corrupt_name)
 
     @property
-    def tells_damage(self) -> bool:
+    def has_damage_rows(self) -> bool:
         """Whether damage is returned as rows."""
         return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
@@ -83,17 +82,15 @@ class Reading:
     ) -> None:
         self._split, self._projection = split, projection
         self._known = {} if known is None else known
-        place: dict[str, Any] = {"store": split.store, "segment": split.segment.name}
-        self._columns = Columns(projection.columns, **place, tells_trouble=projection.mode == PERMISSIVE)
+        self._columns = Columns(projection.columns, split.store, split.segment.name, predicate, marks_failed=projection.mode == PERMISSIVE)
         self._schema = projection.schema
-        self._of_records = Filter(predicate, of_records=True, **place)
-        self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes, **place)
+        self._of_records = Filter(predicate, of_records=True)
+        self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._pruning = predicate if pruning is None else pruning
-        self._walk: Walk | Pruned | None = None
+        self._walk: ReadWalk | Pruned | None = None
         self._window: Window | None = None
         self._damage: list[Damages] = []
         self._ranges = self._failed = self._failed_bytes = 0
-        self._untold = deque[Damages]()
         self._rows = 0
         self._stopped = False
 
@@ -103,9 +100,9 @@ class Reading:
         except DataLoss as error:
             if self._projection.refuses_loss and not (self._projection.ignores_missing and error.file):
                 raise
-            _log.warning("%s. Read on without it", error)
-        if (untold := self._ranges - _TOLD) > 0 and not self._projection.tells_damage:
-            _log.warning("%s: %s more ranges were left out", self._split.segment.uri, f"{untold:,}")
+            _log.warning("%s. Continued without it", error)
+        if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
+            _log.warning("%s: left out %s more ranges", self._split.segment.uri, f"{unlogged:,}")
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
@@ -120,36 +117,15 @@ class Reading:
             if begin is None:
                 return
             if split.access == SCAN:
-                self._walk = Walk(window, begin, split.stop, split.end, leaves=not split.alone, **limits)
+                self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, **limits)
             else:
                 self._walk = Pruned(window, split, begin, self._pruning, **limits)
-            try:
-                yield from self._found(window)
-            except DataLoss:
-                yield from self._corrupt_rows(window)
-                raise
-            yield from self._corrupt_rows(window)
-
-    def _found(self, window: Window) -> Iterator[pa.RecordBatch]:
-        """What the walk comes over, but for damage after the last message."""
-        assert self._walk is not None
-        for found in self._walk:
-            if self._stopped:
-                return
-            if isinstance(found, Damages):
-                self._tell(found)
-                if self._projection.tells_damage:
-                    self._wait(found)
-            else:
-                yield from self._between(window, self._batches(Rows(Source(window.u8, window.arrow), found)))
-
-    def _wait(self, damages: Damages) -> None:
-        """Keep damage until the messages before it are told; a scan after all finds some that is before what waits."""
-        if self._untold and int(damages.starts[0]) < int(self._untold[-1].starts[-1]):
-            damages = Damages.joined([*self._untold, damages])
-            damages = damages.where(np.argsort(damages.starts, kind="stable"))
-            self._untold.clear()
-        self._untold.append(damages)
+            for records, damages in self._walk:
+                if self._stopped:
+                    return
+                self._note_damage(damages)
+                batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
+                yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
 
     def _begin(self, window: Window) -> int | None:
         """Where the first record of the split starts; None if none does."""
@@ -170,69 +146,66 @@ class Reading:
         """Stop after the current chunk. Safe from any thread."""
         self._stopped = True
 
-    def _between(self, window: Window, batches: Iterator[tuple[Rows, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        """Insert the rows of damage, which the walk reported earlier, at their places among the messages."""
+    def _with_damage(self, window: Window, batches: Iterable[tuple[Rows, pa.RecordBatch]], damages: Damages) -> Iterator[pa.RecordBatch]:
+        """Insert the rows of damage at their places among the messages."""
         for rows, batch in batches:
-            begin = 0
-            if self._untold:
-                places = rows.records.heads["physical_offset"].astype(np.int64)
-                while self._untold and int(self._untold[0].starts[0]) < int(places[-1]):
-                    damages = self._untold.popleft()
-                    which = np.maximum(np.searchsorted(places, damages.starts), begin)  # none before what was told already
-                    if which[-1] == len(places):
-                        self._untold.appendleft(damages[int(np.argmax(which == len(places))) :])
-                        damages, which = damages[: int(np.argmax(which == len(places)))], which[which < len(places)]
-                    if len(damages) >= _MANY:
-                        stop = int(which[-1])
-                        yield self._mixed(batch.slice(begin, stop - begin), self._corrupt(window, damages), which - begin)
-                        begin = stop
-                        continue
-                    for each, stop in zip(damages, which.tolist(), strict=True):
-                        if stop > begin:
-                            yield batch.slice(begin, stop - begin)
-                        yield self._corrupt(window, [each])
-                        begin = stop
-            yield batch.slice(begin) if begin else batch
+            if not len(damages):
+                yield batch
+                continue
+            offsets = rows.records.heads["physical_offset"].astype(np.int64)
+            count = int(np.searchsorted(damages.starts, offsets[-1]))
+            yield from self._inserted(window, batch, damages[:count], np.searchsorted(offsets, damages.starts[:count]))
+            damages = damages[count:]
+        for begin in range(0, len(damages), _MANY):
+            yield self._corrupt(window, damages[begin : begin + _MANY])
 
-    def _corrupt_rows(self, window: Window) -> Iterator[pa.RecordBatch]:
-        while self._untold:
-            damages = self._untold.popleft()
-            for begin in range(0, len(damages), _MANY):
-                yield self._corrupt(window, damages[begin : begin + _MANY])
+    def _inserted(self, window: Window, batch: pa.RecordBatch, damages: Damages, places: Index) -> Iterator[pa.RecordBatch]:
+        """A batch with rows of damage, each before the message at its place."""
+        if len(damages) >= _MANY:
+            order = np.insert(np.arange(len(batch)), places, np.arange(len(batch), len(batch) + len(damages)))
+            mixed = pa.Table.from_batches([batch, self._corrupt(window, damages)], self._schema).take(order)
+            yield mixed.combine_chunks().to_batches()[0]
+            return
+        begin = 0
+        for each, stop in zip(damages, places.tolist(), strict=True):
+            if stop > begin:
+                yield batch.slice(begin, stop - begin)
+            yield self._corrupt(window, [each])
+            begin = stop
+        yield batch.slice(begin)
 
     def _corrupt(self, window: Window, damages: Sequence[Damage]) -> pa.RecordBatch:
         self._rows += len(damages)
         return corrupt_rows(self._columns.names, self._schema, window, damages, self._split.store)
 
-    def _tell(self, damages: Damages) -> None:
-        if not self._projection.tells_damage:
-            for damage in damages[: max(0, _TOLD - self._ranges)]:
-                size = damage.end - damage.start
-                _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, f"{size:,}", f"{damage.start:,}", damage.found)
+    def _note_damage(self, damages: Damages) -> None:
+        if not len(damages):
+            return
+        if not self._projection.has_damage_rows:
+            for damage in damages[: max(0, _LOGGED - self._ranges)]:
+                size, offset = f"{damage.end - damage.start:,}", f"{damage.start:,}"
+                _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, size, offset, damage.description)
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:
             self._damage = [Damages.joined(self._damage)]
 
-    def _mixed(self, batch: pa.RecordBatch, corrupt: pa.RecordBatch, before: Index) -> pa.RecordBatch:
-        """Insert rows of damage among the messages, each before one of them."""
-        order = np.insert(np.arange(len(batch)), before, np.arange(len(batch), len(batch) + len(corrupt)))
-        return pa.Table.from_batches([batch, corrupt], self._schema).take(order).combine_chunks().to_batches()[0]
-
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-        rows = self._of_records.survivors(rows)
-        if self._projection.verify_crc and len(rows):
-            rows = self._verified(rows)
-        for piece in unwrapped(rows, self._projection.max_decompressed_bytes):
-            if self._stopped:
-                return
-            yield from self._batches_of_messages(self._of_messages.survivors(piece))
+        for chunk in self._of_records.survivors(self._columns.chunk(rows)):
+            rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
+            for piece in unwrapped(rows, self._projection.max_decompressed_bytes):
+                if self._stopped:
+                    return
+                messages = chunk if piece is chunk.rows else self._columns.chunk(piece)
+                for survivors in self._of_messages.survivors(messages):
+                    yield from self._batches_of(survivors)
 
-    def _batches_of_messages(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
-        self._rows += len(rows)
-        if len(rows) and self._columns.names:
-            for piece in rows.with_bodies(self._projection.max_decompressed_bytes) if _BODY in self._columns.names else (rows,):
-                yield piece, pa.RecordBatch.from_arrays(self._columns.arrays(piece), schema=self._schema)
+    def _batches_of(self, chunk: Chunk) -> Iterator[tuple[Rows, pa.RecordBatch]]:
+        self._rows += len(chunk)
+        names = self._columns.names
+        if names:
+            for piece in chunk.with_bodies(self._projection.max_decompressed_bytes) if _BODY in names else (chunk,):
+                yield piece.rows, pa.RecordBatch.from_arrays(piece.arrays(), schema=self._schema)
 
     def _verified(self, rows: Rows) -> Rows:
         """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""
@@ -241,34 +214,35 @@ class Reading:
             return rows
         first = int(np.argmax(failed))
         if self._projection.mode == FAILFAST:
-            raise self._crc_error(rows.records, first, checksums.sentence(rows.source, rows.records, first))
+            raise self._crc_error(rows.records, first, checksums.describe(rows.source, rows.records, first))
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
             return replace(rows, failed=rows.records.starts[failed])
         return rows.where(~failed)
 
     def _count_failed(self, rows: Rows, failed: Mask) -> None:
-        frame, told = self._split.segment.frame, list[Damage]()
+        frame, damage = self._split.segment.frame, list[Damage]()
         for row in np.flatnonzero(failed).tolist():  # rare
             start = int(rows.records.heads["physical_offset"][row]) - frame
             size = int(rows.records.sizes[row]) + frame
-            told.append(Damage(self._split.segment.uri, start, start + size, CHECKSUM, checksums.sentence(rows.source, rows.records, row)))
+            description = checksums.describe(rows.source, rows.records, row)
+            damage.append(Damage(self._split.segment.uri, start, start + size, CHECKSUM, description))
             self._failed_bytes += size
-        self._failed += len(told)
-        self._tell(Damages.of(told))
+        self._failed += len(damage)
+        self._note_damage(Damages.of(damage))
 
-    def _crc_error(self, records: Records, row: int, found: str) -> StoreDamaged:
+    def _crc_error(self, records: Records, row: int, description: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
-            f"{self._split.segment.uri} at offset {offset:,}: {found}: a fault of disk or memory, or a write that never finished. "
-            "verify_crc=False reads on without checking, mode DROPMALFORMED without the record"
+            f"{self._split.segment.uri} at offset {offset:,}: {description}, because of a disk or memory fault or an unfinished write. "
+            "Set mode=DROPMALFORMED to continue without the record, or verify_crc=False to return it unchecked"
         )
 
     @property
     def report(self) -> Report:
         """The account of the bytes that were looked at."""
         segment, walk = self._split.segment, self._walk
-        counts = () if walk is None else (walk.records, walk.record_bytes, walk.blank_bytes, walk.damage_bytes, walk.unwritten_bytes)
+        counts = astuple(Account() if walk is None else walk.account)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
         stale = min(self._split.stale, account.unwritten_bytes)
         account = replace(account, unwritten_bytes=account.unwritten_bytes - stale, stale_bytes=stale)

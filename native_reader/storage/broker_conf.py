@@ -12,7 +12,7 @@ _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class StorePaths:
     """Paths of a store's parts that are not below its root, as written in the broker's configuration."""
 
     root: str | None = None
@@ -22,25 +22,27 @@ class Parts:
     index: str | None = None
 
 
-def parse_broker_conf(uri: str) -> Parts:
+def parse_broker_conf(uri: str) -> StorePaths:
     """The store's paths in a broker's properties file."""
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
-        found = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
-        raise PathError(f"{uri} {found}. broker_conf names the broker's own configuration, often conf/broker.conf")
+        problem = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
+        raise PathError(f"{uri} {problem}. Set broker_conf to the broker's configuration file, often conf/broker.conf")
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
-    said = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
-    logs = paths_of(said.get("storePathCommitLog", ""))
+    settings = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
+    logs = paths_of(settings.get("storePathCommitLog", ""))
     if len(logs) > 1:  # with a single path, a broker ignores the read-only ones
-        logs += paths_of(said.get("readOnlyCommitLogStorePaths", ""))
-    root = said.get("storePathRootDir") or None
+        logs += paths_of(settings.get("readOnlyCommitLogStorePaths", ""))
+    root = settings.get("storePathRootDir") or None
     if root is None and not logs:
-        raise PathError(f"{uri} names neither storePathRootDir nor storePathCommitLog: its broker's store is ~/store of its own user")
-    by_dledger = said.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
-    dledger = said.get("storePathDLedgerCommitLog") if by_dledger else None
-    return Parts(root, logs, dledger or None, said.get("storePathConsumeQueue") or None, said.get("storePathIndex") or None)
+        raise PathError(
+            f"{uri} sets neither storePathRootDir nor storePathCommitLog, so the store is ~/store of the user that runs the broker"
+        )
+    by_dledger = settings.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
+    dledger = settings.get("storePathDLedgerCommitLog") if by_dledger else None
+    return StorePaths(root, logs, dledger or None, settings.get("storePathConsumeQueue") or None, settings.get("storePathIndex") or None)
 
 
 def paths_of(text: str) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def checkpoint_of(store: str) -> Checkpoint:
     """The checkpoint of the store at that URI; fields that are missing or unreadable are 0."""
     try:
         with storage_of(store).open(f"{store}/checkpoint") as file:
-            (found,) = file.read_ranges([(0, _FIELDS.size)])
+            (content,) = file.read_ranges([(0, _FIELDS.size)])
     except OSError:
         return Checkpoint()
-    whole = found[: len(found) // 8 * 8]
+    whole = content[: len(content) // 8 * 8]
     return Checkpoint._make(_FIELDS.unpack(whole.ljust(_FIELDS.size, b"\0")))

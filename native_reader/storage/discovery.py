@@ -1,32 +1,27 @@
-"""Find stores at the paths a user gives: a store, a commitlog directory, one segment, a parent of stores, a glob, or several."""
+"""Find stores at the paths a user gives: a store, a commitlog directory, one segment, a parent of stores, a glob, or several.
+
+Paths become places (`paths`), the entries of a directory show the logs in it, and logs become stores.
+"""
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from native_reader.errors import OptionError, PathError, StoreError, UnreadableError
-from native_reader.storage.broker_conf import Parts
-from native_reader.storage.local import local_uri, text_of
-from native_reader.storage.misses import no_log_directory, no_store, not_there
+from native_reader.errors import OptionError, PathError, StoreError
+from native_reader.storage.broker_conf import StorePaths
+from native_reader.storage.misses import no_log_directory, no_store
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
-from native_reader.storage.protocol import Entry, scheme_of, storage_of
+from native_reader.storage.paths import Place, entry_at, list_if_possible, places_of, uri_of
+from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """Each holds files `<topic>/<queue>/<20 digits>`."""
 _LEVELS_UP = 5
-_WILD = re.compile(r"[*?\[]")
-
-
-class _Place(NamedTuple):
-    uri: str
-    entry: Entry
 
 
 class _Log(NamedTuple):
@@ -37,210 +32,176 @@ class _Log(NamedTuple):
     strays: list[str]
 
 
-def find_stores(paths: Sequence[str], parts: Parts) -> list[StoreFiles]:
+def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` other than `root` are allowed for a single store only."""
     paths = paths or ([parts.root] if parts.root else [])
-    if parts == Parts(root=parts.root):
-        return each_once([store for path in paths for store in _stores_of(path)], _store)
     if parts.commit_log or parts.dledger:
-        roots = [place.uri for path in paths for place in _expanded(path, must_exist=path != parts.root)]
-        _refuse_several(len(roots))
-        return [_with_parts(_with_logs(roots[0] if roots else None, parts), parts)]
-    stores = each_once([store for path in paths for store in _stores_of(path)], _store)
-    _refuse_several(len(stores))
-    if not stores:
-        raise OptionError("parts of a store were named, but neither its path nor store_path_commit_log")
-    return [_with_parts(stores[0], parts)]
-
-
-def uri_of(path: Any) -> str:
-    """The absolute URI of a path, without a trailing slash."""
-    text = text_of(path)
-    if not text:
-        raise OptionError("the path is empty. '.' is the directory one is in")
-    return local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/")
-
-
-# Parts outside the store's root
+        stores = [_store_with_named_logs(paths, parts)]
+    else:
+        stores = each_once([store for path in paths for store in _stores_of(path)], _store)
+    if parts.consume_queue or parts.index:
+        _refuse_several(len(stores))
+        if not stores:
+            raise OptionError("store_path_consume_queue and store_path_index need a path or store_path_commit_log")
+    queues, index = (uri_of(path) if path else None for path in (parts.consume_queue, parts.index))
+    return [replace(store, consume_queue=queues or store.consume_queue, index=index or store.index) for store in stores]
 
 
 def _refuse_several(count: int) -> None:
     if count > 1:
-        raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index name parts of one store, not of {count}")
+        raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index are for one store, not for {count}")
 
 
-def _with_logs(root: str | None, parts: Parts) -> StoreFiles:
+# Logs outside the store's root
+
+
+def _store_with_named_logs(paths: Sequence[str], parts: StorePaths) -> StoreFiles:
     """The store whose log is in the directories that `parts` names."""
+    roots = [place.uri for path in paths for place in places_of(path, must_exist=path != parts.root)]
+    _refuse_several(len(roots))
     logs = [uri_of(path) for path in parts.commit_log]
     # A broker with several log directories may not have created all of them yet.
-    there = [place for log in logs if len(logs) == 1 or _entry(log) is not None for place in _expanded(log)]
-    if logs and not there:
-        raise PathError(f"none of the log's directories exists: {', '.join(logs)}")
-    home = _home_of(root or (logs[0] if logs else uri_of(parts.dledger)))
-    entries = _list_if_possible(home)
+    places = [place for log in logs if len(logs) == 1 or entry_at(log) is not None for place in places_of(log)]
+    if logs and not places:
+        raise PathError(f"no directory of the log exists: {', '.join(logs)}")
+    home = _home_of(roots[0] if roots else logs[0] if logs else uri_of(parts.dledger))
+    entries = list_if_possible(home)
     if not logs:
-        there = [_Place(f"{home}/{entry.name}", entry) for entry in entries if entry.is_directory and entry.name == "commitlog"]
-    found = [_log_at(place) for place in there]
-    found += [_log_at(place, DLEDGER) for place in _expanded(parts.dledger)] if parts.dledger else _dledger_of(home, entries) or []
-    return _store_of(home, found)
+        places = [Place(f"{home}/{entry.name}", entry) for entry in entries if entry.is_directory and entry.name == "commitlog"]
+    plain = [_named_log(place) for place in places]
+    dledger = [_named_log(place, DLEDGER) for place in places_of(parts.dledger)] if parts.dledger else _dledger_logs(home, entries)
+    return _store_of(home, [*plain, *dledger])
 
 
-def _with_parts(store: StoreFiles, parts: Parts) -> StoreFiles:
-    return replace(
-        store,
-        consume_queue=uri_of(parts.consume_queue) if parts.consume_queue else store.consume_queue,
-        index=uri_of(parts.index) if parts.index else store.index,
-    )
-
-
-def _log_at(place: _Place, framing: str | None = None) -> _Log:
+def _named_log(place: Place, framing: str | None = None) -> _Log:
     """The log in a directory that the user named as a log directory."""
     uri, entry = place
     entries = storage_of(uri).list(uri) if entry.is_directory else []
-    found = _log_in(uri, entries, framing)
-    if not found.segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
+    log = _log_in(uri, entries, framing)
+    if not log.segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
         raise PathError(no_log_directory(uri, entry, entries))
-    return found
+    return log
 
 
 # From a path to its stores
 
 
 def _stores_of(path: str) -> list[StoreFiles]:
-    places = _expanded(path)
+    places = places_of(path)
     # A link such as `latest` may point elsewhere tomorrow, so prefer real names among the stores of one path.
-    stores = each_once(list(_stores_among(places)), _store, real_first=True)
+    stores = each_once([*_stores_of_files(places), *_stores_of_directories(places)], _store, real_first=True)
     if stores:
         return stores
     if len(places) > 1:
-        raise PathError(f"{path}: none of the {len(places)} files and directories that match is a store, or part of one")
-    raise PathError(_no_store(places[0]))
+        raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
+    ((uri, entry),) = places
+    log = uri if entry.is_directory else uri.rpartition("/")[0]
+    raise PathError(no_store(uri, entry, list_if_possible(uri), _is_beside_the_log(log), next(_stores_above(uri), None)))
 
 
-def _expanded(path: Any, must_exist: bool = True) -> list[_Place]:
-    """The places that match a path with `*`, `?` or `[...]`; the path itself if it exists or has no wildcard."""
-    uri = uri_of(path)
-    entry = _entry(uri)
-    if entry is not None:
-        return [_Place(uri, entry)]
-    if not _WILD.search(storage_of(uri).unquoted(uri)):
-        if must_exist:
-            raise PathError(_not_there(uri))
-        return [_Place(uri, Entry("", 0, 0, False, False))]
-    found = _matches(uri)
-    if not found:
-        raise PathError(f"{uri}: no file or directory matches")
-    return found
-
-
-def _matches(uri: str) -> list[_Place]:
-    storage = storage_of(uri)
-    scheme, _, rest = uri.partition("://")
-    first, *parts = rest.split("/")
-    found: list[tuple[str, Entry | None]] = [(f"{scheme}://{first}", None)]
-    for part in parts:
-        name = storage.unquoted(part)
-        if _WILD.search(name):
-            entries = [(base, each) for base, _ in found for each in _list_if_possible(base) if _fits(each.name, name)]
-            found = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
-        else:
-            found = [(f"{base}/{part}", None) for base, _ in found]
-    return [_Place(each, known) for each, entry in found if (known := entry or _entry(each)) is not None]
-
-
-def _fits(name: str, pattern: str) -> bool:
-    """Match as a shell does: hidden files need a pattern that starts with a dot. A name that contains `[` also matches itself."""
-    return name == pattern or (fnmatch.fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] == "."))
-
-
-def _stores_among(places: Sequence[_Place]) -> Iterator[StoreFiles]:
-    """The stores at those places; places without a store, or part of one, are skipped."""
-    files: dict[str, list[Entry]] = {}
+def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:
+    """The stores of the segments that are named one by one."""
+    files: dict[str, list[DirEntry]] = {}
     for uri, entry in places:
         if entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
             files.setdefault(uri.rpartition("/")[0], []).append(entry)
-    for log, entries in files.items():
-        if not _is_beside_the_log(log):
-            yield _store_of_log(log, entries)
+    for directory, entries in files.items():
+        if not _is_beside_the_log(directory):
+            yield _store_of_log(directory, entries)
+
+
+def _stores_of_directories(places: Sequence[Place]) -> Iterator[StoreFiles]:
+    """The store whose root or log a directory is; otherwise the stores whose roots are directly inside it."""
     for uri, entry in places:
-        if entry.is_directory:
-            yield from _stores_below(uri, storage_of(uri).list(uri))
-
-
-def _stores_below(uri: str, entries: Sequence[Entry]) -> Iterator[StoreFiles]:
-    """The store whose root or log is this directory; otherwise the stores directly inside it."""
-    if store := _store_at(uri, entries):
-        yield store
-        return
-    for entry in entries:
-        child = f"{uri}/{storage_of(uri).quoted(entry.name)}"
-        if entry.is_directory and (store := _store_with_root(child, _list_if_possible(child))):
+        if not entry.is_directory:
+            continue
+        entries = storage_of(uri).list(uri)
+        if store := _store_at(uri, entries):
             yield store
+            continue
+        children = [f"{uri}/{storage_of(uri).quoted(each.name)}" for each in entries if each.is_directory]
+        logs = ((child, _logs_below(child, list_if_possible(child))) for child in children if not _is_beside_the_log(child))
+        yield from (_store_of(child, of_child) for child, of_child in logs if of_child)
 
 
-def _store_at(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
+def _store_at(uri: str, entries: Sequence[DirEntry]) -> StoreFiles | None:
     """The store with this root or commitlog directory."""
     if _is_beside_the_log(uri):
         return None
     if any(entry.is_file and is_segment_name(entry.name) for entry in entries):
         return _store_of_log(uri, entries)
-    if store := _store_with_root(uri, entries):
-        return store
+    if logs := _logs_below(uri, entries):
+        return _store_of(uri, logs)
     return _store_of_log(uri, entries) if uri.endswith("/commitlog") else None
 
 
-def _store_of_log(log: str, entries: Sequence[Entry]) -> StoreFiles:
-    return _store_of(_home_of(log), [_log_in(log, entries, DLEDGER if _is_dledger(log) else None)])
+def _stores_above(uri: str) -> Iterator[tuple[str, int]]:
+    """The stores whose root or log is a parent of this URI, and their number of segments."""
+    for _ in range(_LEVELS_UP):
+        uri = uri.rpartition("/")[0]
+        if uri.count("/") < 3:
+            return
+        try:
+            store = _store_at(uri, list_if_possible(uri))
+        except StoreError:
+            continue
+        if store is not None:
+            yield uri, len(store.segments)
 
 
-def _log_in(directory: str, entries: Sequence[Entry], framing: str | None = None) -> _Log:
+# From directories to logs
+
+
+def _log_in(directory: str, entries: Sequence[DirEntry], framing: str | None = None) -> _Log:
     return _Log(directory, segments_in(directory, entries, framing), strays_in(entries))
 
 
-def _store_with_root(uri: str, entries: Sequence[Entry]) -> StoreFiles | None:
-    """The store with this root."""
-    if _is_beside_the_log(uri):
-        return None
-    logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name == "commitlog"]
-    dledger = _dledger_of(uri, entries)
-    if not logs and dledger is None:
-        return None
-    return _store_of(uri, [*(_log_in(log, storage_of(uri).list(log)) for log in logs), *(dledger or ())])
+def _logs_below(root: str, entries: Sequence[DirEntry]) -> list[_Log]:
+    """The plain log and the DLedger log directly below a store's root."""
+    plain = [f"{root}/{entry.name}" for entry in entries if entry.is_directory and entry.name == "commitlog"]
+    return [*(_log_in(log, storage_of(root).list(log)) for log in plain), *_dledger_logs(root, entries)]
 
 
-def _dledger_of(root: str, entries: Iterable[Entry]) -> list[_Log] | None:
-    """The log of the only DLedger node with segments, below a store's root; None if no node has a log directory."""
+def _dledger_logs(root: str, entries: Iterable[DirEntry]) -> list[_Log]:
+    """The log of the only DLedger node with segments, below a store's root; all logs if none has segments."""
     storage = storage_of(root)
     nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
-    places = {node: log for node in nodes if (found := _entry(log := f"{root}/{storage.quoted(node)}/data")) and found.is_directory}
-    logs = {node: _log_in(log, storage.list(log), DLEDGER) for node, log in places.items()}
+    places = {node: f"{root}/{storage.quoted(node)}/data" for node in nodes}
+    directories = {node: uri for node, uri in places.items() if (entry := entry_at(uri)) is not None and entry.is_directory}
+    logs = {node: _log_in(uri, storage.list(uri), DLEDGER) for node, uri in directories.items()}
     used = {node: log for node, log in logs.items() if log.segments}
     if len(used) > 1:
         one = next(iter(used.values())).uri
-        raise PathError(f"{root} holds the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
-    return list(used.values() or logs.values()) if logs else None
+        raise PathError(f"{root} has the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
+    return list(used.values() or logs.values())
 
 
-def _store_of(home: str, logs: Iterable[_Log]) -> StoreFiles:
+# From logs to a store
+
+
+def _store_of_log(log: str, entries: Sequence[DirEntry]) -> StoreFiles:
+    return _store_of(_home_of(log), [_log_in(log, entries, DLEDGER if _is_dledger(log) else None)])
+
+
+def _store_of(home: str, logs: Sequence[_Log]) -> StoreFiles:
     """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
-    logs = list(logs)
-    found = _store(home, [segment for log in logs for segment in log.segments])
+    store = _store(home, [segment for log in logs for segment in log.segments])
     if not any(log.strays for log in logs):
-        return found
-    there = {segment.name for segment in found.segments}
-    strays = [(log.uri, [name for name in log.strays if name[:20] not in there]) for log in logs if log.strays]
-    if not there:
+        return store
+    names = {segment.name for segment in store.segments}
+    strays = [(log.uri, [name for name in log.strays if name[:20] not in names]) for log in logs if log.strays]
+    if not names:
         raise PathError(only_strays(*strays[0]))
-    return replace(found, strays=tuple(name for _, names in strays for name in names)[:KEPT])
+    return replace(store, strays=tuple(name for _, missing in strays for name in missing)[:KEPT])
 
 
 def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
-    found = {segment.uri: segment for segment in segments}
-    names = {entry.name for entry in _list_if_possible(home) if entry.is_directory}
+    unique = {segment.uri: segment for segment in segments}
+    names = {entry.name for entry in list_if_possible(home) if entry.is_directory}
     queues, index, config, batches = (
         f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    return StoreFiles(home, one_log(list(found.values())), queues, index, config, batches)
+    return StoreFiles(home, one_log(list(unique.values())), queues, index, config, batches)
 
 
 # What a directory is, by its name
@@ -265,44 +226,3 @@ def _is_beside_the_log(uri: str) -> bool:
     if name in (*_QUEUES, "timerlog") or (name == "index" and parent.startswith("dledger-")):
         return True
     return parent in _QUEUES or (above in _QUEUES and name.isdecimal())
-
-
-def _entry(uri: str) -> Entry | None:
-    return storage_of(uri).entry(uri)
-
-
-def _list_if_possible(uri: str) -> list[Entry]:
-    """The entries of a directory that the user did not name; empty if it cannot be read or is not a directory."""
-    try:
-        return storage_of(uri).list(uri)
-    except (FileNotFoundError, NotADirectoryError, UnreadableError):
-        return []
-
-
-# Error texts for a path without a store
-
-
-def _not_there(uri: str) -> str:
-    parent, _, missing = uri.rpartition("/")
-    while parent.count("/") > 2 and _entry(parent) is None:
-        parent, _, missing = parent.rpartition("/")
-    return not_there(uri, parent, missing, [entry.name for entry in _list_if_possible(parent)])
-
-
-def _no_store(place: _Place) -> str:
-    uri, entry = place
-    log = uri if entry.is_directory else uri.rpartition("/")[0]
-    return no_store(uri, entry, _list_if_possible(uri), _is_beside_the_log(log), next(_stores_above(uri), None))
-
-
-def _stores_above(uri: str) -> Iterator[tuple[str, int]]:
-    for _ in range(_LEVELS_UP):
-        uri = uri.rpartition("/")[0]
-        if uri.count("/") < 3:
-            return
-        try:
-            store = _store_at(uri, _list_if_possible(uri))
-        except StoreError:
-            continue
-        if store is not None:
-            yield uri, len(store.segments)

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 from native_reader.errors import OptionError, UnreadableError, shown
 from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
-from native_reader.storage.protocol import Entry, Storage, StoredFile, register
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register
 
 if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@qqihh"), 3, (0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
@@ -40,11 +40,11 @@ def text_of(path: Any, name: str = "") -> str:
         text = os.fsdecode(path)
         size = len(os.fsencode(text))
     except UnicodeError:
-        raise OptionError(f"{given} is no path: it holds a character that no file name can have") from None
+        raise OptionError(f"{given} is not a path: it contains a character that file names cannot have") from None
     except Exception:  # a path-like object may raise anything
-        raise OptionError(f"{given} is no path: text, or a pathlib.Path{'' if name else ', or a list of them'}") from None
+        raise OptionError(f"{given} is not a path: expected text or a pathlib.Path{'' if name else ', or a list of them'}") from None
     if size > _LONGEST:
-        raise OptionError(f"{given} is too long for a path: it has {size:,} bytes, {_LONGEST:,} are the most")
+        raise OptionError(f"{given} is too long for a path: {size:,} bytes; the limit is {_LONGEST:,}")
     return str.__str__(text)
 
 
@@ -55,9 +55,9 @@ def texts_of(paths: Any) -> list[str]:
     try:
         several = list(islice(paths, _MOST + 1))
     except Exception:
-        raise OptionError(f"{shown(paths)} is no list of paths") from None
+        raise OptionError(f"{shown(paths)} is not a list of paths") from None
     if len(several) > _MOST:
-        raise OptionError(f"more than {_MOST:,} paths are given")
+        raise OptionError(f"too many paths: more than {_MOST:,}")
     return [text_of(path) for path in several]
 
 
@@ -92,8 +92,8 @@ class LocalFile(StoredFile):
         return os.fstat(self._descriptor).st_size
 
     def identity(self) -> int:
-        found = looks(self._descriptor, itself=True)(b"")
-        return os.fstat(self._descriptor).st_ino if found is None else found[2]
+        look = looks(self._descriptor, itself=True)(b"")
+        return os.fstat(self._descriptor).st_ino if look is None else look[2]
 
     def _read(self, offset: int, view: memoryview) -> int:
         if not self._leaves_no_trace:
@@ -166,7 +166,7 @@ class LocalStorage(Storage):
 
     call_costs = 4 << 10
 
-    def _list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[DirEntry]:
         directory = os.open(_existing(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             look = looks(directory)
@@ -174,10 +174,10 @@ class LocalStorage(Storage):
         finally:
             os.close(directory)
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         path = local_path(uri)
-        found = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
-        return found and found._replace(name=os.path.basename(path))
+        entry = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
+        return entry and entry._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
         return LocalFile(uri)
@@ -224,23 +224,23 @@ def _existing(uri: str) -> str:
     return path
 
 
-def _stands_for_nothing(error: OSError) -> bool:
+def _means_missing(error: OSError) -> bool:
     """Whether nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> Entry | None:
-    found = look(name.encode(_ENCODING, "surrogateescape"))
-    if found is None:
+def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> DirEntry | None:
+    facts = look(name.encode(_ENCODING, "surrogateescape"))
+    if facts is None:
         try:
             status = os.stat(name, dir_fd=directory)
         except OSError as error:
-            if _stands_for_nothing(error):
+            if _means_missing(error):
                 return None
             raise
-        found = status.st_mode, status.st_size, status.st_ino
-    mode, size, identity = found
-    return Entry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
+        facts = status.st_mode, status.st_size, status.st_ino
+    mode, size, identity = facts
+    return DirEntry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
 
 
 register("file", lambda _: LocalStorage())

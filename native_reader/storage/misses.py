@@ -5,49 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from native_reader.errors import nearest
-from native_reader.storage.protocol import Entry
-from native_reader.storage.strays import only_strays, strays_in, unpacked_by
+from native_reader.storage.protocol import DirEntry
+from native_reader.storage.strays import only_strays, strays_in, unpack_command
 
 _NAMES_SHOWN = 8
 
 
-def no_store(uri: str, entry: Entry, entries: Sequence[Entry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
+def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
     """`above`: the nearest parent directory that is a store, and its number of segments."""
     logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
         return (
-            f"{uri} does not look like a store: no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
-            f"Name the log's directories: store_path_commit_log='{','.join(logs)}'"
+            f"{uri} is not a store: it has no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
+            f"Set store_path_commit_log='{','.join(logs)}'"
         )
     if not beside_the_log and (strays := strays_in(entries)):
         return only_strays(uri, strays)
     if beside_the_log:
-        text = f"{uri} is no commitlog: it belongs to a queue, a compacted topic, the timer or DLedger's index, whose files look alike."
+        text = f"{uri} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
     else:
-        text = f"{uri} does not look like a store: no commitlog directory, no file named by 20 digits; {_instead(entry, entries)}."
-    return text if above is None else f"{text} {above[0]} above it does ({above[1]} segments). Did you mean that?"
+        text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(entry, entries)}."
+    return text if above is None else f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
-    where = "" if f"{parent}/{missing}" == uri else f" {parent} does, and holds no '{missing}'."
-    return f"{uri} does not exist.{where}{nearest(missing, names)}"
+    where = "" if f"{parent}/{missing}" == uri else f" (nearest existing directory: {parent})"
+    return f"{uri} does not exist{where}.{nearest(missing, names)}"
 
 
-def no_log_directory(uri: str, entry: Entry, entries: Sequence[Entry]) -> str:
+def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
     """For a path that the user named as a log directory."""
     if any(each.is_directory and each.name == "commitlog" for each in entries):
-        return f"{uri} holds no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
-    return f"{uri} is not a directory that holds a log; {_instead(entry, entries)}."
+        return f"{uri} has no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
+    return f"{uri} is not the directory of a log; {_instead(entry, entries)}."
 
 
-def _instead(entry: Entry, entries: Sequence[Entry]) -> str:
-    if entry.is_file and (command := unpacked_by(entry.name)):
-        return f"it is an archive or compressed: unpack it first: {command}"
+def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
+    if entry.is_file and (command := unpack_command(entry.name)):
+        return f"it is packed, so unpack it first: {command}"
     if entry.is_file:
         return "it is a file with another name"
     if not entry.is_directory:
         return "it is neither a file nor a directory"
     names = [each.name.encode("utf-8", "backslashreplace").decode() + ("/" if each.is_directory else "") for each in entries]
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"it holds {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
+    return f"it has {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"

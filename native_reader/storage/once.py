@@ -30,7 +30,7 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
     whole = [group[0] if len(group) == 1 else _one_of(group, files, join) for group in alike.values()]
     for group in alike.values():
         for uri in {store.uri for store in group} - {group[0].uri}:
-            _tell(uri, group[0].uri)
+            _log_duplicate(uri, group[0].uri)
     return _without_shared(whole, files)
 
 
@@ -53,11 +53,11 @@ def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFi
     for which, (store, own) in enumerate(zip(stores, numbers, strict=True)):
         whole = _whole_of(which, stores, numbers)
         if whole is not None:
-            _tell(store.uri, whole.uri)
+            _log_duplicate(store.uri, whole.uri)
             continue
         left = tuple(segment for segment, number in zip(store.segments, own, strict=True) if number not in taken)
         if len(left) < len(own):
-            _tell_part(store.uri, len(own) - len(left))
+            _log_shared(store.uri, len(own) - len(left))
         kept.append(store if len(left) == len(own) else replace(store, segments=left))
         taken.update(own)
     return kept
@@ -92,11 +92,11 @@ class _Files:
 
     def unique(self, stores: Iterable[StoreFiles]) -> list[Segment]:
         """The segments of those stores, each file once, under its first name."""
-        found: dict[int, Segment] = {}
+        unique: dict[int, Segment] = {}
         for store in stores:
             for segment in store.segments:
-                found.setdefault(self.number(segment), segment)
-        return list(found.values())
+                unique.setdefault(self.number(segment), segment)
+        return list(unique.values())
 
     def _is_same(self, one: Segment, other: Segment) -> bool:
         if one.uri == other.uri:
@@ -108,11 +108,11 @@ class _Files:
 
 
 @cache
-def _tell(uri: str, other: str) -> None:
+def _log_duplicate(uri: str, other: str) -> None:
     """Log once, and only at INFO: the rows are right, and the user may have made the link deliberately."""
-    _log.info("%s is %s by another name, or a part of it. It is read once, as %s", uri, other, other)
+    _log.info("%s is another name for %s, or for a part of it. It is read once, as %s", uri, other, other)
 
 
 @cache
-def _tell_part(uri: str, count: int) -> None:
-    _log.info("%s: %d of its segments belong to other stores too. They are read once, there", uri, count)
+def _log_shared(uri: str, count: int) -> None:
+    _log.info("%s: %d of its segments also belong to other stores. They are read only there", uri, count)

@@ -10,10 +10,10 @@ class Pace:
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
-        self._due = 0.0
+        self._paid_until = time.monotonic()
 
     def spend(self, count: int) -> None:
-        """Wait as long as `count` bytes take at this rate."""
+        """Wait until `count` bytes since the last wait ended fit the rate. Time spent on reading and decoding counts."""
         now = time.monotonic()
-        self._due = max(self._due, now) + count / self._rate
-        time.sleep(self._due - now)
+        self._paid_until = max(self._paid_until + count / self._rate, now)  # unused time is not saved up for a burst
+        time.sleep(self._paid_until - now)

@@ -29,11 +29,11 @@ def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
     if failed:
         return []
     edges = np.flatnonzero(np.diff((pages & 1) == 0, prepend=False, append=False))
-    return [(begin + int(first) * _PAGE, int(behind - first) * _PAGE) for first, behind in edges.reshape(-1, 2)]
+    return [(begin + int(first) * _PAGE, int(stop - first) * _PAGE) for first, stop in edges.reshape(-1, 2)]
 
 
 def _mincore() -> Callable[..., int] | None:
-    found = getattr(ctypes.CDLL(None), "mincore", None)
-    if found is not None:
-        found.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    return found
+    mincore = getattr(ctypes.CDLL(None), "mincore", None)
+    if mincore is not None:
+        mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    return mincore

@@ -10,14 +10,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import NamedTuple, Self
+from weakref import WeakValueDictionary
 
 from native_reader.errors import PathError, StoreError, UnreadableError
 
 Buffer = bytearray | memoryview
 
 
-class Entry(NamedTuple):
+class DirEntry(NamedTuple):
     """One name in a directory, as a plan stores it. FIFOs, sockets and devices are neither file nor directory."""
 
     name: str
@@ -86,11 +88,11 @@ class StoredFile(ABC):
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of each `(offset, length)`, cut short at the end of the file."""
-        found = []
+        pieces = []
         for offset, length in ranges:
             buffer = bytearray(length)
-            found.append(bytes(memoryview(buffer)[: self.read_into(offset, buffer)]))
-        return found
+            pieces.append(bytes(memoryview(buffer)[: self.read_into(offset, buffer)]))
+        return pieces
 
     def __enter__(self) -> Self:
         return self
@@ -106,20 +108,20 @@ class Storage(ABC):
     """The bytes that can be scanned in the time of one call. The higher, the more large reads beat small ones."""
 
     @abstractmethod
-    def _list(self, uri: str) -> list[Entry]: ...
+    def _list(self, uri: str) -> list[DirEntry]: ...
 
     @abstractmethod
-    def _entry(self, uri: str) -> Entry | None: ...
+    def _entry(self, uri: str) -> DirEntry | None: ...
 
     @abstractmethod
     def _open(self, uri: str) -> StoredFile: ...
 
-    def list(self, uri: str) -> list[Entry]:
+    def list(self, uri: str) -> list[DirEntry]:
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
         with _named(f"{uri} cannot be listed"):
             return sorted(self._list(uri))
 
-    def entry(self, uri: str) -> Entry | None:
+    def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""
         with _named(f"{uri} cannot be looked at"):
             return self._entry(uri)
@@ -150,31 +152,50 @@ class Storage(ABC):
         return part
 
 
-_SCHEMES: dict[str, Callable[[str], Storage]] = {}
-_HIDDEN: set[str] = set()
+_FACTORIES: dict[str, Callable[[str], Storage] | None] = {}
+_STORAGES: dict[str, Storage] = {}
+_MOUNTED: WeakValueDictionary[str, Storage] = WeakValueDictionary()
+_NUMBERS = count(1)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
 
 
-def register(scheme: str, factory: Callable[[str], Storage], *, hidden: bool = False) -> None:
-    """Use the factory for URIs of that scheme; error messages do not list a `hidden` one."""
-    _SCHEMES[scheme] = factory
-    if hidden:
-        _HIDDEN.add(scheme)
+def register(scheme: str, factory: Callable[[str], Storage] | None) -> None:
+    """Use `factory(origin)` for URIs of that scheme; it runs once per process and origin (`scheme://host`).
+
+    All threads, and processes forked later, use the storage that it returns.
+    None: the scheme has only mounted storages, and error messages do not list it.
+    """
+    _FACTORIES[scheme] = factory
+
+
+def mount(scheme: str, storage: Storage) -> str:
+    """A new URL at which that storage is available as long as the object exists."""
+    url = f"{scheme}://{next(_NUMBERS)}"
+    _MOUNTED[url] = storage
+    return url
 
 
 def scheme_of(path: str) -> str | None:
     """The scheme of a URI; None for a plain path."""
-    found = _SCHEME.match(path)
-    return found[1] if found else None
+    match = _SCHEME.match(path)
+    return match[1] if match else None
 
 
 def storage_of(uri: str) -> Storage:
     """The storage for a URI."""
+    origin = "/".join(uri.split("/", 3)[:3])
+    return _STORAGES.get(origin) or _MOUNTED.get(origin) or _created(uri, origin)
+
+
+def _created(uri: str, origin: str) -> Storage:
     scheme = scheme_of(uri)
-    if scheme not in _SCHEMES:
-        known = ", ".join(f"{each}://" for each in sorted(_SCHEMES) if each not in _HIDDEN)
-        raise PathError(f"{uri}: '{scheme}://' cannot be read here. What can: a path of this machine, {known}")
-    return _SCHEMES[scheme](uri)
+    if scheme is None or scheme not in _FACTORIES:
+        known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None)
+        raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}")
+    factory = _FACTORIES[scheme]
+    if factory is None:
+        raise PathError(f"{uri}: this test storage no longer exists, or belongs to another process")
+    return _STORAGES.setdefault(origin, factory(origin))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from native_reader.errors import StoreDamaged
 from native_reader.layout.record import ENTRY_HEAD, MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
-from native_reader.storage.protocol import Entry, storage_of
+from native_reader.storage.protocol import DirEntry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
@@ -17,7 +17,7 @@ _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
 _COMPARED = 1 << 20
 _ASKED = 8
-_ENTRY = struct.Struct(">ii16xq12xiii")
+_FIRST_ENTRY = struct.Struct(">ii16xq12xiii")
 """DLedger entry: magic, size, position, body size. The record in it: size, magic."""
 
 
@@ -75,29 +75,24 @@ class StoreFiles:
         """The first offset in the store; 0 if it is empty."""
         return self.segments[0].base if self.segments else 0
 
-    def gaps(self) -> list[tuple[int, int]]:
-        """The ranges of offsets between segments that no file covers."""
-        pairs = zip(self.segments, self.segments[1:], strict=False)
-        return [(one.end, other.base) for one, other in pairs if one.end < other.base]
-
 
 def is_segment_name(name: str) -> bool:
     """Whether a name is a segment's: its first offset in 20 digits."""
     return _SEGMENT_NAME.fullmatch(name) is not None and int(name) < 2**63
 
 
-def segments_in(directory: str, entries: Iterable[Entry], framing: str | None = None) -> list[Segment]:
+def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None = None) -> list[Segment]:
     """The segments among the entries of one directory; skips empty files, other names and subdirectories."""
-    found = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
-    for entry in found:
+    files = [entry for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name)]
+    for entry in files:
         if int(entry.name) + entry.size > _LAST_OFFSET:
             raise StoreDamaged(
-                f"{directory}/{entry.name} cannot be a segment: the offsets of its {entry.size:,} bytes would reach beyond "
-                f"{_LAST_OFFSET:,}, the last offset of a log. Move it away, or give it its right name"
+                f"{directory}/{entry.name} cannot be a segment: with {entry.size:,} bytes, its offsets exceed "
+                f"{_LAST_OFFSET:,}, the largest of a log. Move it away, or correct its name"
             )
-    uris = [f"{directory}/{entry.name}" for entry in found]
+    uris = [f"{directory}/{entry.name}" for entry in files]
     framing = framing or _framing_of(uris)
-    return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(found, uris, strict=True)]
+    return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(files, uris, strict=True)]
 
 
 def _framing_of(uris: Sequence[str]) -> str:
@@ -105,16 +100,16 @@ def _framing_of(uris: Sequence[str]) -> str:
     for uri in uris[:_ASKED]:
         try:
             with storage_of(uri).open(uri) as file:
-                (head,) = file.read_ranges([(0, _ENTRY.size)])
+                (head,) = file.read_ranges([(0, _FIRST_ENTRY.size)])
         except FileNotFoundError:  # deleted meanwhile
             continue
-        if len(head) < _ENTRY.size:
+        if len(head) < _FIRST_ENTRY.size:
             continue
-        magic, size, position, body_size, record_size, record_magic = _ENTRY.unpack(head)
+        magic, size, position, body_size, record_size, record_magic = _FIRST_ENTRY.unpack(head)
         if size in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK):  # where a plain record has its magic
             return PLAIN
-        said = magic, size - ENTRY_HEAD, position, record_size
-        if said == (MAGIC_ENTRY, body_size, int(uri.rpartition("/")[2]), body_size) and record_magic in (MAGIC_V1, MAGIC_V2):
+        fields = magic, size - ENTRY_HEAD, position, record_size
+        if fields == (MAGIC_ENTRY, body_size, int(uri.rpartition("/")[2]), body_size) and record_magic in (MAGIC_V1, MAGIC_V2):
             return DLEDGER
     return PLAIN
 
@@ -128,8 +123,8 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
             log.append(segment)
         elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
             raise StoreDamaged(
-                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,}, "
-                "and differ. One of them does not belong to this store: name the right directories with store_path_commit_log."
+                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,} "
+                "but differ. One of them belongs to another store: set store_path_commit_log to the right directories."
             )
     return tuple(log)
 

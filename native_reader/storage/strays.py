@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from native_reader.storage.protocol import Entry
+from native_reader.storage.protocol import DirEntry
 
 KEPT = 8
 """A store keeps this many names at most."""
@@ -31,25 +31,25 @@ def is_stray(name: str) -> bool:
     return _STRAY.fullmatch(name) is not None
 
 
-def strays_in(entries: Iterable[Entry]) -> list[str]:
+def strays_in(entries: Iterable[DirEntry]) -> list[str]:
     """The names of the strays in one directory, as printable text; ignores empty files."""
     names = [entry.name for entry in entries if len(entry.name) > _DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]
 
 
-def unpacked_by(name: str) -> str | None:
+def unpack_command(name: str) -> str | None:
     """The command that unpacks a file of that name; None if its suffix is unknown."""
     ending = next((each for each in _LONGEST_FIRST if name.lower().endswith(each)), None)
     return None if ending is None else f"{_UNPACKED_WITH[ending]} {quote(name)}"
 
 
-def what_to_do(name: str) -> str:
+def how_to_restore(name: str) -> str:
     """How to turn a stray into a segment."""
-    command = unpacked_by(name)
-    return f"unpack it first: {command}" if command else f"rename it first, if it is a segment: mv {quote(name)} {name[:_DIGITS]}"
+    command = unpack_command(name)
+    return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: mv {quote(name)} {name[:_DIGITS]}"
 
 
 def only_strays(directory: str, names: Sequence[str]) -> str:
     """The error text for a log directory that contains only strays."""
     more = f" and {len(names) - KEPT} more" if len(names) > KEPT else ""
-    return f"{directory}: no segments found, only {', '.join(names[:KEPT])}{more}. For each of these files, {what_to_do(names[0])}"
+    return f"{directory}: no segments found, only {', '.join(names[:KEPT])}{more}. For each of these files, {how_to_restore(names[0])}"

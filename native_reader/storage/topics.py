@@ -39,8 +39,8 @@ class Topics:
     def queues_of(self, name: str) -> int:
         """The number of queues of that topic; 0 if unknown."""
         topic = self._table.get(name)
-        told = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
-        return max((each for each in told if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
+        counts = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
+        return max((each for each in counts if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
 
     def of_batches(self) -> frozenset[str]:
         """The topics that may contain inner batches."""
@@ -58,10 +58,10 @@ class Topics:
 
     @cached_property
     def _table(self) -> Mapping[str, Any]:
-        found = _table_in(self._text)
-        if found is None:
-            found = _table_in(_read(self._directory, "topics.json.bak"))
-        return {} if found is None else found
+        table = _table_in(self._text)
+        if table is None:
+            table = _table_in(_read(self._directory, "topics.json.bak"))
+        return {} if table is None else table
 
 
 def _read(directory: str | None, name: str) -> bytes:
@@ -88,9 +88,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return json.loads(_TEXT_OR_BARE_KEY.sub(lambda found: found[1] or f'"{found[2]}"', text))
+        return json.loads(_TEXT_OR_BARE_KEY.sub(lambda match: match[1] or f'"{match[2]}"', text))
 
 
 def _attributes_of(topic: Any) -> Mapping[str, Any]:
-    found = topic.get("attributes") if isinstance(topic, dict) else None
-    return found if isinstance(found, dict) else {}
+    attributes = topic.get("attributes") if isinstance(topic, dict) else None
+    return attributes if isinstance(attributes, dict) else {}

@@ -73,23 +73,23 @@ class Window:
 
     def peek(self, position: int, length: int) -> bytes:
         """A few bytes from anywhere in the file; the window does not change."""
-        found = bytearray(max(0, min(length, self.segment.size - position)))
-        filled = self._read(position, memoryview(found))
+        content = bytearray(max(0, min(length, self.segment.size - position)))
+        filled = self._read(position, memoryview(content))
         self.bytes_read += filled
-        if filled < len(found):
+        if filled < len(content):
             raise self._cut_short(position + filled)
-        return bytes(found)
+        return bytes(content)
 
     def peek_pairs(self, positions: Index) -> NDArray[np.int16]:
         """The two bytes at each of many positions inside the file, as numbers; the window does not change."""
         inside = (positions >= self.position) & (positions + 2 <= self.position + self.filled)
-        found = at(self.u8, ">i2")[np.where(inside, positions - self.position, 0)].astype(np.int16)
+        pairs = at(self.u8, ">i2")[np.where(inside, positions - self.position, 0)].astype(np.int16)
         outside = np.flatnonzero(~inside)
         for begin in range(0, len(outside), _PAIRS):
             which = outside[begin : begin + _PAIRS]
-            asked, which_of = np.unique(positions[which], return_inverse=True)  # read each position once
-            found[which] = self._pairs(asked.tolist())[which_of]
-        return found
+            unique, inverse = np.unique(positions[which], return_inverse=True)  # read each position once
+            pairs[which] = self._pairs(unique.tolist())[inverse]
+        return pairs
 
     def _pairs(self, positions: list[int]) -> NDArray[np.int16]:
         pairs = bytearray(2 * len(positions))
@@ -117,7 +117,7 @@ class Window:
 
     def unreadable_within(self, start: int, stop: int) -> bool:
         """Whether part of that range could not be read."""
-        return any(first < stop and start < behind for first, behind in self.unreadable)
+        return any(first < stop and start < end for first, end in self.unreadable)
 
     def _read(self, position: int, view: memoryview) -> int:
         try:
@@ -144,7 +144,7 @@ class Window:
         start, stop = start // _BLOCK * _BLOCK, min(-(-stop // _BLOCK) * _BLOCK, self.segment.size)
         kept = [each for each in self.unreadable if each[1] < start or stop < each[0]]
         touching = [each for each in self.unreadable if each not in kept]
-        whole = min([start, *(first for first, _ in touching)]), max([stop, *(behind for _, behind in touching)])
+        whole = min([start, *(first for first, _ in touching)]), max([stop, *(end for _, end in touching)])
         self.unreadable = sorted([*kept, whole])
 
     def written_end(self, below: int | None = None) -> int:

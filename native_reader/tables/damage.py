@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from native_reader.plan.plan import plan
+from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, read
@@ -17,38 +17,36 @@ from native_reader.tables.table import Missing, Part, Request, Table, lost_of, m
 COLUMNS = {
     "store": ColumnSpec(pa.string(), True, "URI of the store's root"),
     "segment": ColumnSpec(pa.string(), True, "URI of the commitlog file; null where a file is missing"),
-    "start_offset": ColumnSpec(pa.int64(), True, "where it begins in the log"),
-    "end_offset": ColumnSpec(pa.int64(), True, "where it ends: the first offset behind it"),
-    "bytes": ColumnSpec(pa.int64(), True, "how long it is"),
+    "start_offset": ColumnSpec(pa.int64(), True, "the first offset of the range"),
+    "end_offset": ColumnSpec(pa.int64(), True, "the first offset after it"),
+    "bytes": ColumnSpec(pa.int64(), True, "the size of the range"),
     "reason": ColumnSpec(pa.string(), True, "one of the reasons below"),
-    "found": ColumnSpec(pa.string(), True, "what stands there, in words"),
-    "record_before": ColumnSpec(pa.int64(), True, "offset of the record that ends where it begins; null at the start of a segment"),
-    "record_behind": ColumnSpec(pa.int64(), True, "offset of the record that begins where it ends; null where none follows in the file"),
+    "found": ColumnSpec(pa.string(), True, "a description"),
+    "record_before": ColumnSpec(pa.int64(), True, "offset of the record directly before the range; null at the start of a segment"),
+    "record_behind": ColumnSpec(pa.int64(), True, "offset of the record directly after the range; null if none follows in the file"),
 }
 
 
 def _parts(request: Request) -> list[Part]:
-    most, stale = request.max_partition_bytes, request.looked.stale
-    whole = plan(request.stores, request.ends, EVERYTHING, max_partition_bytes=most, fail_on_data_loss=False, stale=stale)
-    return [*whole.splits, *missing_in(request), *lost_of(request)]
+    plan = make_plan(request.reads, EVERYTHING, request.planning)
+    return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 
 def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    found: list[tuple[object, ...]]
     if isinstance(part, Missing):
         size = part.stop - part.start
-        found = [(part.store, None, part.start, part.stop, size, part.reason, part.found, None, None)]
+        rows: list[tuple[object, ...]] = [(part.store, None, part.start, part.stop, size, part.reason, part.found, None, None)]
     else:
         assert isinstance(part, Split)
         reading = read(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
         for _ in reading:
             pass
-        found = [
-            (part.store, each.segment, each.start, each.end, each.end - each.start, each.reason, each.found, each.before, each.behind)
+        rows = [
+            (part.store, each.segment, each.start, each.end, each.end - each.start, each.reason, each.description, each.before, each.after)
             for each in reading.report.damage
         ]
-    if found:
-        columns = zip(*found, strict=True)
+    if rows:
+        columns = zip(*rows, strict=True)
         arrays = [pa.array(values, spec.type) for values, spec in zip(columns, COLUMNS.values(), strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=DAMAGE.schema)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,38 +14,42 @@ from native_reader.records.damages import CHECKSUM
 from native_reader.scan.read import PERMISSIVE, Projection, read
 from native_reader.schema import TIMESTAMP, ColumnSpec
 from native_reader.storage.window import Window
-from native_reader.tables.table import Missing, Part, Request, Table, Whole, missing_in
+from native_reader.tables.table import Missing, Part, Request, Table, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), True, "URI of the store's root"),
     "segment": ColumnSpec(pa.string(), True, "URI of the commitlog file; null where it is missing"),
-    "first_offset": ColumnSpec(pa.int64(), True, "the offset that it begins at: its name"),
+    "first_offset": ColumnSpec(pa.int64(), True, "the offset of its first byte, which is also its name"),
     "size": ColumnSpec(pa.int64(), True, "bytes of the file"),
-    "state": ColumnSpec(pa.string(), True, "`full`, `last` (the log ends in it), `ahead` (made ahead, nothing written), `missing`"),
-    "records": ColumnSpec(pa.int64(), True, "how many whole records it holds"),
+    "state": ColumnSpec(pa.string(), True, "`full`, `last` (the log ends in it), `ahead` (allocated, nothing written yet), `missing`"),
+    "records": ColumnSpec(pa.int64(), True, "the number of whole records"),
     "record_bytes": ColumnSpec(pa.int64(), True, "bytes of whole records"),
     "blank_bytes": ColumnSpec(pa.int64(), True, "bytes of the blank that closes it"),
-    "damage_bytes": ColumnSpec(pa.int64(), True, "bytes that are not what they should be"),
+    "damage_bytes": ColumnSpec(pa.int64(), True, "damaged bytes"),
     "unwritten_bytes": ColumnSpec(pa.int64(), True, "bytes at or above the end of the log"),
-    "stale_bytes": ColumnSpec(pa.int64(), True, "bytes of old records after the end of the log, which a broker took back"),
-    "unread_bytes": ColumnSpec(pa.int64(), True, "bytes that could not be looked at, because the file went away"),
-    "damages": ColumnSpec(pa.int64(), True, "how many ranges of damage"),
-    "wrong_checksums": ColumnSpec(pa.int64(), True, "how many whole records have a wrong checksum"),
+    "stale_bytes": ColumnSpec(pa.int64(), True, "bytes of old records after the end of the log, which a broker discarded"),
+    "unread_bytes": ColumnSpec(pa.int64(), True, "bytes that could not be read because the file was deleted"),
+    "damages": ColumnSpec(pa.int64(), True, "the number of damaged ranges"),
+    "wrong_checksums": ColumnSpec(pa.int64(), True, "the number of whole records with a wrong checksum"),
     "first_store_timestamp": ColumnSpec(TIMESTAMP, True, "when its first record was stored"),
     "last_store_timestamp": ColumnSpec(TIMESTAMP, True, "when its last record was stored"),
-    "broker_end": ColumnSpec(pa.int64(), True, "where a broker's own recovery would stop in it, and cut off the log; the least counts"),
+    "broker_end": ColumnSpec(pa.int64(), True, "where a broker's own recovery would stop and truncate the log; the lowest value counts"),
 }
+
+
+class Whole(NamedTuple):
+    """A segment as one split. `recovered`: a starting broker would check it; `last`: it is the last segment."""
+
+    split: Split
+    recovered: bool
+    last: bool
 
 
 def _parts(request: Request) -> list[Part]:
     parts: list[Part] = []
-    for store in request.stores:
-        end, begins = request.ends[store.uri], recovery_begins(store)
-        for segment in store.segments:
-            ends_at = max(0, min(end - segment.base, segment.size))
-            stale = request.looked.stale.get(store.uri, 0) if 0 < ends_at < segment.size else 0
-            whole = Split(store.uri, segment, 0, segment.size, ends_at, stale=stale)
-            parts.append(Whole(whole, segment.base >= begins, segment is store.segments[-1]))
+    for log in request.reads:
+        segments, begins = log.store.segments, recovery_begins(log.store)
+        parts += [Whole(log.whole(segment), segment.base >= begins, segment is segments[-1]) for segment in segments]
     return [*parts, *missing_in(request)]
 
 

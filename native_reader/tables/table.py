@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from native_reader.plan.ends import Ends
-from native_reader.plan.split import Split
+from native_reader.plan.ends import CheckedEnd, find_ends
+from native_reader.plan.plan import StoreRead, whole_reads
+from native_reader.plan.planning import Planning
 from native_reader.scan.read import Projection
 from native_reader.schema import ColumnSpec
 from native_reader.storage.store import StoreFiles
@@ -31,28 +34,26 @@ class Missing(NamedTuple):
     found: str = NOT_THERE[MISSING]
 
 
-class Whole(NamedTuple):
-    """A segment as one split. `recovered`: a starting broker would check it; `last`: it is the last segment."""
-
-    split: Split
-    recovered: bool
-    last: bool
+Part = object
+"""One part of a table, picklable; only the table itself knows its type."""
 
 
-Part = Split | Missing | Whole
-
-
-class Request(NamedTuple):
-    """The input of a table: the stores, the ends of their logs, and the largest split size."""
+@dataclass(frozen=True)
+class Request:
+    """The input of a table."""
 
     stores: Sequence[StoreFiles]
-    looked: Ends
-    max_partition_bytes: int
+    planning: Planning
 
-    @property
-    def ends(self) -> Mapping[str, int]:
-        """The end of each log, by store URI."""
-        return self.looked.offsets
+    @cached_property
+    def ends(self) -> Mapping[str, CheckedEnd]:
+        """The end of each log, by store URI. Found on first use: not every table needs it."""
+        return find_ends(self.stores, self.planning)
+
+    @cached_property
+    def reads(self) -> list[StoreRead]:
+        """A read of each whole log."""
+        return whole_reads(self.stores, self.ends)
 
 
 class Table(NamedTuple):
@@ -72,17 +73,12 @@ class Table(NamedTuple):
 def lost_of(request: Request) -> list[Part]:
     """Records that other files name after the end of those logs, without ranges that are read as damage."""
     return [
-        Missing(uri, max(lost.start, lost.junk_end), lost.stop, LOST, lost.found)
-        for uri, lost in request.looked.lost.items()
-        if max(lost.start, lost.junk_end) < lost.stop
+        Missing(uri, max(lost.start, lost.junk_end), lost.stop, LOST, lost.text)
+        for uri, lost in ((uri, end.lost) for uri, end in request.ends.items())
+        if lost is not None and max(lost.start, lost.junk_end) < lost.stop
     ]
 
 
 def missing_in(request: Request) -> list[Part]:
     """Offsets below the end of those logs that no file holds."""
-    return [
-        Missing(store.uri, start, min(stop, request.ends[store.uri]))
-        for store in request.stores
-        for start, stop in store.gaps()
-        if start < request.ends[store.uri]
-    ]
+    return [Missing(read.store.uri, start, min(stop, read.end)) for read in request.reads for start, stop in read.gaps()]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.testing.index import IndexFiles
-from native_reader.testing.queues import BATCH_ENTRY, ENTRY, Queue, Queues
+from native_reader.testing.queues import BATCH_ENTRY, QUEUE_ENTRY, Queue, Queues
 from native_reader.testing.rare import Rare
 
 
@@ -58,7 +58,7 @@ class Dispatcher:
                 if at < known:
                     self._write_special(self._queues, new, at, rare)
                     queues[at] = 0 if rare.batch else queues[at]
-            entries = np.empty(known, dtype=ENTRY)
+            entries = np.empty(known, dtype=QUEUE_ENTRY)
             entries["offset"], entries["size"], entries["tags"] = new.offsets[:known], new.sizes[:known], new.tags[:known]
             self._queues.append(queues, entries)
         if self._index is not None:
@@ -74,4 +74,4 @@ class Dispatcher:
             batch = (*entry, int(new.stored[at]), rare.message.queue_offset, rare.units, -1, 0)
             queues.append_bytes(int(new.queues[at]), np.array([batch], dtype=BATCH_ENTRY).tobytes())
         for name, _ in rare.lmq:
-            queues.append_bytes(queues.number(Queue(name, 0)), np.array([entry], dtype=ENTRY).tobytes())
+            queues.append_bytes(queues.number(Queue(name, 0)), np.array([entry], dtype=QUEUE_ENTRY).tobytes())

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import threading
 import time
-import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from native_reader.errors import PathError
-from native_reader.storage.protocol import Entry, Storage, StoredFile, register, storage_of
-
-_NUMBERS = itertools.count(1)
-_MOUNTED: weakref.WeakValueDictionary[str, FaultyStorage] = weakref.WeakValueDictionary()
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register, storage_of
 
 Fault = Callable[[str, str, int], None]
 """Called with (call, uri, offset) before each call; the call raises what it raises."""
@@ -61,8 +55,7 @@ class FaultyStorage(Storage):
         """Ranges `[start, stop)` of positions that cannot be read, in every file."""
         self.calls: Counter[str] = Counter()
         self.bytes_read = 0
-        self.url = f"faulty://{next(_NUMBERS)}"
-        _MOUNTED[self.url] = self
+        self.url = mount("faulty", self)
 
     def called(self, call: str, uri: str, offset: int = 0) -> None:
         """Count a call, wait for the delay, then raise the fault, if any."""
@@ -78,11 +71,11 @@ class FaultyStorage(Storage):
         with self._lock:
             self.bytes_read += count
 
-    def _list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[DirEntry]:
         self.called("list", uri)
         return self._inner.list(self._inside(uri))
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         self.called("entry", uri)
         return self._inner.entry(self._inside(uri))
 
@@ -106,11 +99,4 @@ class FaultyStorage(Storage):
         return self._root + uri.removeprefix(self.url)
 
 
-def _mounted(uri: str) -> Storage:
-    found = _MOUNTED.get("/".join(uri.split("/", 3)[:3]))
-    if found is None:
-        raise PathError(f"{uri}: this test storage is gone, or belongs to another process")
-    return found
-
-
-register("faulty", _mounted, hidden=True)
+register("faulty", None)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import weakref
 import zlib
 from collections.abc import Mapping
 
-from native_reader.errors import PathError
-from native_reader.storage.protocol import Entry, Storage, StoredFile, register
-
-_NUMBERS = itertools.count(1)
-_MOUNTED: weakref.WeakValueDictionary[str, MemoryStorage] = weakref.WeakValueDictionary()
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register
 
 
 class MemoryFile(StoredFile):
@@ -46,10 +40,9 @@ class MemoryStorage(Storage):
 
     def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
         self.files = files
-        self.url = f"memory://{next(_NUMBERS)}"
-        _MOUNTED[self.url] = self
+        self.url = mount("memory", self)
 
-    def _list(self, uri: str) -> list[Entry]:
+    def _list(self, uri: str) -> list[DirEntry]:
         inside = self._name(uri)
         if inside in self.files:
             raise NotADirectoryError(f"{uri} is a file")
@@ -57,17 +50,17 @@ class MemoryStorage(Storage):
         names = {name[len(prefix) :].partition("/")[0] for name in self.files if name.startswith(prefix)} - {""}
         if not names and not (prefix in self.files or not prefix):
             raise FileNotFoundError(f"{uri}: no such directory")
-        found = (self._entry(f"{uri}/{name}") for name in names)
-        return [entry for entry in found if entry is not None]
+        entries = (self._entry(f"{uri}/{name}") for name in names)
+        return [entry for entry in entries if entry is not None]
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         name = self._name(uri)
         base = name.rpartition("/")[2]
         if name in self.files:
             content = self.files[name]
-            return Entry(base, len(content), _identity(content), True, False)
+            return DirEntry(base, len(content), _identity(content), True, False)
         if not name or any(each.startswith(f"{name}/") for each in self.files):
-            return Entry(base, 0, 0, False, True)
+            return DirEntry(base, 0, 0, False, True)
         return None
 
     def _open(self, uri: str) -> StoredFile:
@@ -84,11 +77,4 @@ def _identity(content: bytes | bytearray | memoryview) -> int:
     return zlib.crc32(content[:64])
 
 
-def _mounted(uri: str) -> Storage:
-    found = _MOUNTED.get("/".join(uri.split("/", 3)[:3]))
-    if found is None:
-        raise PathError(f"{uri}: this storage in memory is gone, or belongs to another process")
-    return found
-
-
-register("memory", _mounted, hidden=True)
+register("memory", None)

@@ -56,8 +56,8 @@ def zipf(count: int, exponent: float = 1.0) -> NDArray[np.float64]:
 
 def cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Normalized cumulative weights, for np.searchsorted."""
-    found: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
-    return found
+    shares: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
+    return shares
 
 
 def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, tuple[float, float]], at: float) -> NDArray[np.float64]:
@@ -67,8 +67,8 @@ def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, t
     weights[~named] *= (1.0 - sum(shares.values())) / weights[~named].sum()
     weights[named] = [shares[topic.name] for topic in topics if topic.name in shares]
     for which, topic in enumerate(topics):
-        first, behind = lives.get(topic.name, (0.0, 1.0))
-        weights[which] = weights[which] / (behind - first) if first <= at < behind else 0.0
+        begin, end = lives.get(topic.name, (0.0, 1.0))
+        weights[which] = weights[which] / (end - begin) if begin <= at < end else 0.0
     return weights
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from native_reader.testing.logs import name
 
-ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags", ">i8")])
+QUEUE_ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags", ">i8")])
 BATCH_ENTRY: Final = np.dtype(
     [
         ("offset", ">i8"), ("size", ">i4"), ("tags", ">i8"), ("stored", ">i8"), ("base", ">i8"), ("count", ">i2"),
@@ -35,7 +35,7 @@ class Queues:
 
     def __init__(self, root: Path, file_size: int, batch_file_size: int) -> None:
         self._root = root
-        self._file_size = -(-file_size // ENTRY.itemsize) * ENTRY.itemsize  # the broker's getter rounds up
+        self._file_size = -(-file_size // QUEUE_ENTRY.itemsize) * QUEUE_ENTRY.itemsize  # the broker's getter rounds up
         self._batch_file_size = batch_file_size
         self.queues: list[Queue] = [Queue("", -1)]
         self.next_offset: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
@@ -87,7 +87,7 @@ class Queues:
             self._flush(number)
             if oldest and self._written[number]:
                 for path in sorted(self._directory(queue).iterdir())[:-1]:
-                    size = (BATCH_ENTRY if queue.batch else ENTRY).itemsize
+                    size = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
                     with path.open("rb") as file:
                         file.seek(path.stat().st_size // size * size - size)
                         if int.from_bytes(file.read(8)) < oldest:

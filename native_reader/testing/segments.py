@@ -17,8 +17,8 @@ def place(sizes: NDArray[np.int64], first: NDArray[np.intp], end: int, segment_s
 
     `first` is the first record of each record's unit: a unit (a client's batch) is always in one segment.
     """
-    behind = np.cumsum(sizes)
-    offsets = end + behind - sizes
+    stops = np.cumsum(sizes)
+    offsets = end + stops - sizes
     borders: list[int] = []
     at = 0
     while True:

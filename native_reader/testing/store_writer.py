@@ -141,9 +141,9 @@ class StoreWriter:
         rare: list[Rare] = []
         unit_of: list[int] = []  # records of one unit are adjacent: a client's batch
         for unit, now in enumerate(times[rare_units].tolist()):
-            told = self._stories.next(now)
-            rare += told
-            unit_of += [unit] * len(told)
+            records = self._stories.next(now)
+            rare += records
+            unit_of += [unit] * len(records)
         self._rare_debt -= len(rare)
         rare_before = before[unit_of] if rare else np.empty(0, dtype=np.int64)
         rare_at = rare_before + np.arange(len(rare))

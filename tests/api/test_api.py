@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
 from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.schema import ColumnSpec
+from native_reader.tables import TABLES
+from native_reader.tables.table import Table
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 
@@ -344,3 +347,20 @@ def test_several_stores_are_one_table():
 def test_the_public_names():
     assert {"open", "Store", "Scan", "Run", "Explanation"} <= set(nr.__all__)
     assert all(hasattr(nr, name) for name in nr.__all__)
+
+
+def test_a_table_that_needs_no_ends_of_logs_opens_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table is one module and one entry in TABLES."""
+
+    def rows(part: object, _: object) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"store": [part]})
+
+    columns = {"store": ColumnSpec(pa.string(), True, "URI of the store's root")}
+    stores = Table("stores", columns, lambda request: [store.uri for store in request.stores], rows)
+    monkeypatch.setitem(TABLES, "stores", stores)
+    memory = in_memory(files_of(log_of(3)))
+    faulty = FaultyStorage(memory.url)
+    store = nr.open(f"{faulty.url}/store")
+    before = faulty.calls["open"]
+    assert store.table("stores").to_table().to_pylist() == [{"store": f"{faulty.url}/store"}]
+    assert faulty.calls["open"] == before

@@ -90,15 +90,21 @@ DOUBTED: dict[str, tuple[dict[str, object], str]] = {
     "a topic in other case": ({"topic": "Orders"}, "no record of topic 'Orders'; did you mean 'orders'?"),
     "a star for topics": ({"topic": "ord*"}, "no record of topic 'ord*'; did you mean topic_pattern='ord.*'?"),
     "topics with a comma": ({"topic": "orders,payments"}, "did you mean topic=['orders', 'payments']?"),
-    "one topic of two is misspelt": ({"topic": ["orders", "oders"]}, "topic 'oders' is not known to the queues or the configuration"),
-    "a misspelt topic of where": ({"where": "topic = 'oders' AND queue_id = 0"}, "no row matches: topic 'oders' is not known"),
-    "tags with a comma": ({"tags": "TagA,TagB"}, "tags='TagA,TagB' is one tag with a comma. Did you mean tags='TagA || TagB'?"),
-    "a queue that a topic has not": ({"topic": "orders", "queue_id": 99}, "queue_id=99: no queue of topic 'orders' has this number"),
-    "a queue that no topic has": ({"queue_id": 99}, "queue_id=99: no queue of any topic has this number; the largest is 17"),
-    "no id": ({"msg_id": "xyz"}, "msg_id='xyz' has not the form of an id (32 or 56 hex digits"),
-    "half an id": ({"msg_id": ID[:20]}, f"msg_id='{ID[:20]}' has not the form of an id"),
-    "an id of where in small letters": ({"where": f"msg_id = '{ID.lower()}'"}, f"ids are in upper case. Write '{ID}', or ask with msg_id="),
-    "offsets of a misspelt topic": ({"starting_offsets": {"oders": {0: 5}}}, "topic 'oders' is not known, so these bound nothing. Did"),
+    "one topic of two is misspelt": ({"topic": ["orders", "oders"]}, "topic 'oders' is not in the consume queues or the configuration"),
+    "a misspelt topic of where": (
+        {"where": "topic = 'oders' AND queue_id = 0"},
+        "no row matches: topic 'oders' is not in the consume queues or the configuration",
+    ),
+    "tags with a comma": ({"tags": "TagA,TagB"}, "tags='TagA,TagB' is one tag that contains a comma. Did you mean tags='TagA || TagB'?"),
+    "a queue that a topic has not": ({"topic": "orders", "queue_id": 99}, "queue_id=99: topic 'orders' has no queue with this number"),
+    "a queue that no topic has": ({"queue_id": 99}, "queue_id=99: the store has no queue with this number; the largest is 17"),
+    "no id": ({"msg_id": "xyz"}, "msg_id='xyz' does not look like an id (32 or 56 hex digits"),
+    "half an id": ({"msg_id": ID[:20]}, f"msg_id='{ID[:20]}' does not look like an id"),
+    "an id of where in small letters": ({"where": f"msg_id = '{ID.lower()}'"}, f"ids are in upper case. Write '{ID}', or use msg_id="),
+    "offsets of a misspelt topic": (
+        {"starting_offsets": {"oders": {0: 5}}},
+        "topic 'oders' does not exist, so its offsets have no effect. Did you mean",
+    ),
     "offsets of a queue that is not there": ({"ending_offsets": {"orders": {77: 5}}}, "topic 'orders' has no queue 77, so its offset"),
 }  # fmt: skip
 
@@ -118,8 +124,8 @@ OPENED = {
     "a misspelt path": ("stor", "does not exist. Did you mean 'store'?"),
     "an archive": ("store.tar.gz", "unpack it first: tar -xzf store.tar.gz"),
     "packed segments": ("backup", f"unpack it first: gunzip {'0' * 20}.gz"),
-    "an empty directory": ("empty", "does not look like a store: no commitlog directory, no file named by 20 digits; it is empty"),
-    "a directory of queues": ("store/consumequeue/orders/0", "Did you mean that?"),
+    "an empty directory": ("empty", "is not a store: no commitlog directory and no file named with 20 digits; it is empty"),
+    "a directory of queues": ("store/consumequeue/orders/0", "Did you mean the store"),
 }
 
 OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
@@ -139,13 +145,13 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
 }
 
 DOUBTED_BY_SPARK = {
-    "a misspelt topic": ({"topic": "oders"}, "it is misspelt, or was deleted. Did you mean 'orders'?"),
+    "a misspelt topic": ({"topic": "oders"}, "it is misspelt or was deleted. Did you mean 'orders'?"),
     "a star for topics": ({"topic": "ord*"}, "It is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
     "offsets of a misspelt topic": (
         {"startingOffsets": '{"oders": {"0": 5}}'},
-        "startingOffsets, endingOffsets: topic 'oders' is not known",
+        "startingOffsets, endingOffsets: topic 'oders' does not exist",
     ),
-    "no id": ({"msgId": "xyz"}, "msgId='xyz' has not the form of an id"),
+    "no id": ({"msgId": "xyz"}, "msgId='xyz' does not look like an id"),
 }
 
 
@@ -216,7 +222,7 @@ def test_a_stream_says_it_once(path: Path, capfd: pytest.CaptureFixture[str]) ->
     reader.latestOffset(start, ReadAllAvailable())
     reader.latestOffset(start, ReadAllAvailable())
     reader.stop()
-    assert capfd.readouterr().err.count("topic 'oders' is not known to the queues or the configuration") == 1
+    assert capfd.readouterr().err.count("topic 'oders' is not in the consume queues or the configuration") == 1
 
 
 # What is no mistake

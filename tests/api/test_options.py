@@ -174,7 +174,7 @@ def test_a_record_may_be_too_large():
         store.messages(max_record_bytes=size - 1).to_table()
     assert str(raised.value) == (
         f"{memory.url}/store/commitlog/{ZERO} at offset {offset:,} (byte {offset:,} of the file): a record of {size:,} bytes is larger "
-        f"than max_record_bytes={size - 1:,}. If it is meant to be that large, read with max_record_bytes={size}"
+        f"than max_record_bytes={size - 1:,}. If this size is expected, set max_record_bytes={size}"
     )
     assert store.messages(max_record_bytes=size).count_rows() == 3
 

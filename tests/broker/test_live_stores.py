@@ -110,8 +110,7 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
     home = tmp_path / "live"
     copies: list[Path] = []
     monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr("native_reader.scan.pruned._MOST_SHARE", 0.9)
-    monkeypatch.setattr("native_reader.plan.estimate._MOST_SHARE", 0.9)
+    monkeypatch.setattr("native_reader.plan.estimate.MOST_SHARE", 0.9)
     with written(rocketmq("5.5.0"), home) as writer:
         while len(copies) < 3 or not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]

@@ -29,7 +29,7 @@ import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
 from native_reader.log.follow import Follower
 from native_reader.log.tail import end_of_log
-from native_reader.records.walk import Walk
+from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
 
@@ -91,14 +91,13 @@ class Watch:
         self.seen = Counter[str]()
         looked_at = ""
 
-        class Watched(Walk):
-            def _count(self, records: Records, begin: int) -> int:
+        class Watched(EndWalk):
+            def _advance(self, records: Records) -> None:
                 nonlocal looked_at
-                position = super()._count(records, begin)
-                end = position - self._window.position
+                super()._advance(records)
+                end = self.reached - self._window.position
                 behind = self._window.u8[end : end + BLANK_HEAD]
                 looked_at = "torn" if self._window.u8[end - 1] == 0 else "begun" if behind.any() else "newest"
-                return position
 
         def counts(follower: Follower, window: Window, position: int, size: int) -> bool:
             accepted = decide(follower, window, position, size)
@@ -106,7 +105,7 @@ class Watch:
             return accepted
 
         decide = Follower._counts
-        monkeypatch.setattr("native_reader.log.certain.Walk", Watched)
+        monkeypatch.setattr("native_reader.log.follow.EndWalk", Watched)
         monkeypatch.setattr(Follower, "_counts", counts)
 
 
@@ -146,7 +145,7 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 def test_micro_batch_after_micro_batch(
     rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
 ) -> None:
-    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
     watch, content, home = Watch(monkeypatch), Content(), tmp_path / "live"
     with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
         while (query := begun(home / "store")) is None:
@@ -182,7 +181,7 @@ def test_a_writer_that_is_killed_again_and_again(
 
     Then it writes another in its place; or keeps it, if the body is whole: the only checksum is the body's.
     """
-    monkeypatch.setattr("rmqstore_spark.stream._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
     query: Query | None = None
     for _ in range(KILLS):

@@ -12,7 +12,7 @@ from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.log import boundary, certain
-from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, counted, stands
+from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, counted, still_holds
 from native_reader.records.sync import sync
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
@@ -178,14 +178,14 @@ def test_a_record_that_is_another_one_does_not_stand() -> None:
     log = of_sizes([50] * 8, 2048)
     memory, store = opened(log)
     marks = [boundary_before(store, START, end, LIMITS) for end in ends_of(log)]
-    assert all(stands(store, mark) for mark in marks)
+    assert all(still_holds(store, mark) for mark in marks)
     for mark in marks:
         assert mark.last is not None
-        assert not stands(store, mark._replace(last=mark.last._replace(crc=mark.last.crc + 1)))
-        assert not stands(store, mark._replace(last=mark.last._replace(stored=mark.last.stored + 1)))
-    assert not stands(store, START)
+        assert not still_holds(store, mark._replace(last=mark.last._replace(crc=mark.last.crc + 1)))
+        assert not still_holds(store, mark._replace(last=mark.last._replace(stored=mark.last.stored + 1)))
+    assert not still_holds(store, START)
     memory.files.clear()
-    assert not any(stands(store, mark) for mark in marks)
+    assert not any(still_holds(store, mark) for mark in marks)
 
 
 def test_a_record_in_the_place_of_a_blank_is_seen() -> None:
@@ -194,8 +194,8 @@ def test_a_record_in_the_place_of_a_blank_is_seen() -> None:
     _memory, store = opened(log)
     closed = boundary_before(store, START, 2048, LIMITS)
     assert closed.offset == 2048
-    assert stands(store, closed)
+    assert still_holds(store, closed)
     longer = of_sizes([700, 700, 1], 2048)
     assert [each.segment for each in longer.placed] == [0, 0, 0]
     _memory, store = opened(longer)
-    assert not stands(store, closed)
+    assert not still_holds(store, closed)

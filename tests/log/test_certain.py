@@ -135,5 +135,5 @@ def test_any_range_of_a_log_with_forged_records(
             found: list[int] | str = places(store, starting_physical_offset=first, ending_physical_offset=behind, **told)
         except nr.SplitError as error:  # a cut fell on a forged record, which the split before it tells
             found = str(error)
-    told_of = "max_partition_bytes" in told and "a cut fell on something that looks like a record but is inside one" in str(found)
+    told_of = "max_partition_bytes" in told and "a split begins at bytes that look like a record but are inside another one" in str(found)
     assert found == expected or told_of

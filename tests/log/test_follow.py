@@ -14,7 +14,7 @@ from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.log import follow
-from native_reader.log.boundary import Boundary, Limits, stands
+from native_reader.log.boundary import Boundary, Limits, still_holds
 from native_reader.log.follow import Follower, Following
 from native_reader.storage.window import Window
 from native_reader.testing.logs import name
@@ -121,13 +121,13 @@ def test_what_seems_torn_is_looked_at_once_more(disk: Disk, store: GrowingStore,
         return filled
 
     monkeypatch.setattr(Window, "load", early)
-    assert stands(following.store, following.look())
+    assert still_holds(following.store, following.look())
     assert reads
     end = following.look()
     assert end.offset == store.placed[2].offset
     assert end.last is not None
     assert end.last.offset == torn.offset
-    assert stands(following.store, end)
+    assert still_holds(following.store, end)
 
 
 def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:
@@ -168,7 +168,7 @@ def test_a_log_that_was_cut_ends_where_it_was_cut(disk: Disk, store: GrowingStor
     assert following.look().offset == store.end
 
 
-def test_damage_with_records_after_it_is_passed_by_a_look_afresh(disk: Disk, store: GrowingStore) -> None:
+def test_damage_with_records_after_it_is_passed_by_a_look_from_scratch(disk: Disk, store: GrowingStore) -> None:
     store.append(2)
     following = follower(disk)
     store.append(3)
@@ -177,7 +177,7 @@ def test_damage_with_records_after_it_is_passed_by_a_look_afresh(disk: Disk, sto
     content[store.placed[2].offset + 4] ^= 1
     disk.write(place, content)
     assert following.look().offset == store.placed[2].offset
-    assert following.look_afresh().offset == store.end
+    assert following.look_from_scratch().offset == store.end
 
 
 def test_a_hole_with_records_behind_is_passed_after_a_while(disk: Disk, store: GrowingStore) -> None:
@@ -191,7 +191,7 @@ def test_a_hole_with_records_behind_is_passed_after_a_while(disk: Disk, store: G
     content[store.placed[2].offset : store.placed[3].offset] = bytes(store.placed[2].size)
     disk.write(place, content)
     assert following.look().offset == first
-    assert following.look_afresh().offset == store.end
+    assert following.look_from_scratch().offset == store.end
     store.append(1)
     assert following.look().offset == store.end
 

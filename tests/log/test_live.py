@@ -11,7 +11,7 @@ from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.errors import SplitError
-from native_reader.records.walk import Walk
+from native_reader.records.walk import EndWalk, ReadWalk
 from native_reader.storage import storage_of
 from native_reader.storage.store import segments_in
 from native_reader.storage.window import Window
@@ -95,8 +95,7 @@ def test_a_record_that_grew_beyond_what_was_looked_at_is_no_error(tmp_path: Path
     (segment,) = segments_in(folder, storage_of(folder).list(folder))
     bound = 136 * 4 + 50
     with Window(segment, 8192) as window:
-        walk = Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True, decided=False)
-        list(walk)
+        walk = EndWalk(window, 0, bound, max_record_bytes=1000).finish()
         assert walk.last_record == (136 * 4, 136)
-        with pytest.raises(SplitError, match="beyond the end of the log"):
-            list(Walk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True))
+        with pytest.raises(SplitError, match="past the end of the log"):
+            list(ReadWalk(window, 0, bound, bound, max_record_bytes=1000, skip_damage=True))

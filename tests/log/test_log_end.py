@@ -71,7 +71,7 @@ def test_segments_at_the_end_overwritten_with_random_bytes(whole: CommitLog, cap
     end = max(each.offset + each.size for each in whole.placed)
     assert refused(files).startswith(
         f"memory:///store: {800 - left} records in 3 queues are after the end of the log at offset {begin:,}, up to offset {end:,}. "
-        f"memory:///store/commitlog/{gone[0][-20:]} begins with bytes of no known kind. fail_on_data_loss=False reads what is there"
+        f"memory:///store/commitlog/{gone[0][-20:]} begins with unknown bytes. fail_on_data_loss=False reads what is there"
     )
     assert count(files, fail_on_data_loss=False) == count(files, **LENIENT) == left
     assert f"{800 - left} records in 3 queues are after the end of the log" in caplog.text
@@ -92,7 +92,7 @@ def test_segments_at_the_end_that_were_packed_or_renamed_or_are_gone(whole: Comm
     packed = files | {f"{name}.gz": gzip.compress(files_of(whole)[name]) for name in gone}
     assert f"have another name: {gone[0][-20:]}.gz is there, unpack it first: gunzip {gone[0][-20:]}.gz." in refused(packed)
     without_queues = {name: content for name, content in packed.items() if "commitlog" in name}
-    assert f"{gone[0][-20:]}.gz is no segment, but begins after the end of the log at offset {begin:,}" in refused(without_queues)
+    assert f"{gone[0][-20:]}.gz is not a segment, but begins after the end of the log at offset {begin:,}" in refused(without_queues)
     in_place = store_of(whole) | {name: gzip.compress(files_of(whole)[name]) for name in gone}
     assert f"{gone[0][-20:]} begins like gzip data: unpack it first" in refused(in_place)
     (lost,) = table(files, "damage")
@@ -120,8 +120,8 @@ def test_a_log_that_was_copied_before_its_queues(whole: CommitLog, caplog: pytes
     [
         (gzip.compress(b"x" * 99), f"begins like gzip data: unpack it first: mv {ZERO} {ZERO}.gz && gunzip {ZERO}.gz"),
         (b"an old note of somebody, and more of it " * 9, "begins with text"),
-        (bytes(4096), "begins with zeros: nothing was written, or what was is lost"),
-        (Random(1).randbytes(4096), "begins with bytes of no known kind"),
+        (bytes(4096), "begins with zeros: nothing was written, or the data is lost"),
+        (Random(1).randbytes(4096), "begins with unknown bytes"),
     ],
     ids=["gzip", "text", "zeros", "random"],
 )
@@ -190,7 +190,7 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
         topics = ["T0", "T1", "T2"] if "topic" not in options else ["T1"]
         assert count(files, **options) == sum(f"T{number % 3}" in topics for number in range(25))
     assert [record.levelno for record in caplog.records if record.levelno > logging.INFO] == []
-    assert "bytes of old records follow the end of the log: a broker took them back" in caplog.text
+    assert "bytes of old records follow the end of the log: a broker discarded them" in caplog.text
     assert table(files, "damage") == []
     (segment,) = table(files, "segments")
     assert (segment["records"], segment["state"]) == (25, "last")
@@ -198,7 +198,7 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
     memory = in_memory(files)
     store = nr.open(memory.url)
     assert dict(store.messages().plan().ends) == {f"{memory.url}/store": end}
-    assert f"of old records after the end of the log of {memory.url}/store, which a broker took back; tail=all reads them" in str(
+    assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded; tail=all reads them" in str(
         store.messages().explain()
     )
     assert count(files, tail="all", **LENIENT) == 25 + old

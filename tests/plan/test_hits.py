@@ -13,8 +13,8 @@ from support.queued_stores import dispatched, numbered, with_transactions
 from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.plan import keys
-from native_reader.plan.keys import Located
+from native_reader.plan import trusted
+from native_reader.plan.keys import KeyLookup
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, pack_properties
@@ -24,7 +24,7 @@ T1, T2 = Compare(Column("topic"), "=", "T1"), Compare(Column("topic"), "=", "T2"
 _ENTRIES_AT = 40 + 4 * SLOTS
 
 
-def lookup_of(looked: Looked) -> Located:
+def lookup_of(looked: Looked) -> KeyLookup:
     ((_, found),) = looked.plan.lookups
     return found
 
@@ -74,14 +74,14 @@ def test_only_what_is_of_the_topic_or_in_no_queue_is_read_after_a_prepared_messa
     memory = in_memory(files)
     told = str(nr.open(memory.url).messages(topic="T1", keys="k4").explain())
     line, more = told.split("a prepared message at offset ")[1].splitlines()[:2]
-    assert line.startswith(f"{log.placed[4].offset:,}: where it was rolled back (4.0 to 4.2) no index says")
-    assert more.strip() == "of 'T1' or in no queue after it is read; access=trust skips this"
+    assert line.startswith(f"{log.placed[4].offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of")
+    assert more.strip() == "'T1' and bytes in no queue are read; access=trust skips them"
 
 
 def test_keys_without_a_prepared_message_are_looked_up_as_ever() -> None:
     _, files = with_ends({51: 4})
     _, auto = both(files, And((T1, ArrayContains(Column("keys"), "k7"))))
-    assert lookup_of(auto).is_complete
+    assert lookup_of(auto).is_sufficient
     assert not lookup_of(auto).prepared
 
 
@@ -150,7 +150,7 @@ def test_a_hit_is_a_record_of_the_key_and_not_only_any_record(access: str) -> No
 
 def test_too_many_hits_are_not_looked_at_for_a_plan_and_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     _, files = store()
-    monkeypatch.setattr(keys, "_MOST_HITS", 19)
+    monkeypatch.setattr(trusted, "_MOST_HITS", 19)
     looked = Looked(files, ALL, "trust")
     assert lookup_of(looked).hits == ()
     assert looked.rows.total() == 20
@@ -161,7 +161,7 @@ def test_a_hit_in_a_segment_that_is_missing_is_a_loss(access: str) -> None:
     log, files = store()
     lost = f"store/commitlog/{log.placed[31].segment:020}"
     memory = in_memory({name: content for name, content in files.items() if name != lost})
-    with pytest.raises(nr.DataLoss, match="lie in no file"):
+    with pytest.raises(nr.DataLoss, match="are in no file"):
         nr.open(memory.url).messages(topic="T1", keys="k31", access=access).plan()
 
 

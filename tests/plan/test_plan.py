@@ -15,10 +15,11 @@ from support.effort import sampled
 from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.plan.estimate import AUTO, TRUST, Estimate
-from native_reader.plan.plan import Plan, plan
+from native_reader.plan.estimate import AUTO, TRUST, AccessPath
+from native_reader.plan.plan import Plan, StoreRead, make_plan
+from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
-from native_reader.predicate.tree import EVERYTHING, And, Column, Compare
+from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, Predicate
 from native_reader.scan.read import Projection, read
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.testing.faulty import FaultyStorage
@@ -33,6 +34,10 @@ def store_of(sizes: list[int], uri: str = "file:///data/store", first: int = 0) 
         segments.append(Segment(base, size, f"{uri}/commitlog/{base:020}", 7))
         base += size
     return StoreFiles(uri, tuple(segments))
+
+
+def planned(*reads: StoreRead, predicate: Predicate = EVERYTHING, most: int = 128 << 20) -> Plan:
+    return make_plan(reads, predicate, Planning(partition_bytes=most))
 
 
 # Cutting
@@ -54,7 +59,7 @@ def test_splits_tile_every_segment(data):
     low, high = offsets or (0, 2**63 - 1)
     here = Column("physical_offset")
     predicate = EVERYTHING if offsets is None else And((Compare(here, ">=", low), Compare(here, "<", high)))
-    made = plan([store], {store.uri: end}, predicate, max_partition_bytes=most)
+    made = planned(StoreRead(store, end), predicate=predicate, most=most)
     pieces: dict[Segment, list[Split]] = defaultdict(list)
     for split in made.splits:
         pieces[split.segment].append(split)
@@ -82,7 +87,7 @@ def test_splits_tile_every_segment(data):
 
 def test_a_plan_keeps_the_stores_apart_and_in_order():
     one, two = store_of([10, 10], "file:///b"), store_of([10], "file:///a", 90)
-    made = plan([one, two], {one.uri: 15, two.uri: 100}, EVERYTHING, max_partition_bytes=4)
+    made = planned(StoreRead(one, 15), StoreRead(two, 100), most=4)
     assert [(split.store, split.segment.base, split.start) for split in made.splits] == [
         *(("file:///b", 0, start) for start in (0, 3, 6)),
         *(("file:///b", 10, start) for start in (0, 2)),
@@ -95,7 +100,7 @@ def test_planning_is_pure():
     """It reads nothing (there is nothing at these URIs), and gives the same again."""
     store = store_of([GIB] * 20)
     predicate = Compare(Column("topic"), "=", "T")
-    made = [plan([store], {store.uri: 20 * GIB}, predicate, max_partition_bytes=128 << 20) for _ in range(2)]
+    made = [planned(StoreRead(store, 20 * GIB), predicate=predicate) for _ in range(2)]
     assert made[0] == made[1]
     assert hash(made[0]) == hash(made[1])
     assert len(made[0].splits) == 160
@@ -108,8 +113,8 @@ def test_planning_is_pure():
 def test_tasks_are_cut_by_what_they_will_read(share: float, tasks: int) -> None:
     """100 segments: a tiny answer is one task, a large one many of about the same work, each with a few hundred bytes of state."""
     store = replace(store_of([GIB] * 100), consume_queue="file:///elsewhere/data/store/consumequeue")
-    way = Estimate(TRUST, share=share, entries=50_000_000, life=(0, 100 * GIB))
-    made = plan([store], {store.uri: 100 * GIB}, EVERYTHING, max_partition_bytes=128 << 20, estimates={store.uri: way})
+    way = AccessPath(TRUST, share=share, entries=50_000_000, life=(0, 100 * GIB))
+    made = planned(StoreRead(store, 100 * GIB, path=way))
     packed = made.packed()
     assert abs(len(packed) - tasks) <= tasks // 10
     work = [sum(split.work for split in task) for task in packed]
@@ -123,13 +128,12 @@ def test_tasks_are_cut_by_what_they_will_read(share: float, tasks: int) -> None:
 
 def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
     store = replace(store_of([GIB] * 10), consume_queue="file:///data/store/consumequeue")
-    asked = {"max_partition_bytes": 128 << 20}
     for way, bases in (
-        (Estimate(TRUST, share=0.01, life=(3 * GIB + 5, 5 * GIB)), [3, 4]),
-        (Estimate(TRUST, share=0.01, life=(0, 10 * GIB), touched=frozenset([0, 7 * GIB])), [0, 7]),
-        (Estimate(AUTO, share=0.01, life=(3 * GIB, 5 * GIB), touched=frozenset([0])), [*range(10)]),
+        (AccessPath(TRUST, share=0.01, life=(3 * GIB + 5, 5 * GIB)), [3, 4]),
+        (AccessPath(TRUST, share=0.01, life=(0, 10 * GIB), touched=frozenset([0, 7 * GIB])), [0, 7]),
+        (AccessPath(AUTO, share=0.01, life=(3 * GIB, 5 * GIB), touched=frozenset([0])), [*range(10)]),
     ):
-        made = plan([store], {store.uri: 10 * GIB}, EVERYTHING, estimates={store.uri: way}, **asked)
+        made = planned(StoreRead(store, 10 * GIB, path=way))
         assert [split.segment.base // GIB for split in made.splits] == bases
         assert {why for _, why in made.skipped} <= {"queue"}
 
@@ -150,7 +154,7 @@ def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_a_split_is_small_and_equal_after_its_journey(uri, protocol):
     store = store_of([GIB] * 3, uri, first=GIB * 4096)
-    made = plan([store], {store.uri: GIB * 4099}, EVERYTHING, max_partition_bytes=128 << 20)
+    made = planned(StoreRead(store, GIB * 4099))
     for split in made.splits:
         identified = replace(split, segment=replace(split.segment, identity=2**40 + 12345))
         packed = pickle.dumps(identified, protocol)
@@ -190,7 +194,7 @@ def test_a_split_can_be_read_again_and_again():
 
 
 def test_splits_cannot_be_changed():
-    split = plan([store_of([10])], {"file:///data/store": 10}, EVERYTHING, max_partition_bytes=10).splits[0]
+    split = planned(StoreRead(store_of([10]), 10), most=10).splits[0]
     with pytest.raises(AttributeError):
         split.start = 5
 
@@ -206,7 +210,7 @@ def test_a_missing_segment_is_a_loss():
     with pytest.raises(nr.DataLoss) as raised:
         store.messages().plan()
     assert str(raised.value) == (
-        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) lie in no file: a segment is missing, or was cut short. "
+        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut short. "
         "fail_on_data_loss=False reads what is there"
     )
     scan = store.messages(fail_on_data_loss=False)
@@ -214,9 +218,7 @@ def test_a_missing_segment_is_a_loss():
     assert scan.to_table()["physical_offset"].to_pylist() == expected
     assert scan.plan().gaps == ((f"{memory.url}/store", 2048, 4096),)
     assert scan.explain().to_dict()["gaps"] == [[f"{memory.url}/store", 2048, 4096]]
-    assert f"  missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: they lie in no file" in str(scan.explain()).split(
-        "\n"
-    )
+    assert f"  missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: no file holds them" in str(scan.explain()).split("\n")
 
 
 def test_a_segment_cut_short_is_a_loss():
@@ -224,7 +226,7 @@ def test_a_segment_cut_short_is_a_loss():
     files[f"store/commitlog/{2048:020}"] = files[f"store/commitlog/{2048:020}"][:1000]
     del files[f"store/commitlog/{2048 * 3:020}"]
     memory = in_memory(files)
-    with pytest.raises(nr.DataLoss, match=r"offsets 3,048 to 4,096 \(1,048 bytes\) lie in no file: .* 1 more ranges are missing\. fail_on"):
+    with pytest.raises(nr.DataLoss, match=r"offsets 3,048 to 4,096 \(1,048 bytes\) are in no file: .* 1 more ranges are missing\. fail_on"):
         nr.open(memory.url).messages().to_table()
 
 

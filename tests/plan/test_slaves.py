@@ -75,7 +75,7 @@ def test_a_topic_without_batches_is_not_read_for_a_key() -> None:
     for known in ({}, configuration(T1="", batched="BatchCQ"), configuration(T1="", batched="")):
         (looked,) = agree(files | known, And((T1, ArrayContains(Column("keys"), "k4"))), rows=1)
         (lookup,) = (found for _, found in looked.plan.lookups)
-        assert lookup.is_complete
+        assert lookup.is_sufficient
         assert not lookup.batches
 
 

@@ -225,12 +225,12 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
 
 def test_what_is_remembered_of_shapes_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_properties, "_MOST_LEARNED", 20_000, raising=False)
-    reader = scan_properties.PropertyReader(["TAGS"], True)
+    reader = scan_properties.PropertyReader(["TAGS"])
     for chunk in range(40):
         fields = [pack_properties([(f"c{chunk}r{row}n{i}", "v") for i in range(100)]) for row in range(3)]
         source, sizes = Source.of(*fields), np.array([len(field) for field in fields])
         found = reader.read(*source, np.cumsum(sizes) - sizes, sizes)
-        assert [dict(row) for row in found.map.to_pylist()] == [parse(field) for field in fields]
+        assert [dict(row) for row in found.map().to_pylist()] == [parse(field) for field in fields]
         assert sum(len(shape.text) + len(shape.gaps) for shape in reader._shapes) < 20_000 + 2 * len(source.u8)
 
 
@@ -248,10 +248,10 @@ def test_decoded_together_as_decoded_alone(values: list[bytes]) -> None:
 def test_properties_that_are_not_utf8_are_read_as_the_exact_parser_does(fields: list[list[tuple[bytes, bytes]]]) -> None:
     packed = [b"\x02".join(name + b"\x01" + value for name, value in field) for field in fields]
     source, sizes = Source.of(*packed), np.array([len(field) for field in packed])
-    found = scan_properties.PropertyReader(["a"], True).read(*source, np.cumsum(sizes) - sizes, sizes)
+    found = scan_properties.PropertyReader(["a"]).read(*source, np.cumsum(sizes) - sizes, sizes)
     assert len(source.u8) - sizes.sum() == PADDING
-    assert [dict(row or ()) for row in found.map.to_pylist()] == [parse(field) for field in packed]
-    assert found.named["a"].to_pylist() == [parse(field).get("a") for field in packed]
+    assert [dict(row or ()) for row in found.map().to_pylist()] == [parse(field) for field in packed]
+    assert found.single("a").to_pylist() == [parse(field).get("a") for field in packed]
 
 
 def test_values_that_are_not_utf8_take_no_exact_parser_and_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.layout.index_entry import key_hash
-from native_reader.plan import index, keys
-from native_reader.plan.index import look
+from native_reader.plan import index, trusted
+from native_reader.plan.index import search
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import pack_properties
@@ -68,7 +68,7 @@ def of_key(files: Files, text: str = "T1#k31") -> tuple[str, int]:
 def test_an_index_of_which_nothing_is_wrong() -> None:
     _, files = store()
     with_topic, without, *_ = agree(files)
-    assert with_topic.plan.lookups[0][1].is_complete
+    assert with_topic.plan.lookups[0][1].is_sufficient
     assert sum(split.written for split in with_topic.plan.splits) < 250
     assert without.plan.lookups[0][1].unknown_topics
     # The record of the key is read before all else.
@@ -82,11 +82,11 @@ def test_an_index_of_which_nothing_is_wrong() -> None:
     ("head", "why"),
     [
         ((">qqqqii", 0, (0, 0, 0, 0, 0, 0)), "it is empty"),
-        ((">i", 36, (29,)), "its head contradicts itself"),
-        ((">i", 36, (2**31 - 1,)), "its head contradicts itself"),
+        ((">i", 36, (29,)), "its header contradicts itself"),
+        ((">i", 36, (2**31 - 1,)), "its header contradicts itself"),
         ((">i", 36, (-5,)), "it is empty"),
-        ((">q", 16, (-1,)), "its head contradicts itself"),
-        ((">q", 24, (0,)), "its head contradicts itself"),
+        ((">q", 16, (-1,)), "its header contradicts itself"),
+        ((">q", 24, (0,)), "its header contradicts itself"),
     ],
 )
 def test_a_head_that_cannot_be(head: tuple[str, int, tuple[int, ...]], why: str) -> None:
@@ -99,7 +99,7 @@ def test_a_file_that_was_cut_or_does_not_tell_its_slots() -> None:
     _, files = store()
     name = of_key(files)[0]
     for size in (0, 20, 40, 300, len(files[name]) - 20):
-        agree(files | {name: files[name][:size]}, why="its size does not tell how many slots it has: max_hash_slot_num does")
+        agree(files | {name: files[name][:size]}, why="its number of slots is unknown: set max_hash_slot_num")
 
 
 def test_slots_that_are_said() -> None:
@@ -108,11 +108,11 @@ def test_slots_that_are_said() -> None:
     memory = in_memory(files | longer)
     told = {"topic": "T1", "keys": "k31"}
     scan = nr.open(memory.url).messages(**told, max_hash_slot_num=SLOTS)
-    assert scan.plan().lookups[0][1].is_complete
+    assert scan.plan().lookups[0][1].is_sufficient
     assert scan.count_rows() == 1
     wrong = nr.open(memory.url).messages(**told, max_hash_slot_num=SLOTS + 1)
     assert wrong.count_rows() == 1
-    assert not wrong.plan().lookups[0][1].is_complete
+    assert not wrong.plan().lookups[0][1].is_sufficient
     assert wrong.plan().lookups[0][1].why
     assert "max_hash_slot_num" in str(wrong.explain())
     with pytest.raises(nr.OptionError, match="max_hash_slot_num=0"):
@@ -127,7 +127,7 @@ def test_a_slot_out_of_range(number: int) -> None:
     _, files = store()
     name, _ = of_key(files)
     slot = key_hash("T1", "k31") % SLOTS
-    agree(changed(files, name, 40 + 4 * slot, ">i", number), And((T1, KEY)), why="a slot names an entry that is not there")
+    agree(changed(files, name, 40 + 4 * slot, ">i", number), And((T1, KEY)), why="a slot points to an entry that does not exist")
 
 
 def test_pointers_that_lead_nowhere_or_in_circles() -> None:
@@ -139,17 +139,17 @@ def test_pointers_that_lead_nowhere_or_in_circles() -> None:
         agree(
             changed(files, name, _ENTRIES + 20 * newest + 16, ">i", leads_to),
             And((T1, KEY)),
-            why="a chain leads to an entry that is not older",
+            why="a chain leads to a newer entry",
         )
     other = next(each for each in range(1, 27) if struct.unpack_from(">i", files[name], _ENTRIES + 20 * each)[0] % SLOTS != slot)
-    agree(changed(files, name, 40 + 4 * slot, ">i", other), And((T1, KEY)), why="an entry lies in a chain that is not its own")
+    agree(changed(files, name, 40 + 4 * slot, ">i", other), And((T1, KEY)), why="an entry is in the wrong chain")
     assert number <= newest
 
 
 def test_an_entry_that_was_lost() -> None:
     _, files = store()
     name, number = of_key(files)
-    agree(changed(files, name, _ENTRIES + 20 * number, ">iqii", 0, 0, 0, 0), And((T1, KEY)), why="an entry was never written, or lost")
+    agree(changed(files, name, _ENTRIES + 20 * number, ">iqii", 0, 0, 0, 0), And((T1, KEY)), why="an entry was lost or never written")
 
 
 # 65
@@ -204,7 +204,7 @@ def test_no_index_at_all() -> None:
     _, files = store()
     agree({name: content for name, content in files.items() if name not in indexes(files)}, why="there are no index files")
     rocks = {name: content for name, content in files.items() if name not in indexes(files)} | {"store/rocksdbstore/CURRENT": b"x"}
-    agree(rocks, why="keeps its index in RocksDB (indexRocksDBEnable) it is not read")
+    agree(rocks, why="an index in RocksDB (indexRocksDBEnable) is not supported")
 
 
 def test_an_index_of_a_part_of_the_log() -> None:
@@ -227,7 +227,7 @@ def test_a_store_that_was_not_stopped_cleanly() -> None:
     _, files = store()
     times = [struct.unpack_from(">q", files[name], 8)[0] for name in indexes(files)]
     said = {"store/abort": b"", "store/checkpoint": struct.pack(">qqq", 0, 0, times[1])}
-    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint of a broker that was not stopped cleanly")
+    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker did not stop cleanly")
     assert len(looked.plan.lookups[0][1].why) == len(times) - 2
     assert looked.plan.lookups[0][1].hits  # which are read first all the same
 
@@ -243,7 +243,7 @@ def test_an_entry_of_another_record() -> None:
         agree(
             moved,
             And((T1, KEY)),
-            why="stands no record with the key" if 0 < offset < 2**40 else "an entry names a place that is not among its file's",
+            why="no record with the indexed key" if 0 < offset < 2**40 else "an entry has an offset outside the range of its file",
         )
 
 
@@ -256,21 +256,21 @@ def test_an_entry_that_was_moved_to_another_record_with_the_key() -> None:
     moved = changed(files, indexes(files)[0], _ENTRIES + 20 * 6 + 4, ">q", log.placed[9].offset)
     scanned, auto = (Looked(moved, predicate, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
-    assert any("is named more often than it has such a key" in why for why in auto.plan.lookups[0][1].why)
+    assert any("too many entries for the record" in why for why in auto.plan.lookups[0][1].why)
 
 
 def test_the_index_of_another_store() -> None:
     _, files = store()
     other = log_of(numbered(message(number, body=b"longer than those") for number in range(60)))
     foreign = indexed(other.placed)
-    agree({name: content for name, content in files.items() if name not in indexes(files)} | foreign, why="stands no record with the key")
+    agree({name: content for name, content in files.items() if name not in indexes(files)} | foreign, why="no record with the indexed key")
 
 
 def test_expired_records_are_passed() -> None:
     _, files = store()
     first = min(name for name in files if "/commitlog/" in name)
     for looked in agree({name: content for name, content in files.items() if name != first}, And((T1, KEY))):
-        assert looked.plan.lookups[0][1].is_complete
+        assert looked.plan.lookups[0][1].is_sufficient
 
 
 # 69
@@ -290,11 +290,11 @@ def test_several_keys_and_the_same_key_again() -> None:
 def test_a_key_that_all_messages_have(monkeypatch: pytest.MonkeyPatch) -> None:
     _, files = store()
     everywhere = And((T1, ArrayContains(Column("keys"), "all")))
-    monkeypatch.setattr(keys, "_MOST_HITS", 2)
+    monkeypatch.setattr(trusted, "_MOST_HITS", 2)
     scanned, auto = (Looked(files, everywhere, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
     assert scanned.rows.total() == 20
-    assert any("it names 3 records" in why for why in auto.plan.lookups[0][1].why)
+    assert any("3 entries match, too many" in why for why in auto.plan.lookups[0][1].why)
 
 
 def test_chains_that_are_too_long_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,11 +303,11 @@ def test_chains_that_are_too_long_to_follow(monkeypatch: pytest.MonkeyPatch) -> 
     memory = in_memory(files)
     hashes = np.array([key_hash("T1", "k31")], np.int64)
     looked = [
-        look(file, hashes, (0, 2**40), entry_costs)
+        search(file, hashes, (0, 2**40), entry_costs)
         for file in index.index_files(f"{memory.url}/store/index")
         for entry_costs in (1, 2**40, 0)
     ]
-    assert {each.why for each in looked if each.why} == {"chains of more than 1 entries would have to be followed"}
+    assert {each.why for each in looked if each.why} == {"its chains are too long: more than 1 entries"}
 
 
 def test_nothing_of_other_keys_is_told() -> None:

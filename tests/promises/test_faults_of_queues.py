@@ -250,7 +250,7 @@ def test_58_queues_in_rocksdb_are_not_read() -> None:
     files = files_of(log) | {"store/consumequeue/CURRENT": b"MANIFEST-000004\n", "store/consumequeue/000008.sst": b"x"}
     (looked,) = agree(files, T1)
     assert looked.ways == {"scan"}
-    assert looked.plan.ways[0][1].why == "the consume queues lie in RocksDB, which is not read"
+    assert looked.plan.ways[0][1].why == "the consume queues are in RocksDB, which is not supported"
 
 
 @pytest.mark.parametrize("behind", [1, 10, 40, 60])

@@ -31,7 +31,7 @@ def test_1_a_size_with_a_flipped_bit_costs_one_record() -> None:
         case.put(4, 0, struct.pack(">I", size))
         left = SEGMENT - case.at(4)
         damage = case.loses(4, reason="lengths" if 92 <= size <= left else "cut off" if left < size < 2**31 else "size")
-        assert (damage.before, damage.behind) == (case.at(3), case.at(5))
+        assert (damage.before, damage.after) == (case.at(3), case.at(5))
 
 
 @pytest.mark.parametrize(("size", "reason"), [(0, "size"), (-5, "size"), (2**31 - 1, "cut off"), (SEGMENT, "cut off")])
@@ -50,7 +50,7 @@ def test_3_a_size_below_the_smallest_record(size: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, -1, 0x0DA320A7, 0x7FFFFFFF])
 def test_4_an_unknown_magic(magic: int) -> None:
-    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").found == "no magic of a record"
+    assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").description == "no record magic"
 
 
 def test_5_a_record_of_the_second_kind_with_a_long_topic() -> None:
@@ -114,7 +114,7 @@ def test_12_properties_that_are_no_pairs_are_read_as_java_reads_them() -> None:
 
 def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
-    assert "a record of another offset" in case.loses(4, reason="offset").found
+    assert "a record of another offset" in case.loses(4, reason="offset").description
     tail = Case.of()
     stale = encode(ordinary(99), 123_456)
     tail.content[tail.end(9) : tail.end(9) + len(stale)] = stale
@@ -200,7 +200,7 @@ def test_22_a_blank_in_the_middle_or_of_a_wrong_length() -> None:
     short[end : end + 4] = int4(1024 - end - 1)
     same([(base, bytes(short)), *rest], "plain", 200)
     (damage,) = run([(base, bytes(short)), *rest], "DROPMALFORMED")[1].damage
-    assert (damage.start, damage.end, damage.reason, damage.behind) == (end, 1024, "blank", None)
+    assert (damage.start, damage.end, damage.reason, damage.after) == (end, 1024, "blank", None)
 
 
 def test_23_less_than_a_blank_at_the_end_of_a_file() -> None:
@@ -236,7 +236,7 @@ def test_26_a_checksum_of_the_whole_record_that_is_wrong() -> None:
     assert len(case.is_whole()) == 5
     table, report = case.read(verify_crc=True)
     assert (len(table), [each.reason for each in report.damage]) == (4, ["checksum"])
-    assert report.damage[0].found == "the checksum of the record is wrong"
+    assert report.damage[0].description == "the checksum of the record is wrong"
 
 
 def test_27_a_record_in_a_body_is_never_a_row() -> None:
@@ -258,7 +258,7 @@ def test_28_a_record_over_the_limit_is_damage_and_the_next_one_is_there() -> Non
     for most in (1 << 27, 1 << 20, 5000):
         table, report = run(segments, "DROPMALFORMED", max_record_bytes=1 << 20, max_partition_bytes=most)
         assert table["body"].to_pylist() == [b"body 0", b"body 2"]
-        assert [(each.reason, each.before, each.behind) for each in report.damage] == [("too large", 0, log.placed[2].offset)]
+        assert [(each.reason, each.before, each.after) for each in report.damage] == [("too large", 0, log.placed[2].offset)]
     assert tracemalloc.get_traced_memory()[1] < 48 << 20
     tracemalloc.stop()
     with pytest.raises(nr.StoreDamaged, match="is larger than max_record_bytes=1,048,576"):

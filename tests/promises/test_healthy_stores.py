@@ -14,7 +14,7 @@ from cut_logs import behind
 from support.golden import Golden, opened
 from support.own_stores import CUT, NAMES
 
-from native_reader.layout.queue_entry import ENTRY, is_written
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 
 PLACES = ["physical_offset", "inner_index", "uniq_key"]
 
@@ -104,6 +104,6 @@ def entries_of_nothing(store: Golden) -> list[tuple[int, int]]:
     """Place and size in entries of queues, where the log has no such record."""
     records = {(line["physical_offset"], line["record_size"]) for line in store.lines("truth")}
     files = (store.root / "consumequeue").glob("*/*/*")
-    entries = np.concatenate([np.frombuffer(file.read_bytes(), ENTRY) for file in files])
+    entries = np.concatenate([np.frombuffer(file.read_bytes(), QUEUE_ENTRY) for file in files])
     named = entries[is_written(entries)]
     return [place for place in zip(named["offset"].tolist(), named["size"].tolist(), strict=True) if place not in records]

@@ -208,7 +208,7 @@ def test_many_ranges_of_damage_take_little_memory_until_they_are_looked_at() -> 
     middle = report.damage[20_000]
     assert (middle.end - middle.start, middle.reason) == (4, "magic")
     assert middle.before is not None
-    assert middle.behind == middle.end == middle.before + 96
+    assert middle.after == middle.end == middle.before + 96
 
 
 def test_rows_of_damage_stand_between_the_messages_also_where_there_are_many() -> None:
@@ -371,7 +371,7 @@ def test_31_no_byte_of_a_body_or_a_property_is_in_any_text(framing: str, caplog:
                 try:
                     run = nr.open(memory.url).messages(columns="physical_offset", verify_crc=True, **options).run()
                     list(run)
-                    said = "".join(each.found for each in run.report.damage)
+                    said = "".join(each.description for each in run.report.damage)
                 except nr.StoreError as error:
                     said = str(error)
             text = (said + caplog.text).lower()

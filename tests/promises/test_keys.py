@@ -98,7 +98,7 @@ def test_an_index_changes_nothing_whatever_it_covers():
                 {
                     "cases": 1,
                     "rows": bool(auto.rows),
-                    "complete": lookup.is_complete,
+                    "complete": lookup.is_sufficient,
                     "not all covered": bool(lookup.files and lookup.uncovered),
                     "unknown topics": lookup.unknown_topics,
                     "batches": bool(lookup.batches),
@@ -140,7 +140,7 @@ def test_an_id_that_names_no_place_of_a_log_is_looked_for_as_a_key_alone() -> No
     memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
     scan = nr.open(memory.url).messages(topic="T1", msg_id=unique)
     assert scan.count_rows() == 1
-    assert scan.plan().lookups[0][1].is_complete
+    assert scan.plan().lookups[0][1].is_sufficient
     assert sum(split.written for split in scan.plan().splits) < 300
     assert nr.open(memory.url).messages(where=f"offset_msg_id = '{unique}'").plan().splits == ()
     place = nr.open(memory.url).messages(columns="offset_msg_id").to_table()["offset_msg_id"][7].as_py()

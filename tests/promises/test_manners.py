@@ -12,6 +12,7 @@ from support.locks import held
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.storage import pace
 from native_reader.storage.page_cache import absent
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -67,6 +68,32 @@ def test_what_is_absent_is_told_in_runs_of_pages(tmp_path: Path) -> None:
     forget(path, 2 * PAGE, 3 * PAGE)
     with path.open("rb") as file:
         assert absent(file.fileno(), 3, path.stat().st_size - 3) in ([(2 * PAGE, 3 * PAGE)], [])
+
+
+class Clock:
+    """Time that passes only when somebody waits or works."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+        self.now += seconds
+
+
+def test_the_time_that_reading_took_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 bytes a second, never more, and never less where the work leaves time; slow work earns no burst."""
+    clock = Clock()
+    monkeypatch.setattr(pace, "time", clock)
+    limit, ends = pace.Pace(10), []
+    for work in (0.25, 0.75, 0.0, 5.0, 0.0, 0.5):
+        clock.sleep(work)
+        limit.spend(10)
+        ends.append(clock.now)
+    assert ends == [101.0, 102.0, 103.0, 108.0, 109.0, 110.0]
 
 
 def test_a_read_takes_as_long_as_its_rate_says(store: Path) -> None:

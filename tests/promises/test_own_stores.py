@@ -127,7 +127,7 @@ def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds
         rows = scanned.to_table().to_pylist()
         found = auto.to_table().sort_by("physical_offset").to_pylist()  # what an index names comes first
         assert found == rows, key
-        by_key += sum(lookup.is_complete for _, lookup in auto.plan().lookups)
+        by_key += sum(lookup.is_sufficient for _, lookup in auto.plan().lookups)
         # A broker's index also finds other keys of the same hash, of a batch only the id of its own, and once again what it put twice.
         rows, trusted = ([row for row in found if row["physical_offset"] < end] for found in (rows, trust.to_table().to_pylist()))
         found = [row for row in rows if row["physical_offset"] in line["offsets"]]

@@ -14,15 +14,15 @@ from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on
 
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
-from native_reader.log.resume import resumed
 from native_reader.plan import estimate
-from native_reader.records.walk import Walk
+from native_reader.records.walk import ReadWalk
 from native_reader.scan import pruned
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
 from native_reader.storage.mixed import _holds_data
 from native_reader.storage.store import Segment
 from native_reader.storage.topics import Topics
+from native_reader.stream.resume import resume
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 
@@ -46,7 +46,7 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
     assert boundary_before(store, Boundary(0), 1, Limits(1 << 20)).offset == first
     assert boundary_after(store, Boundary(0), 1, Limits(1 << 20)).offset == first
     overwritten = Boundary(100, Fingerprint(50, 1, 1))
-    going_on, _ = resumed(store, overwritten, Boundary(log.end, Fingerprint(log.placed[19].offset, 0, 0)), Limits(1 << 20))
+    going_on, _ = resume(store, overwritten, Boundary(log.end, Fingerprint(log.placed[19].offset, 0, 0)), Limits(1 << 20))
     assert going_on.offset == first
 
 
@@ -54,9 +54,8 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
 def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.95)
     monkeypatch.setattr(pruned, "_ALONE", 300)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.95)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
     monkeypatch.setattr("native_reader.scan.read._MANY", many)
     log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
     queue = f"store/consumequeue/U/0/{ZERO}"
@@ -81,8 +80,7 @@ def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.95)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.95)
+    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
     log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
     files = files_of(log) | dispatched(log.placed, file=20 * 50)
     queue = f"store/consumequeue/U/0/{ZERO}"
@@ -176,12 +174,12 @@ def test_rows_of_damage_are_given_though_the_file_is_cut_after_it(tmp_path: Path
     on_disk(tmp_path, with_broken(log, 2, 30, 31))
     asked = {"topic": "none", "columns": "physical_offset,corrupt_reason", "mode": "PERMISSIVE"}
     run = nr.open(tmp_path / "store").messages(**asked, fail_on_data_loss=False).run()
-    damages = Walk._damages
+    damages = ReadWalk._damages
 
-    def cut(walk: Walk, *said: object) -> object:
+    def cut(walk: ReadWalk, *said: object) -> object:
         os.truncate(tmp_path / "store/commitlog" / ZERO, log.placed[60].offset + 10)
         return damages(walk, *said)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Walk, "_damages", cut)
+    monkeypatch.setattr(ReadWalk, "_damages", cut)
     rows = [row for batch in run for row in batch.to_pylist()]
     assert len(rows) == len(run.report.damage) == run.report.rows > 0

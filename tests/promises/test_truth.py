@@ -95,7 +95,7 @@ def test_a_cut_on_a_forged_record_is_found_out() -> None:
             table, _ = read(segments, "plain", most)
         except nr.SplitError as error:
             told = str(error)
-            found_out += "a cut fell on something that looks like a record but is inside one" in told
+            found_out += "a split begins at bytes that look like a record but are inside another one" in told
             found_out += f"max_partition_bytes={len(segments[0][1])}" in told
         else:
             assert rows_of(table)[0]["topic"] == "t"

@@ -61,9 +61,9 @@ def test_merging_is_associative_and_commutative(drawn, random):
     heap = list(parts)
     while len(heap) > 1:  # any two, in any order, again and again
         random.shuffle(heap)
-        heap.append(heap.pop().merge(heap.pop()))
-    assert reduce(Report.merge, heap, Report()) == whole
-    assert Report().merge(whole) == whole.merge(Report()) == whole
+        heap.append(Report.merged((heap.pop(), heap.pop())))
+    assert reduce(lambda one, other: Report.merged((one, other)), heap, Report()) == whole
+    assert Report.merged((Report(), whole)) == Report.merged((whole, Report())) == whole
     for account in whole.segments:
         assert account.unread_bytes >= 0
 
@@ -71,10 +71,10 @@ def test_merging_is_associative_and_commutative(drawn, random):
 def test_damage_on_both_sides_of_a_cut_is_one():
     one, two, three = (Damage(SEGMENTS[0], start, stop, reason) for start, stop, reason in ((0, 5, "a"), (5, 7, "b"), (7, 9, "c")))
     far = Damage(SEGMENTS[0], 10, 11, "d")
-    merged = Report(damage=(three,)).merge(Report(damage=(far, one))).merge(Report(damage=(two,)))
+    merged = Report.merged(Report(damage=damage) for damage in ((three,), (far, one), (two,)))
     assert merged.damage == (Damage(SEGMENTS[0], 0, 9, "a"), far)
     other = replace(two, segment=SEGMENTS[1])
-    assert Report(damage=(one,)).merge(Report(damage=(other,))).damage == (one, other)
+    assert Report.merged((Report(damage=(one,)), Report(damage=(other,)))).damage == (one, other)
 
 
 # What a run reports

@@ -156,7 +156,7 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
     on_disk(tmp_path, files)
     frame = spark.read.format("rocketmq-store").load(str(tmp_path / "store"))
     assert sentence(frame.count) == (
-        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) lie in no file: a segment is missing, or was cut "
+        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut "
         "short. failOnDataLoss=false reads what is there"
     )
     assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(tmp_path / "store")).count() > 0

@@ -35,7 +35,7 @@ def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
     job = [sys.executable, "-c", JOB.format(path=str(store))]
     ended = subprocess.run(job, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     assert ended.stdout == "tasks 13\n"
-    assert f"rocketmq-store: scans 1.5 GiB of {store.as_uri()} (1 segment) in 13 tasks; {HINT}\n" in ended.stderr
+    assert f"rocketmq-store: {store.as_uri()} (1 segment, 13 tasks): scans 1.5 GiB; {HINT}\n" in ended.stderr
 
 
 @pytest.mark.gate
@@ -48,7 +48,7 @@ def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
         ended = subprocess.run(follow, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
         assert ended.stdout.splitlines()[-1] == f"{of_topic} messages in out/messages"
         assert f"{(tmp_path / 'store').as_uri()}: nothing behind" in ended.stdout
-    assert "startingOffsets=earliest is for a new query; this one goes on from its checkpoint" in ended.stderr
+    assert "startingOffsets=earliest is for new queries; this one continues from its checkpoint" in ended.stderr
 
 
 PRUNED = """
@@ -73,10 +73,10 @@ def test_a_pruned_read_says_what_it_reads_and_why(tmp_path: Path) -> None:
     found = nr.open(store).messages(topic=keyed["topic"], keys=keyed["keys"][0], access="scan").count_rows()
     assert ended.stdout == f"rows {expected} tasks 1\nby key {found}\n"
     assert re.search(
-        r"^rocketmq-store: asks the queues about 24\.0 MiB, reads about [\d.]+ KiB and what no queue claims "
-        rf"of {store.as_uri()} \(1 segment\) in 1 task$",
+        rf"^rocketmq-store: {store.as_uri()} \(1 segment, 1 task\): "
+        r"reads about [\d.]+ KiB of 24\.0 MiB by consume queue, and the bytes in no queue",
         ended.stderr,
         re.MULTILINE,
     )
-    line = rf"^rocketmq-store: finds {found} records? by key; skips 1,024\.0 MiB by key of {store.as_uri()} \(1 segment\) in 1 task$"
+    line = rf"^rocketmq-store: {store.as_uri()} \(1 segment, 1 task\): finds {found} records? by key; skips 1,024\.0 MiB by key$"
     assert re.search(line, ended.stderr, re.MULTILINE)

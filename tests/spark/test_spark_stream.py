@@ -203,7 +203,7 @@ def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_pa
     assert store.log.expired == 32768 > end
     said = failing(into_files(frame, tmp_path))
     assert f"DataLoss: {Path(store.path).as_uri()}: offsets {end:,} to 32,768 " in said
-    assert "failOnDataLoss=false goes on with what is there. A new checkpointLocation starts afresh" in said
+    assert "To continue with the remaining data, set failOnDataLoss=false; to start over, use a new checkpointLocation" in said
     finished(into_files(followed(spark, store.path, startingOffsets="earliest", failOnDataLoss="false"), tmp_path))
     assert rows_in(spark, tmp_path).count() == 40 + sum(each.offset >= 32768 for each in store.log.placed)
 

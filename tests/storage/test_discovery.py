@@ -135,7 +135,7 @@ def test_parts_are_said_of_one_store(tmp_path):
     for named in ({"store_path_index": "/x"}, {"store_path_commit_log": "/x"}):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(f"{tmp_path}/*", **named)
-        assert str(raised.value) == "store_path_commit_log, store_path_consume_queue and store_path_index name parts of one store, not of 2"
+        assert str(raised.value) == "store_path_commit_log, store_path_consume_queue and store_path_index are for one store, not for 2"
 
 
 def test_a_broker_conf_tells_where_everything_is(tmp_path):
@@ -183,7 +183,7 @@ def test_a_broker_conf_whose_root_is_not_here(tmp_path):
     (files,) = nr.open(broker_conf=conf).stores
     assert (files.uri, len(files.segments)) == ("file:///home/rocketmq/store", 2)
     conf.write_text("storePathRootDir=/home/rocketmq/store")
-    assert said(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist.")
+    assert said(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist")
 
 
 @pytest.mark.parametrize(
@@ -197,15 +197,17 @@ def test_what_is_no_broker_conf(tmp_path, content, expected):
     conf = tmp_path / "broker.conf"
     if content is not None:
         conf.write_bytes(content)
-    assert said(broker_conf=conf) == f"{conf.as_uri()}{expected}. broker_conf names the broker's own configuration, often conf/broker.conf"
+    assert (
+        said(broker_conf=conf) == f"{conf.as_uri()}{expected}. Set broker_conf to the broker's configuration file, often conf/broker.conf"
+    )
 
 
 def test_a_broker_conf_that_does_not_say_it(tmp_path):
     conf = tmp_path / "broker.conf"
-    assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. broker_conf names")
+    assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
     conf.write_bytes(b"brokerName=a\n\xff\xfe\n")
     assert said(broker_conf=conf) == (
-        f"{conf.as_uri()} names neither storePathRootDir nor storePathCommitLog: its broker's store is ~/store of its own user"
+        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog, so the store is ~/store of the user that runs the broker"
     )
 
 
@@ -316,7 +318,7 @@ def test_a_dledger_log_elsewhere(tmp_path):
 def test_several_dledger_nodes_are_not_guessed_at(tmp_path):
     root = on_disk(tmp_path, dledger() | dledger(node="n1")) / "store"
     uri = root.as_uri()
-    assert said(root) == f"{uri} holds the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
+    assert said(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
     assert rows(nr.open(root / "dledger-n1" / "data")) == 30
 
 
@@ -374,23 +376,22 @@ def test_different_copies_are_refused(tmp_path):
             f"{tmp_path.as_uri()}/{each}/store/commitlog/{ZERO} ({size:,} bytes)" for each, size in sizes.items()
         }
         assert str(raised.value).endswith(
-            " both hold offset 0, and differ. One of them does not belong to this store: "
-            "name the right directories with store_path_commit_log."
+            " both hold offset 0 but differ. One of them belongs to another store: set store_path_commit_log to the right directories."
         )
 
 
 def test_overlaps_are_refused(tmp_path):
     on_disk(tmp_path, {f"store/commitlog/{ZERO}": bytes(2048), f"store/commitlog/{1000:020}": bytes(2048)})
-    with pytest.raises(nr.StoreDamaged, match=r"/0+ \(2,048 bytes\) and .*/0+1000 \(2,048 bytes\) both hold offset 1,000, and"):
+    with pytest.raises(nr.StoreDamaged, match=r"/0+ \(2,048 bytes\) and .*/0+1000 \(2,048 bytes\) both hold offset 1,000 but differ"):
         nr.open(tmp_path / "store")
 
 
 def test_a_store_that_was_copied_in_part(tmp_path):
     on_disk(tmp_path, files_of() | {"store/consumequeue/commitlog/0/" + ZERO: b"a topic may have that name"})
     assert rows(nr.open(tmp_path / "store")) == 30
-    assert "does not look like a store" not in str(nr.open(tmp_path))
+    assert "is not a store" not in str(nr.open(tmp_path))
     for place in ("consumequeue", "consumequeue/commitlog", "consumequeue/commitlog/0"):
-        assert said(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is no commitlog")
+        assert said(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
 
 
 def test_a_store_may_lie_in_a_directory_of_any_name(tmp_path):

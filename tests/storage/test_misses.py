@@ -15,13 +15,13 @@ def test_nothing_there(store):
     assert said(store / "comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
     assert said(store.parent / "stor") == f"{parent}/stor does not exist. Did you mean 'store'?"
     assert said(store.parent / "sotre" / "commitlog") == (
-        f"{parent}/sotre/commitlog does not exist. {parent} does, and holds no 'sotre'. Did you mean 'store'?"
+        f"{parent}/sotre/commitlog does not exist (nearest existing directory: {parent}). Did you mean 'store'?"
     )
     assert said(store / "zzz") == f"{uri}/zzz does not exist."
     assert said(store / "commitlog" / f"{1:020}").startswith(f"{uri}/commitlog/{1:020} does not exist. Did you mean '{ZERO[:10]}")
     assert said(store / "lock" / "x") == f"{uri}/lock/x does not exist."
     assert said(f"{store}/x*") == f"{uri}/x%2A: no file or directory matches"
-    assert said(f"{store}/con*") == f"{store}/con*: none of the 2 files and directories that match is a store, or part of one"
+    assert said(f"{store}/con*") == f"{store}/con*: 2 files and directories match, but none is a store or part of one"
     assert said("a\0b").endswith("a%00b does not exist.")
 
 
@@ -30,21 +30,21 @@ def test_nothing_named():
         with pytest.raises(nr.OptionError) as raised:
             nr.open(*arguments)
         assert str(raised.value) == "nothing to open: give a path, store_path_commit_log or broker_conf"
-    with pytest.raises(nr.OptionError, match=r"^the path is empty\. '\.' is the directory one is in$"):
+    with pytest.raises(nr.OptionError, match=r"^the path is empty\. Use '\.' for the current directory$"):
         nr.open("")
-    with pytest.raises(nr.OptionError, match=r"^5 is no path: text, or a pathlib\.Path, or a list of them$"):
+    with pytest.raises(nr.OptionError, match=r"^5 is not a path: expected text or a pathlib\.Path, or a list of them$"):
         nr.open(5)
-    with pytest.raises(nr.OptionError, match=r"^parts of a store were named, but neither its path nor store_path_commit_log$"):
+    with pytest.raises(nr.OptionError, match=r"^store_path_consume_queue and store_path_index need a path or store_path_commit_log$"):
         nr.open(store_path_index="/x")
 
 
 def test_the_wrong_level(store):
     uri = store.as_uri()
-    above = f" {uri} above it does (3 segments). Did you mean that?"
-    unlike = "does not look like a store: no commitlog directory, no file named by 20 digits;"
-    side = "is no commitlog: it belongs to a queue, a compacted topic, the timer or DLedger's index, whose files look alike."
-    assert said(store / "config") == f"{uri}/config {unlike} it holds topics.json.{above}"
-    assert said(store / "index") == f"{uri}/index {unlike} it holds 20260101000000000.{above}"
+    above = f" Did you mean the store {uri} (3 segments)?"
+    unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
+    side = "is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
+    assert said(store / "config") == f"{uri}/config {unlike} it has topics.json.{above}"
+    assert said(store / "index") == f"{uri}/index {unlike} it has 20260101000000000.{above}"
     assert said(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
     for place in ("consumequeue", "consumequeue/T0", "consumequeue/T0/0", f"consumequeue/T0/0/{ZERO}", "timerlog", f"timerlog/{ZERO}"):
         assert said(store / place) == f"{uri}/{place} {side}{above}"
@@ -53,7 +53,7 @@ def test_the_wrong_level(store):
 def test_compacted_topics_are_no_log(store):
     copies = f"compaction/compactionLog/T/0/{ZERO}"
     on_disk(store, {copies: b"copies of records", f"compaction/compactionCq/T/0/{ZERO}": b"x"})
-    above = f" {store.as_uri()} above it does (3 segments). Did you mean that?"
+    above = f" Did you mean the store {store.as_uri()} (3 segments)?"
     for place in (copies, "compaction/compactionLog/T/0", "compaction/compactionLog/T", "compaction/compactionLog", "compaction"):
         assert said(store / place).endswith(above)
     assert rows(nr.open(store)) == 30
@@ -63,24 +63,24 @@ def test_the_index_of_dledger_is_no_log(tmp_path):
     root = on_disk(tmp_path, dledger()) / "store"
     for place in ("dledger-n0/index", f"dledger-n0/index/{ZERO}"):
         assert said(root / place) == (
-            f"{root.as_uri()}/{place} is no commitlog: it belongs to a queue, a compacted topic, the timer or DLedger's index, "
-            f"whose files look alike. {root.as_uri()} above it does (2 segments). Did you mean that?"
+            f"{root.as_uri()}/{place} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger. "
+            f"Did you mean the store {root.as_uri()} (2 segments)?"
         )
 
 
 def test_nothing_like_a_store(tmp_path):
-    unlike = "does not look like a store: no commitlog directory, no file named by 20 digits;"
+    unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     uri = tmp_path.as_uri()
     assert said(tmp_path) == f"{uri} {unlike} it is empty."
     on_disk(tmp_path, {f"file{number}": b"" for number in range(9)} | {"a/": b""})
-    assert said(tmp_path) == f"{uri} {unlike} it holds a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
+    assert said(tmp_path) == f"{uri} {unlike} it has a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
     os.mkfifo(tmp_path / "fifo")
     assert said(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
     for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
-        assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is an archive or compressed: unpack it first: {command} {name}."
+        assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
-    assert said(tmp_path / "a").encode().endswith(b"it holds caf\\udce9.")
+    assert said(tmp_path / "a").encode().endswith(b"it has caf\\udce9.")
 
 
 def test_logs_of_other_names_are_pointed_at(tmp_path):
@@ -88,8 +88,8 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
     uri = tmp_path.as_uri()
     text = said(tmp_path)
     assert text == (
-        f"{uri} does not look like a store: no commitlog directory, but commitlog_a, commitlog_b. "
-        f"Name the log's directories: store_path_commit_log='{uri}/commitlog_a,{uri}/commitlog_b'"
+        f"{uri} is not a store: it has no commitlog directory, but commitlog_a, commitlog_b. "
+        f"Set store_path_commit_log='{uri}/commitlog_a,{uri}/commitlog_b'"
     )
     assert rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
     assert rows(nr.open(tmp_path, store_path_commit_log=f"{tmp_path}/commitlog_*")) == 5
@@ -97,10 +97,10 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
 
 def test_wrong_directories_for_the_log(store):
     uri = store.as_uri()
-    assert said(store_path_commit_log=str(store)) == f"{uri} holds no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
-    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a directory that holds a log; it is a file with another name."
+    assert said(store_path_commit_log=str(store)) == f"{uri} has no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
+    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not the directory of a log; it is a file with another name."
     assert said(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
-    assert said(store_path_commit_log=f"{store}/x,{store}/y") == f"none of the log's directories exists: {uri}/x, {uri}/y"
+    assert said(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
     assert said(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."
 
 

@@ -30,8 +30,8 @@ def link(store: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, "native_reader")
-    once._tell.cache_clear()
-    once._tell_part.cache_clear()
+    once._log_duplicate.cache_clear()
+    once._log_shared.cache_clear()
     return caplog
 
 
@@ -49,8 +49,8 @@ def test_a_store_and_a_link_to_it_are_one_store(store, link, told):
     assert uris(link, store) == [link.as_uri()]
     assert uris(link) == [link.as_uri()]
     assert [(record.levelname, record.message) for record in told.records] == [
-        ("INFO", f"{link.as_uri()} is {store.as_uri()} by another name, or a part of it. It is read once, as {store.as_uri()}"),
-        ("INFO", f"{store.as_uri()} is {link.as_uri()} by another name, or a part of it. It is read once, as {link.as_uri()}"),
+        ("INFO", f"{link.as_uri()} is another name for {store.as_uri()}, or for a part of it. It is read once, as {store.as_uri()}"),
+        ("INFO", f"{store.as_uri()} is another name for {link.as_uri()}, or for a part of it. It is read once, as {link.as_uri()}"),
     ]
 
 
@@ -107,7 +107,7 @@ def test_logs_that_overlap_by_links_count_each_segment_once(store, tmp_path, tol
     opened = nr.open([store, tmp_path / "view"])
     assert rows(opened) == 30 + sum(placed.segment > 4096 for placed in log.placed)
     assert [len(files.segments) for files in opened.stores] == [3, len(after)]
-    assert told.messages == [f"{tmp_path.as_uri()}/view: 1 of its segments belong to other stores too. They are read once, there"]
+    assert told.messages == [f"{tmp_path.as_uri()}/view: 1 of its segments also belong to other stores. They are read only there"]
 
 
 def test_directories_of_one_log_may_be_linked(store, link):

@@ -15,9 +15,10 @@ import pytest
 from support.stores import ZERO, as_nobody, files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
-from native_reader.storage import storage_of
+from native_reader.storage import protocol, storage_of
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
+from native_reader.testing.memory import MemoryStorage
 
 ODD_NAMES = ("plain", "with space", "100%", "%41", "a+b", "a#b", "a?b", "a[1]", "ünï 主题", "q'uote", "new\nline", "a=b&c", "~user", "-x")
 
@@ -307,3 +308,20 @@ def test_a_window_holds_what_is_asked_for_and_zeros_behind():
 def test_segments_survive_pickling():
     segment = Segment(0, 10, "file:///x/" + ZERO, 7)
     assert pickle.loads(pickle.dumps(segment)) == segment
+
+
+def test_a_factory_runs_once_for_each_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storage may hold connections, and every file that is opened looks its storage up."""
+    monkeypatch.setattr(protocol, "_FACTORIES", dict(protocol._FACTORIES))
+    monkeypatch.setattr(protocol, "_STORAGES", {})
+    origins: list[str] = []
+
+    def factory(origin: str) -> protocol.Storage:
+        origins.append(origin)
+        return MemoryStorage({})
+
+    protocol.register("bucket", factory)
+    one, other = protocol.storage_of("bucket://one/store/a"), protocol.storage_of("bucket://other/store")
+    assert protocol.storage_of("bucket://one") is one is protocol.storage_of("bucket://one/store/b")
+    assert one is not other
+    assert origins == ["bucket://one", "bucket://other"]

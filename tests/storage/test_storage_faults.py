@@ -79,18 +79,18 @@ def test_a_storage_that_gives_little_at_a_time_reads_the_same(monkeypatch):
 
 def test_a_storage_that_is_gone_says_so():
     url = in_memory().url
-    with pytest.raises(nr.PathError, match=f"^{url}: this storage in memory is gone, or belongs to another process$"):
+    with pytest.raises(nr.PathError, match=f"^{url}: this test storage no longer exists, or belongs to another process$"):
         nr.open(url)
     memory = in_memory()
     url = FaultyStorage(memory.url).url
-    with pytest.raises(nr.PathError, match=f"^{url}: this test storage is gone, or belongs to another process$"):
+    with pytest.raises(nr.PathError, match=f"^{url}: this test storage no longer exists, or belongs to another process$"):
         nr.open(url)
 
 
 def test_a_scheme_that_nobody_knows():
     with pytest.raises(nr.PathError) as raised:
         nr.open("gopher://host/store")
-    assert str(raised.value) == "gopher://host/store: 'gopher://' cannot be read here. What can: a path of this machine, file://"
+    assert str(raised.value) == "gopher://host/store: gopher:// is not supported. Use a local path, or file://"
 
 
 # Between the plan and the read

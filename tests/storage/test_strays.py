@@ -10,7 +10,7 @@ import pytest
 from support.stores import ZERO, dledger, files_of, in_memory, on_disk, rows, said
 
 import native_reader as nr
-from native_reader.storage.strays import unpacked_by, what_to_do
+from native_reader.storage.strays import how_to_restore, unpack_command
 
 SECOND = f"{2048:020}"
 COMMANDS = {
@@ -42,13 +42,13 @@ def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
     assert (
         said(f"{store}/commitlog/{ZERO}.{ending}")
         .split(";")[1]
-        .startswith(f" it is an archive or compressed: unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
+        .startswith(f" it is packed, so unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
     )
 
 
 def test_a_log_whose_segments_were_renamed_is_not_an_empty_one(store):
     packed(store, *(path.name for path in (store / "commitlog").iterdir()), ending="bak")
-    assert said(store).endswith(f"For each of these files, rename it first, if it is a segment: mv {ZERO}.bak {ZERO}")
+    assert said(store).endswith(f"For each of these files, if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
 
 
 def test_many_packed_segments_are_not_all_named(tmp_path):
@@ -107,6 +107,6 @@ def test_a_command_is_safe_to_copy_and_a_name_to_print(tmp_path):
 
 
 def test_the_command_for_a_name():
-    assert unpacked_by(f"{ZERO}.bak") is None
-    assert what_to_do(f"{ZERO}.gz") == f"unpack it first: gunzip {ZERO}.gz"
-    assert what_to_do(f"{ZERO}.bak") == f"rename it first, if it is a segment: mv {ZERO}.bak {ZERO}"
+    assert unpack_command(f"{ZERO}.bak") is None
+    assert how_to_restore(f"{ZERO}.gz") == f"unpack it first: gunzip {ZERO}.gz"
+    assert how_to_restore(f"{ZERO}.bak") == f"if it is a segment, rename it first: mv {ZERO}.bak {ZERO}"

@@ -10,8 +10,8 @@ from support.growing import Disk, GrowingStore
 from support.micro_batches import Killed, Query, at_once, drained, offsets_of
 
 from native_reader.errors import DataLoss
+from native_reader.stream.offset import from_json
 from native_reader.testing.logs import name
-from rmqstore_spark.offsets import from_json
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def begun(disk: Disk, path: str = "store", **options: str) -> Query:
     return query
 
 
-WAYS_OUT = "failOnDataLoss=false goes on with what is there. A new checkpointLocation starts afresh"
+WAYS_OUT = "To continue with the remaining data, set failOnDataLoss=false; to start over, use a new checkpointLocation"
 
 
 def test_segments_that_expired_unread(disk: Disk, grown: GrowingStore) -> None:
@@ -41,8 +41,8 @@ def test_segments_that_expired_unread(disk: Disk, grown: GrowingStore) -> None:
     end = grown.placed[2].offset
     grown.expire(2)
     assert refusing(query) == (
-        f"{disk.url}/store: offsets {end:,} to 8,192 ({8192 - end:,} bytes), which were to be read next, are gone: the log begins at 8,192 "
-        f"now. A broker deletes its oldest segments. {WAYS_OUT}"
+        f"{disk.url}/store: offsets {end:,} to 8,192 ({8192 - end:,} bytes) were deleted before they were read: the log now begins at "
+        f"8,192. A broker deletes its oldest segments. {WAYS_OUT}"
     )
 
 
@@ -51,9 +51,9 @@ def test_a_log_that_was_cut(disk: Disk, grown: GrowingStore) -> None:
     last, end = grown.placed[-1], grown.end
     grown.cut(3)
     assert refusing(query) == (
-        f"{disk.url}/store: the log does not hold the record at offset {last.offset:,} any more, the last that was read before offset "
-        f"{end:,}. It was cut there or before and written anew, as after a crash of a master, or another store lies at this path now. "
-        f"Reading can go on at offset {grown.end:,}; what was written anew before it is not seen. {WAYS_OUT}"
+        f"{disk.url}/store: the record at offset {last.offset:,}, the last one read before offset {end:,}, is not in the log any more. "
+        "The log was truncated and rewritten, as after a crash of a master, or another store is now at this path. "
+        f"Reading can continue at offset {grown.end:,}, without the records rewritten before it. {WAYS_OUT}"
     )
 
 
@@ -61,12 +61,13 @@ def test_a_log_that_was_written_anew(disk: Disk, grown: GrowingStore, told: list
     query = begun(disk)
     grown.cut(3)
     grown.append(20)
-    assert "does not hold the record at offset" in refusing(query)
+    assert "is not in the log any more" in refusing(query)
     before = len(query.rows())
     query.start(failOnDataLoss="false")
     query.trigger()
     assert len(told) == 2
-    assert told[1].startswith(f"data loss: {disk.url}/store: the log does not hold the record at offset")
+    assert told[1].startswith(f"data loss: {disk.url}/store: the record at offset ")
+    assert told[1].endswith(". Reading continues with the remaining data")
     assert 10 <= len(query.rows()) - before <= 20
     grown.append(2)
     query.trigger()
@@ -77,7 +78,7 @@ def test_another_store_at_the_same_path(disk: Disk, grown: GrowingStore) -> None
     query = begun(disk)
     grown.remove()
     GrowingStore(disk, "store", Random(9), segment_size=4096).append(60)
-    assert "another store lies at this path now" in refusing(query)
+    assert "another store is now at this path" in refusing(query)
 
 
 def test_a_store_that_is_gone(disk: Disk) -> None:
@@ -88,8 +89,8 @@ def test_a_store_that_is_gone(disk: Disk) -> None:
     stores[0].remove()
     last = stores[0].placed[-1].offset
     assert refusing(query) == (
-        f"{disk.url}/parent/0 is not among the stores that are there now, and no other holds the record at offset {last:,}, the last that "
-        f"was read of it. {WAYS_OUT}"
+        f"{disk.url}/parent/0: there is no store at this path now, and no other store has the record at offset {last:,}, the last one "
+        f"read. {WAYS_OUT}"
     )
     query.start(failOnDataLoss="false")
     stores[1].append(1)
@@ -111,8 +112,7 @@ def test_a_store_that_was_moved(disk: Disk, grown: GrowingStore, told: list[str]
     query.trigger()
     assert offsets_of(query) == [each.offset for each in grown.placed]
     assert told[-1] == (
-        f"{disk.url}/store is not there any more; {disk.url}/elsewhere holds the last record that was read of it, and is read on in its "
-        "place"
+        f"{disk.url}/store: the store was moved to {disk.url}/elsewhere, which has the last record read. Reading continues there"
     )
 
 
@@ -132,11 +132,11 @@ def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, told: list[s
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     assert refusing(query).startswith(
-        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) lie in no file: a segment is missing, or was cut short. "
+        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) are in no file: a segment is missing, or was cut short. "
     )
     query = drained(f"{disk.url}/store", startingOffsets="earliest", failOnDataLoss="false")
     assert offsets_of(query) == [each.offset for each in grown.placed if each.segment != 4096]
-    assert told == [f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) lie in no file; read on without them"]
+    assert told == [f"{disk.url}/store: no file has offsets 4,096 to 8,192 (4,096 bytes). Reading continues after them"]
     assert gone
 
 
@@ -148,5 +148,5 @@ def test_a_batch_that_is_repeated_when_its_first_segment_is_missing(disk: Disk, 
     with pytest.raises(Killed):
         query.trigger(kill="logged")
     del disk.content[f"store/commitlog/{name(4096)}"]
-    with pytest.raises(DataLoss, match=f"offsets {start:,} to 8,192 .* lie in no file"):
+    with pytest.raises(DataLoss, match=f"offsets {start:,} to 8,192 .* are in no file"):
         query.start()

@@ -18,6 +18,7 @@ from support.micro_batches import STAGES, Killed, Query
 
 from native_reader.errors import DataLoss
 from native_reader.log import follow
+from native_reader.stream import stream as engine
 from rmqstore_spark import stream
 
 LIVES = at_effort(40, 100, 1200)
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks cost no time here."""
-    monkeypatch.setattr(stream, "_LOOK_EVERY", 0.0)
+    monkeypatch.setattr(engine, "_LOOK_EVERY", 0.0)
     monkeypatch.setattr(follow, "_REST", 0)
     monkeypatch.setattr(stream, "announce", lambda line: None)
 
@@ -49,7 +50,7 @@ class Life:
         self.stores[0].append(random.randrange(12))
         self.listed_always = self.several or random.random() < 0.5
         monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0 if self.listed_always else 1e9)
-        monkeypatch.setattr(follow, "_AFRESH_EVERY", random.choice((0.0, 1e9)))
+        monkeypatch.setattr(follow, "_SEARCH_EVERY", random.choice((0.0, 1e9)))
         monkeypatch.setattr(follow, "_QUIET", random.choice((0.0, 1e9)))
         start = random.choice(("earliest", "earliest", "latest", None))
         options = {"maxPartitionBytes": str(random.choice((300, 1000, 1 << 20)))}

@@ -16,11 +16,11 @@ from support.growing import Disk, GrowingStore
 from support.micro_batches import Query, at_once, offsets_of
 
 from native_reader.log.boundary import Boundary, Fingerprint
-from rmqstore_spark.offsets import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json
+from native_reader.stream.offset import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json
 
 LAST = Fingerprint(512, 1_700_000_000_123, 77)
 OFFSET = {"file:///b": Batch(7, Boundary(7)), "file:///a": Batch(0, Boundary(768, LAST))}
-AGAIN = "start with a new checkpointLocation: startingOffsets or startingPhysicalOffset says where"
+AGAIN = "To start over, use a new checkpointLocation; starting_offsets or starting_physical_offset sets where it begins"
 
 
 def test_an_offset_can_be_read_by_a_person() -> None:
@@ -139,7 +139,7 @@ def test_an_offset_whose_members_contradict_each_other_is_refused(what: str) -> 
     with pytest.raises(OffsetError) as raised:
         from_json(said)
     assert str(raised.value).startswith(f"an offset in the checkpoint was changed after it was written. {expected}")
-    assert str(raised.value).endswith(f". Restore the checkpoint from a copy, or {AGAIN}")
+    assert str(raised.value).endswith(f". Restore the checkpoint from a copy. {AGAIN}")
     assert len(str(raised.value)) < 500
 
 
@@ -156,18 +156,27 @@ def test_an_offset_whose_checksum_is_wrong_is_refused() -> None:
 OTHERS = {
     "newer": (
         {"stores": {}, "version": 3},
-        "was written by a newer rmqstore-spark: its offsets have version 3, this one reads 2. Install ",
+        "was written by a newer rmqstore-spark: its offsets have version 3, this version reads 2. Install ",
     ),
     "older": (
         {"stores": {}, "version": 1},
-        "was written before the first release: its offsets have version 1, without a checksum. Please ",
+        "was written before the first release: its offsets have version 1, without a checksum. To start",
     ),
-    "no version": ({"stores": {}}, "holds no offset of rmqstore-spark: expected version 2, found None. Please "),
-    "version 0": ({"stores": {}, "version": 0}, "holds no offset of rmqstore-spark: expected version 2, found 0. Please "),
-    "version 2.0": (to_json({}) | {"version": 2.0}, "holds no offset of rmqstore-spark: expected version 2, found 2.0. Please "),
-    "version true": ({"stores": {}, "version": True}, "holds no offset of rmqstore-spark: expected version 2, found True. Please "),
-    "a number": (17, "holds no offset of rmqstore-spark: expected version 2, found None. Please "),
-    "Kafka's": ({"orders": {"0": 5}}, "holds no offset of rmqstore-spark: expected version 2, found None. Please "),
+    "no version": ({"stores": {}}, "does not contain an offset of rmqstore-spark: expected version 2, found None. To start"),
+    "version 0": (
+        {"stores": {}, "version": 0},
+        "does not contain an offset of rmqstore-spark: expected version 2, found 0. To start",
+    ),
+    "version 2.0": (
+        to_json({}) | {"version": 2.0},
+        "does not contain an offset of rmqstore-spark: expected version 2, found 2.0. To start",
+    ),
+    "version true": (
+        {"stores": {}, "version": True},
+        "does not contain an offset of rmqstore-spark: expected version 2, found True. To start",
+    ),
+    "a number": (17, "does not contain an offset of rmqstore-spark: expected version 2, found None. To start"),
+    "Kafka's": ({"orders": {"0": 5}}, "does not contain an offset of rmqstore-spark: expected version 2, found None. To start"),
 }
 
 

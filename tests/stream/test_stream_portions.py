@@ -12,7 +12,7 @@ from support.growing import Disk, GrowingStore
 from support.micro_batches import Killed, Query, at_once, drained, offsets_of, reader_of
 
 from native_reader.log.boundary import Boundary, Fingerprint
-from rmqstore_spark.offsets import from_json
+from native_reader.stream.offset import from_json
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_where_a_query_begins_is_told_once_it_is_old(disk: Disk, grown: GrowingS
     query.start()
     query.trigger()
     query.trigger()
-    assert told == ["startingOffsets=earliest is for a new query; this one goes on from its checkpoint"]
+    assert told == ["starting_offsets=earliest is for new queries; this one continues from its checkpoint"]
     assert grown.end
 
 

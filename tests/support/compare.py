@@ -108,8 +108,8 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
     records = {row["physical_offset"] - (48 if framing == "dledger" else 0) for row in plain.rows}
     for each in report.damage:
         assert each.reason in REASONS
-        assert each.found
-        assert each.behind == (each.end if each.end in records - dict(segments).keys() else None)
+        assert each.description
+        assert each.after == (each.end if each.end in records - dict(segments).keys() else None)
         assert each.before is None or each.before in records
     return table
 

@@ -73,7 +73,7 @@ class Case:
         assert damage.reason == reason
         kept = [placed.offset for number, placed in enumerate(self.placed) if number not in records]
         assert table["physical_offset"].to_pylist() == kept
-        with pytest.raises(nr.StoreDamaged, match=f"at offset {damage.start:,} .*found .*{damage.found[:20]}".replace("(", r"\(")):
+        with pytest.raises(nr.StoreDamaged, match=f"at offset {damage.start:,} .*found .*{damage.description[:20]}".replace("(", r"\(")):
             self.read("FAILFAST")
         return damage
 

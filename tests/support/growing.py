@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from native_reader.storage.protocol import Entry, StoredFile
+from native_reader.storage.protocol import DirEntry, StoredFile
 from native_reader.testing.logs import CommitLog, Placed, name
 from native_reader.testing.memory import MemoryFile, MemoryStorage
 from native_reader.testing.records import Message, encode
@@ -43,7 +43,7 @@ class Disk(MemoryStorage):
         super()._open(uri).close()
         return OpenFile(uri, self.files[self._name(uri)])
 
-    def _entry(self, uri: str) -> Entry | None:
+    def _entry(self, uri: str) -> DirEntry | None:
         found = super()._entry(uri)
         return found and found._replace(identity=id(self.files.get(self._name(uri))))
 

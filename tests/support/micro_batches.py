@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from native_reader.log import follow
+from native_reader.stream import stream as engine
 from rmqstore_spark import stream
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
@@ -159,7 +160,7 @@ def reader_of(path: str, **options: str) -> StoreStreamReader:
 def at_once(patch: pytest.MonkeyPatch) -> list[str]:
     """From now on looks cost no time; and what a person will be told."""
     lines: list[str] = []
-    patch.setattr(stream, "_LOOK_EVERY", 0.0)
+    patch.setattr(engine, "_LOOK_EVERY", 0.0)
     patch.setattr(stream, "announce", lines.append)
     patch.setattr(follow, "_LISTED_EVERY", 0.0)
     patch.setattr(follow, "_REST", 0)

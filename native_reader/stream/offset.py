@@ -24,12 +24,12 @@ from native_reader.log.boundary import Boundary, Fingerprint
 
 VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_AFRESH = "start with a new checkpointLocation: startingOffsets or startingPhysicalOffset says where"
+_START_OVER = "To start over, use a new checkpointLocation; starting_offsets or starting_physical_offset sets where it begins"
 _OFFSET = range(2**63)
 _MILLISECONDS = range(-(2**63), 2**63)
 _CRC = range(-(2**31), 2**31)
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 class OffsetError(StoreError, ValueError):
@@ -99,40 +99,41 @@ def _check_version(text: Any) -> None:
     version = text.get("version") if isinstance(text, dict) else None
     if type(version) is int and version > VERSION:
         raise OffsetError(
-            f"the checkpoint was written by a newer rmqstore-spark: its offsets have version {version}, this one reads {VERSION}. "
-            f"Install the newer one again, or {_AFRESH}"
+            f"the checkpoint was written by a newer rmqstore-spark: its offsets have version {version}, this version reads {VERSION}. "
+            f"Install the newer version. {_START_OVER}"
         )
     if type(version) is int and version == 1:
         raise OffsetError(
-            f"the checkpoint was written before the first release: its offsets have version 1, without a checksum. Please {_AFRESH}"
+            f"the checkpoint was written before the first release: its offsets have version 1, without a checksum. {_START_OVER}"
         )
     if type(version) is not int or version != VERSION:
         raise OffsetError(
-            f"the checkpoint holds no offset of rmqstore-spark: expected version {VERSION}, found {short(version)}. Please {_AFRESH}"
+            f"the checkpoint does not contain an offset of rmqstore-spark: expected version {VERSION}, found {short(version)}. "
+            f"{_START_OVER}"
         )
 
 
-def _stores(stores: Any, read: Callable[[str, Any], Found]) -> dict[str, Found]:
+def _stores(stores: Any, read: Callable[[str, Any], Value]) -> dict[str, Value]:
     if not isinstance(stores, dict):
         raise _changed("stores", "an object", stores)
-    return {uri: read(f"stores['{uri}']", said) for uri, said in stores.items()}
+    return {uri: read(f"stores['{uri}']", value) for uri, value in stores.items()}
 
 
-def _batch(where: str, said: Any) -> Batch:
-    _check_members(where, said, "from", "last", "next")
-    end = _end(where, {"last": said["last"], "next": said["next"]})
-    start = _number(f"{where}.from", said["from"], _OFFSET)
+def _batch(where: str, value: Any) -> Batch:
+    _check_members(where, value, "from", "last", "next")
+    end = _end(where, {"last": value["last"], "next": value["next"]})
+    start = _number(f"{where}.from", value["from"], _OFFSET)
     if start > end.offset:
         raise _changed(f"{where}.from", f"at most {end.offset}, as in next", start)
     return Batch(start, end)
 
 
-def _end(where: str, said: Any) -> Boundary:
-    _check_members(where, said, "last", "next")
-    following = _number(f"{where}.next", said["next"], _OFFSET)
-    if said["last"] is None:
+def _end(where: str, value: Any) -> Boundary:
+    _check_members(where, value, "last", "next")
+    following = _number(f"{where}.next", value["next"], _OFFSET)
+    if value["last"] is None:
         return Boundary(following)
-    last = _fingerprint(f"{where}.last", said["last"])
+    last = _fingerprint(f"{where}.last", value["last"])
     if following <= last.offset:
         raise _changed(f"{where}.next", f"more than {last.offset}, where the last record begins", following)
     return Boundary(following, last)
@@ -159,14 +160,14 @@ def _number(where: str, value: Any, allowed: range) -> int:
     return value
 
 
-def _check_members(where: str, said: Any, *members: str) -> None:
-    if not isinstance(said, dict) or said.keys() != set(members):
-        found = sorted(said) if isinstance(said, dict) else said
+def _check_members(where: str, value: Any, *members: str) -> None:
+    if not isinstance(value, dict) or value.keys() != set(members):
+        found = sorted(value) if isinstance(value, dict) else value
         raise _changed(where or "the offset", f"the members {', '.join(members)}", found)
 
 
 def _changed(where: str, expected: str, found: Any) -> OffsetError:
     return OffsetError(
         f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(found)}. "
-        f"Restore the checkpoint from a copy, or {_AFRESH}"
+        f"Restore the checkpoint from a copy. {_START_OVER}"
     )

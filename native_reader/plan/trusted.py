@@ -1,0 +1,127 @@
+"""Checks what index files return against the log: which files can be trusted, and which offsets they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from native_reader.layout.record import Mask
+from native_reader.log.witness import is_live
+from native_reader.plan.index import FileHits, Hits
+from native_reader.plan.indexed import UNCHECKED, CheckedHits, check_hits
+from native_reader.plan.queues import Numbers
+from native_reader.storage.checkpoint import checkpoint_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+
+_MOST_HITS = 20_000
+"""With more records than this a plain read is as fast, and planning must not read them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFiles:
+    """The hits of all files, each checked, and what the files themselves are good for."""
+
+    hits: Hits
+    checked: CheckedHits
+    uncovered: tuple[tuple[int, int], ...] = ()
+    """Offsets `[start, stop)` that no trusted file covers."""
+    why: tuple[str, ...] = ()
+    """Why files are not trusted."""
+
+
+def check_trusted_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: int) -> CheckedFiles:
+    """Check only the hits; with too many hits for planning, all stay UNCHECKED."""
+    hits = _joined([file.hits for file in files])
+    count = len(hits.offsets)
+    if count <= _MOST_HITS:
+        return CheckedFiles(hits, check_hits(store, hits, max_record_bytes))
+    return CheckedFiles(hits, CheckedHits(np.full(count, UNCHECKED), np.zeros(count, np.int64), np.zeros(count, np.bool_)))
+
+
+def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: int, log: tuple[int, int]) -> CheckedFiles:
+    """Check the hits and the files: one wrong entry makes a file untrusted."""
+    files = [_bounded(file) for file in files]
+    entries = [_joined([file.proofs, file.hits]) for file in files]
+    together, counts = _joined(entries), [len(each.offsets) for each in entries]
+    checked, stale_after = check_hits(store, together, max_record_bytes), _stale_after(store)
+    is_hit = np.concatenate([np.arange(count) >= len(file.proofs.offsets) for file, count in zip(files, counts, strict=True)])
+    repeated = _too_often(together, checked.keys, is_hit)
+    results, last_sizes, begin = [], [], 0
+    for file, named, count in zip(files, entries, counts, strict=True):
+        sizes, is_repeated = checked.sizes[begin : begin + count], repeated[begin : begin + count]
+        begin += count
+        proofs = len(file.proofs.offsets)
+        why = file.why or _why_untrusted(file, named, sizes, is_repeated, log[0])
+        if why is None and stale_after is not None and file.end_time > stale_after:
+            why = "it is newer than the checkpoint, and the broker did not stop cleanly or still ran when it was copied"
+        results.append(replace(file, why=why))
+        last_sizes.append(int(sizes[proofs - 1]) if proofs and int(file.proofs.offsets[-1]) == file.end else 0)
+    return CheckedFiles(
+        together.where(is_hit),
+        checked.where(is_hit),
+        tuple(_uncovered(results, last_sizes, log)),
+        tuple(f"{file.uri}: {file.why}" for file in results if file.why is not None),
+    )
+
+
+def _why_untrusted(file: FileHits, named: Hits, sizes: Numbers, is_repeated: Mask, log_start: int) -> str | None:
+    """What in the log contradicts the entries of a file; None if nothing does."""
+    if not len(file.proofs.offsets) and file.end >= log_start:
+        return "the log has none of its records"
+    wrong = np.flatnonzero(sizes <= 0)
+    if len(wrong):
+        return f"the log has no record with the indexed key at offset {int(named.offsets[wrong[0]]):,}"
+    twice = np.flatnonzero(is_repeated)
+    return f"it has too many entries for the record at offset {int(named.offsets[twice[0]]):,}" if len(twice) else None
+
+
+def _joined(hits: Sequence[Hits]) -> Hits:
+    return Hits(*(np.concatenate(parts) for parts in zip(*hits, strict=True)))
+
+
+def _bounded(file: FileHits) -> FileHits:
+    """Drop the hits of a file that has too many of them to check during planning."""
+    count = len(file.hits.offsets)
+    if count <= _MOST_HITS:
+        return file
+    return replace(file, hits=file.hits.where(np.zeros(count, np.bool_)), why=f"{count:,} entries match, too many to check while planning")
+
+
+def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
+    """Hits that name a record more often than it has keys of that hash. One of them was meant for another record with that key."""
+    pairs = np.stack([hits.hashes, hits.offsets], axis=1)
+    _, which = np.unique(pairs, axis=0, return_inverse=True)
+    counts = np.bincount(which.ravel(), is_hit)
+    repeated: Mask = is_hit & (counts[which.ravel()] > keys) & (keys > 0)
+    return repeated
+
+
+def _stale_after(store: StoreFiles) -> int | None:
+    """Index files that end after this time may be incomplete: a broker deletes them at startup. None if all are complete."""
+    if is_live(store.uri) or storage_of(store.uri).entry(f"{store.uri}/abort") is None:
+        return None
+    return checkpoint_of(store.uri).indexed_time
+
+
+def _uncovered(files: Sequence[FileHits], sizes: Sequence[int], log: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Offsets of the log where no file has all keys.
+
+    Keys of a file's first and last record may be in the previous or next file. They are covered only if that file touches this one.
+    """
+    known: list[tuple[int, int]] = []
+    touching: tuple[int, ...] = ()
+    for file, size in sorted(zip(files, sizes, strict=True), key=lambda pair: pair[0].begin):
+        if file.why is None:
+            start = known.pop()[0] if file.begin in touching else file.begin + 1
+            known.append((start, file.end))
+            touching = file.end, file.end + size
+    reached = log[0]
+    for start, stop in known:
+        if reached < min(start, log[1]):
+            yield reached, min(start, log[1])
+        reached = max(reached, stop)
+    if reached < log[1]:
+        yield reached, log[1]

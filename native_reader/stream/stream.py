@@ -1,0 +1,256 @@
+"""The decisions of a stream: where it begins, where each batch ends, what a batch reads now, and what counts as lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from native_reader.errors import DataLoss
+from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
+from native_reader.log.follow import Following
+from native_reader.plan.doubts import doubts_of
+from native_reader.plan.plan import Plan
+from native_reader.plan.planner import plan_read
+from native_reader.plan.planning import Planning
+from native_reader.predicate.tree import Predicate
+from native_reader.storage.store import StoreFiles
+from native_reader.stream.begin import Start
+from native_reader.stream.offset import Batch, Offset
+from native_reader.stream.portion import BatchLimit, Unread, portion
+from native_reader.stream.resume import can_resume, expiry_text, resume, rewrite_text
+
+_LOOK_EVERY = 0.2
+"""Seconds. Bytes written at the old end of a log are seen at once."""
+
+Result = TypeVar("Result")
+
+
+class Stream:
+    """One run of a stream over the logs of all stores. `announce` gets each warning once, as one line."""
+
+    def __init__(
+        self,
+        list_stores: Callable[[], Iterable[StoreFiles]],
+        predicate: Predicate,
+        planning: Planning,
+        start: Start,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._predicate, self._planning, self._start, self._announce = predicate, planning, start, announce
+        self._limits = Limits(planning.max_record_bytes, past_unreadable=planning.lenient)
+        self._logs = Following(list_stores, self._limits, planning.tail)
+        self._seen: tuple[float, Boundaries] | None = None
+        self._target: Boundaries | None = None
+        self._initial: Offset | None = None
+        self._idle: tuple[Offset, Boundaries, BatchLimit] | None = None
+        self._announced: set[str] = set()
+        self._has_batches = False
+
+    def first_offset(self) -> Offset:
+        """Where a new stream begins; the same at every call."""
+        if self._initial is None:
+            begins = self._retry_once(lambda: {uri: self._begin(uri, end) for uri, end in self._allowed_ends().items()})
+            self._initial = {uri: Batch(begin.offset, begin) for uri, begin in begins.items()}
+        return self._initial
+
+    def stop_at_current_ends(self) -> None:
+        """Read no further than where the logs end now."""
+        self._target = dict(self._retry_once(self._current_ends))
+
+    def next_offset(self, start: Offset, limit: BatchLimit) -> Offset:
+        """The end of the batch that begins at `start`; `start` itself if there is nothing new."""
+        return self._retry_once(lambda: self._next_offset(start, limit))
+
+    def plan(self, offset: Offset) -> Plan:
+        """The plan of the batch that ends at this offset, which holds its start too."""
+        batches = {uri: batch for uri, batch in offset.items() if batch.start < batch.end.offset}
+        return self._retry_once(lambda: self._plan(batches))
+
+    @property
+    def seen_ends(self) -> Boundaries | None:
+        """Where the logs ended at the last look; None before the first one."""
+        return None if self._seen is None else self._seen[1]
+
+    def close(self) -> None:
+        """Close all files."""
+        self._logs.close()
+
+    # The logs
+
+    def _retry_once(self, work: Callable[[], Result]) -> Result:
+        """Segments appear and expire: if data seems lost, list the files again and retry once."""
+        try:
+            return work()
+        except DataLoss:
+            self._logs.list()
+            self._seen = None
+            return work()
+
+    def _store(self, uri: str) -> StoreFiles:
+        store = self._logs.stores.get(uri)
+        if store is None:
+            raise DataLoss(f"{uri}: the store was removed while it was read. Restore it, and restart the query")
+        return store
+
+    def _current_ends(self) -> Boundaries:
+        """Where the logs end, at most `_LOOK_EVERY` ago."""
+        now = time.monotonic()
+        if self._seen is None or now - self._seen[0] >= _LOOK_EVERY or self._logs.has_news():
+            self._seen = now, self._logs.look()
+        return self._seen[1]
+
+    def _allowed_ends(self) -> Boundaries:
+        """Where the stream may read to."""
+        now = self._current_ends()
+        if self._target is None:
+            return now
+        # A log that was truncated meanwhile never reaches its target.
+        self._target = {
+            uri: end if end.last is None or still_holds(self._store(uri), end) else now[uri]
+            for uri, end in self._target.items()
+            if uri in now
+        }
+        return self._target
+
+    # Where a batch begins and ends
+
+    def _begin(self, uri: str, end: Boundary) -> Boundary:
+        return self._start.begin_in(self._store(uri), end, self._predicate, self._planning.clock_skew, self._limits)
+
+    def _next_offset(self, start: Offset, limit: BatchLimit) -> Offset:
+        ends = self._allowed_ends()
+        self._announce_warnings()
+        if self._target is not None:  # no more records will come
+            limit = limit._replace(least_records=None)
+        if self._idle == (start, ends, limit):
+            return start
+        begins, absent = self._begins(start, ends)
+        unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=_offset_of)) for uri, begin in begins.items()}
+        stops = portion(unread, limit, self._limits)
+        # After a loss, store the new position at once. Otherwise the next records would count as lost too.
+        has_moved = any(begin != start[uri].end for uri, begin in begins.items() if uri in start)
+        if not has_moved and all(stops[uri].offset == begin.offset for uri, begin in begins.items()):
+            self._idle = start, dict(ends), limit
+            return start
+        kept = {uri: Batch(batch.end.offset, batch.end) for uri, batch in absent.items()}
+        return kept | {uri: Batch(begin.offset, stops[uri]) for uri, begin in begins.items()}
+
+    def _begins(self, known: Offset, ends: Boundaries) -> tuple[Boundaries, Offset]:
+        """Where the next batch begins in each log; and the batches of stores that are absent now."""
+        old_uris, begins = self._moved(known), Boundaries()
+        for uri, end in ends.items():
+            batch = known.get(old_uris.get(uri, uri))
+            begins[uri] = self._resumed(uri, Boundary(0) if batch is None else batch.end, end)
+        absent = {uri: batch for uri, batch in known.items() if uri not in begins and uri not in old_uris.values()}
+        for uri, batch in absent.items():
+            if batch.end.last is not None and uri not in self._current_ends():
+                self._report_loss(
+                    f"{uri}: there is no store at this path now, and no other store has the record at offset "
+                    f"{batch.end.last.offset:,}, the last one read"
+                )
+        return begins, absent
+
+    def _resumed(self, uri: str, at: Boundary, end: Boundary) -> Boundary:
+        if not can_resume(self._store(uri), at, end):
+            self._logs.list()  # segments may have appeared or expired since
+        begin, loss = resume(self._store(uri), at, end, self._limits)
+        if loss is not None:
+            self._report_loss(loss)
+        return begin
+
+    def _moved(self, known: Offset) -> dict[str, str]:
+        """The old URI of each store that has moved, by its new one."""
+        stores, old_uris = self._logs.stores, dict[str, str]()
+        for uri, batch in known.items():
+            if uri in stores:
+                continue
+            candidates = {each: store for each, store in stores.items() if each not in known and each not in old_uris}
+            if (new_uri := _holder(candidates, batch.end)) is not None:
+                old_uris[new_uri] = uri
+                self._announce_once(f"{uri}: the store was moved to {new_uri}, which has the last record read. Reading continues there")
+        return old_uris
+
+    # What a batch reads
+
+    def _plan(self, batches: Offset) -> Plan:
+        ranges = self._ranges(batches)
+        plan = plan_read([self._store(uri) for uri in ranges], self._predicate, self._planning, ranges)
+        for uri, start, stop in plan.gaps:
+            self._announce_once(f"{uri}: no file has offsets {start:,} to {stop:,} ({stop - start:,} bytes). Reading continues after them")
+        return plan
+
+    def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:
+        """The range of each store in a batch, after a check that the data has not changed since the batch was made."""
+        ranges: dict[str, tuple[int, int]] = {}
+        for uri, batch in batches.items():
+            uri_now = self._current_uri(uri, batch.end)
+            if uri_now is None:
+                self._report_loss(f"{uri}: the store is gone, and offsets {batch.start:,} to {batch.end.offset:,} were not read yet")
+            else:
+                ranges[uri_now] = self._range(self._store(uri_now), batch)
+        return {uri: (start, stop) for uri, (start, stop) in ranges.items() if start < stop}
+
+    def _range(self, store: StoreFiles, batch: Batch) -> tuple[int, int]:
+        first, end = store.min_offset, batch.end
+        if batch.start < first:
+            self._report_loss(expiry_text(store, batch.start, min(first, end.offset)))
+        start = max(batch.start, first)
+        if end.last is None or end.last.offset < first or still_holds(store, end):
+            return start, end.offset
+        self._report_loss(rewrite_text(store, end))
+        return self._remaining(store, start, min(end.offset, self._logs.look()[store.uri].offset))
+
+    def _remaining(self, store: StoreFiles, start: int, stop: int) -> tuple[int, int]:
+        """The records of a rewritten log in that range of offsets."""
+        segment = segment_before(store.segments, start + 1)
+        if segment is None or start >= stop:
+            return start, start
+        begin = boundary_after(store, Boundary(segment.base), start, self._limits) if start > segment.base else Boundary(start)
+        return begin.offset, boundary_before(store, begin, stop, self._limits).offset if begin.offset < stop else begin.offset
+
+    def _current_uri(self, uri: str, end: Boundary) -> str | None:
+        """The URI of a batch's store, even if the store has moved; None if it is gone."""
+        for _ in range(2):
+            stores, last = self._logs.stores, end.last
+            if uri in stores and (last is None or last.offset < stores[uri].min_offset or still_holds(stores[uri], end)):
+                return uri
+            if new_uri := _holder(stores, end):
+                return new_uri
+            self._logs.list()  # segments may have appeared or expired since
+        return uri if uri in self._logs.stores else None
+
+    # Messages to the user
+
+    def _report_loss(self, text: str) -> None:
+        """Report messages that the stream should have read but cannot."""
+        if self._planning.refuses_loss:
+            raise DataLoss(
+                f"{text}. To continue with the remaining data, set fail_on_data_loss=False; to start over, use a new checkpointLocation"
+            )
+        self._announce_once(f"data loss: {text}. Reading continues with the remaining data")
+
+    def _announce_once(self, line: str) -> None:
+        if line not in self._announced:
+            self._announced.add(line)
+            self._announce(line)
+
+    def _announce_warnings(self) -> None:
+        """Once per run: doubts about the conditions, and that an old stream ignores where a new one would begin."""
+        if self._has_batches:
+            return
+        self._has_batches = True
+        for doubt in doubts_of(tuple(self._logs.stores.values()), self._predicate):
+            if doubt.text:
+                self._announce_once(doubt.text)
+        if self._initial is None and self._start.position is not None:
+            self._announce_once(f"starting_offsets={self._start.position} is for new queries; this one continues from its checkpoint")
+
+
+def _offset_of(boundary: Boundary) -> int:
+    return boundary.offset
+
+
+def _holder(stores: dict[str, StoreFiles], at: Boundary) -> str | None:
+    """The URI of a store that has the record before that boundary."""
+    return next((uri for uri, store in stores.items() if still_holds(store, at)), None)
