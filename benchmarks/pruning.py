@@ -25,11 +25,11 @@ from rocketmq import Java, missing
 from run import interleaved
 
 import native_reader as nr
-from native_reader.plan import estimate
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import Message, encode
 from native_reader.testing.spec import MIB, StoreSpec
 from native_reader.testing.store_writer import write_store
+from native_reader.tuning import tuned
 
 GIB = 1 << 30
 HALF, SMALL, YOUNG, DELETED = "orders", "sessions", "search-queries", "pricing"
@@ -88,14 +88,13 @@ def by_queue(store: nr.Store, rounds: int) -> None:
         told(what, times, which, wanted, f"{report.rows:,} rows, {report.bytes_read / total:.2%} of the log's bytes read")
 
 
+@tuned(most_share=2.0)
 def break_even(store: nr.Store, rounds: int) -> None:
     """Read a growing share of the log through the queues and by a scan, with the automatic choice disabled."""
     rows = store.messages(columns="topic,record_size").to_table().group_by("topic").aggregate([("record_size", "sum")]).to_pylist()
     sizes = {row["topic"]: row["record_size_sum"] for row in sorted(rows, key=lambda row: row["record_size_sum"])}
     total = sum(sizes.values())
     ours = [topic for topic, size in sizes.items() if size > total // 200 and topic != HALF]
-    before = estimate.MOST_SHARE
-    estimate.MOST_SHARE = 2.0
     for wanted in (ours[:2], ours[:4], ours[:8], [HALF], ours, [HALF, *ours[:8]]):
         where = f"topic IN ({', '.join(repr(topic) for topic in wanted)})"
         works = [lambda access=access, where=where: read(store, where=where, access=access) for access in ("scan", "auto", "trust")]
@@ -104,7 +103,6 @@ def break_even(store: nr.Store, rounds: int) -> None:
         print(
             f"| {share:.0%} of the log | {scan * 1e3:,.0f} ms | auto {auto / scan:.2f} | trust {trust / scan:.2f} of a scan | |", flush=True
         )
-    estimate.MOST_SHARE = before
 
 
 def by_tag(store: nr.Store) -> None:

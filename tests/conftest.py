@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
@@ -15,11 +16,11 @@ from support.effort import QUICK
 from support.growing import Disk, GrowingStore
 from support.own_stores import STORES
 from support.stores import ZERO, Backend, files_of, in_memory, on_disk
+from support.tune import Tune
 
-from native_reader.plan import estimate, keys, plan, times
-from native_reader.scan import pruned
 from native_reader.storage import Storage, storage_of
 from native_reader.testing.faulty import FaultyStorage
+from native_reader.tuning import tuned
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -124,18 +125,19 @@ def grown(disk: Disk) -> GrowingStore:
 
 
 @pytest.fixture
-def queues_are_always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In stores of a few KiB it would not pay."""
-    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(estimate, "_MOST_SHARE", 0.9)
-    monkeypatch.setattr(times, "_WORTH_IT", 0)
-    monkeypatch.setattr(times, "_SAMPLES", 8)
+def tune() -> Iterator[Tune]:
+    """Other values of `native_reader.tuning.TUNING` until the test ends."""
+    with ExitStack() as stack:
+        yield lambda **values: stack.enter_context(tuned(**values))
 
 
 @pytest.fixture
-def small_pieces_are_pruned_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def queues_are_always_asked(tune: Tune) -> None:
+    """In stores of a few KiB it would not pay."""
+    tune(calls_per_topic=0, most_share=0.9, sampled_segment=0, time_samples=8)
+
+
+@pytest.fixture
+def small_pieces_are_pruned_too(tune: Tune) -> None:
     """In stores of a few KiB all pieces are small."""
-    monkeypatch.setattr(plan, "NOT_WORTH_ASKING", 1)
-    monkeypatch.setattr(keys, "NOT_WORTH_ASKING", 1000)
-    monkeypatch.setattr(keys, "_CALLS_PER_LOOK", 0)
+    tune(small_part=1, small_rest=1000, calls_per_lookup=0)

@@ -20,10 +20,7 @@ from native_reader.columns.strings import content_of, offsets_of, replaced
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Bytes, Index, Mask
-
-_MOST_SHAPES = 4096
-_MOST_LEARNED = 4 << 20
-"""Limits on the remembered shapes and on their bytes. Above either limit, all shapes are forgotten."""
+from native_reader.tuning import TUNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ class PropertyReader:
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
         if self._shapes and self._all_alike(tokens, content, self._latest):
             return np.full(rows, self._latest, np.intp)
-        if len(self._shapes) > _MOST_SHAPES or self._learned > _MOST_LEARNED:
+        if len(self._shapes) > TUNING.most_shapes or self._learned > TUNING.most_learned:
             self._forget()
         texts, names = _numbered(ends[tokens.row_pairs], keys.buffers()[2])
         sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))

@@ -16,12 +16,10 @@ from native_reader.columns.strings import Slices, Source
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Units, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
+from native_reader.tuning import TUNING
 
-DECOMPRESSED_AT_ONCE = 16 << 20
-"""Limit on the decompressed bodies of one batch, so that many small bombs stay small. The last body may exceed it."""
-_HELD_AT_ONCE = 64 << 20
-"""Limit on the memory of one piece of unpacked inner batches. The next two estimate it, per row and per byte of properties."""
 _ROW, _PROPERTIES_COST = 512, 8
+"""Estimated memory of an unpacked row, and of a byte of its properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,10 @@ class Rows:
         records, content = self.records, self.source.u8.data
         begins, sizes = records.body_at[compressed].tolist(), records.body_size[compressed].tolist()
         flags = records.heads["sys_flag"][compressed].tolist()
-        first, held, bodies, rows = 0, 0, list[bytes | None](), list[int]()
+        first, held, bodies, rows, most = 0, 0, list[bytes | None](), list[int](), TUNING.decompressed_at_once
         for row, begin, size, flag in zip(compressed.tolist(), begins, sizes, flags, strict=True):
             body = decompress(content[begin : begin + size], flag, at_most)
-            if body and held and held + len(body) > DECOMPRESSED_AT_ONCE:
+            if body and held and held + len(body) > most:
                 yield replace(self.where(slice(first, row)), decoded=Decoded.of(bodies, rows, first))
                 first, held, bodies, rows = row, 0, [], []
             held += len(body or b"")
@@ -132,7 +130,7 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
     """
     first, held, batches = 0, 0, list[_Batch]()
     for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
-        if held >= DECOMPRESSED_AT_ONCE:
+        if held >= TUNING.decompressed_at_once:
             yield from _with_messages(rows, first, row, batches)
             first, held, batches = row, 0, []
         batch = _unpacked(rows, row, at_most)
@@ -171,13 +169,13 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
 def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
     """Slices that bound the memory for values repeated in each row and for reading properties."""
     at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
-    if at_most <= _HELD_AT_ONCE:
+    if at_most <= TUNING.unpacked_at_once:
         yield slice(None)
         return
     costs = _ROW + rows.records.topic_size[which]
     messages = np.flatnonzero(units >= 0)
     costs[messages] += _PROPERTIES_COST * Units.at(source.u8, units[messages]).properties_size
-    pieces = np.cumsum(costs) // _HELD_AT_ONCE
+    pieces = np.cumsum(costs) // TUNING.unpacked_at_once
     begins = np.flatnonzero(np.diff(pieces, prepend=-1)).tolist()
     yield from map(slice, begins, [*begins[1:], len(which)])
 

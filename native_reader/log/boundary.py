@@ -18,8 +18,7 @@ from native_reader.records.sync import head_at, places_of, record_size_at, sync
 from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
-
-_LOOK = 256 << 10
+from native_reader.tuning import TUNING
 
 
 class Fingerprint(NamedTuple):
@@ -51,7 +50,7 @@ class Limits(NamedTuple):
 
 def window_of(store: StoreFiles, segment: Segment, limits: Limits) -> Window:
     """A window for reading a few records, and sometimes all of them."""
-    return Window(segment, _LOOK, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
+    return Window(segment, TUNING.boundary_look, leave_no_trace=is_live(store.uri), past_unreadable=limits.past_unreadable)
 
 
 def segment_before(segments: Sequence[Segment], offset: int) -> Segment | None:
@@ -173,7 +172,7 @@ def _closed(store: StoreFiles, window: Window, low: int, limits: Limits) -> Boun
     That record only helps to detect later whether the log is still the same.
     """
     segment = window.segment
-    first = low if segment.size - low <= _LOOK else sync(window, segment.size - _LOOK, segment.size)
+    first = low if segment.size - low <= TUNING.boundary_look else sync(window, segment.size - TUNING.boundary_look, segment.size)
     if first is None:
         return None
     walk = EndWalk(window, first, segment.size, limits.max_record_bytes).finish()

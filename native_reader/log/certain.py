@@ -14,8 +14,8 @@ from native_reader.log.witness import is_named
 from native_reader.records.sync import places_of, sync
 from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
 
-_LOOK = 64 << 10
 _WIDER, _WIDEST = 16, 64 << 20
 """If no record in the range has a consume queue entry, the range grows by this factor, up to this size."""
 _ASKED = 4
@@ -37,7 +37,7 @@ def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str 
 
 def certain_before(window: Window, queue: str | None, low: int, position: int, max_record_bytes: int) -> int:
     """A certain start not far before `position`; if there is none, `low`, which must be certain."""
-    look = _LOOK
+    look = TUNING.certain_look
     while queue is not None and (begin := position - look) > low and look <= _WIDEST:
         if (found := _named_within(window, queue, begin, position, max_record_bytes)) is not None:
             return found

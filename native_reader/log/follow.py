@@ -34,14 +34,9 @@ from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
 
 _STEP = 4 << 20
-_QUIET = 3.0
-"""If the newest record of a live log has no consume queue entry, it counts after this many seconds without a newer one.
-Torn records were seen for 15 ms at most."""
-_LISTED_EVERY, _SEARCH_EVERY = 1.0, 10.0
-_REST = 300
-"""A costly look is not repeated for this many times its own duration."""
 
 
 class Follower:
@@ -190,7 +185,7 @@ class Follower:
         offset, now = window.segment.base + position, time.monotonic()
         if self._newest is None or self._newest[0] != offset:
             self._newest = offset, now
-        return now - self._newest[1] >= _QUIET
+        return now - self._newest[1] >= TUNING.quiet
 
     def _segment_now(self) -> Segment | None:
         """The segment for the next record, in its current state; None if there is none yet."""
@@ -250,7 +245,7 @@ class Following:
         if begun >= self._next_search:
             for follower in self._followers.values():
                 follower.look_from_scratch()
-            self._next_search = time.monotonic() + max(_SEARCH_EVERY, _REST * (time.monotonic() - begun))
+            self._next_search = time.monotonic() + max(TUNING.search_every, TUNING.rest * (time.monotonic() - begun))
         return {uri: follower.look() for uri, follower in self._followers.items()}
 
     def has_news(self) -> bool:
@@ -267,11 +262,11 @@ class Following:
         begun = time.monotonic()
         found = {store.uri: store for store in self._listed()}
         if not self._followers:  # new followers search from scratch anyway
-            self._next_search = begun + _SEARCH_EVERY
+            self._next_search = begun + TUNING.search_every
         for uri in self._followers.keys() - found.keys():
             self._followers[uri].close()
         self._followers = {uri: self._follower(store) for uri, store in found.items()}
-        self._next_listing = time.monotonic() + max(_LISTED_EVERY, _REST * (time.monotonic() - begun))
+        self._next_listing = time.monotonic() + max(TUNING.list_every, TUNING.rest * (time.monotonic() - begun))
 
     def _follower(self, store: StoreFiles) -> Follower:
         known = self._followers.get(store.uri)

@@ -19,6 +19,7 @@ from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.tuning import TUNING
 
 AUTO, SCAN, TRUST = "auto", "scan", "trust"
 ACCESSES = (AUTO, SCAN, TRUST)
@@ -29,8 +30,6 @@ _NARROWED_BY_QUEUES = ("topic", "kind", "queue_id", "queue_offset", "record_size
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32
 _READ_WHOLE = 4096
-MOST_SHARE = 0.45
-"""If more than this share of the log must be read, one pass over everything is faster: docs/performance.md."""
 _CLAIMS_SHARE = 0.02
 """The entries of all other queues, as a rough share of the log."""
 _SIDE_BY_SIDE = 16
@@ -103,7 +102,7 @@ def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], access: str
     size = int(sum(sample.entries * sample.share * sample.size for sample in samples))
     share = min(1.0, size / max(1, sum(segment.size for segment in segments)))
     life = (min(sample.first for sample in samples), max(sample.last for sample in samples) + 1) if samples else (0, 0)
-    if access == AUTO and share > MOST_SHARE:
+    if access == AUTO and share > TUNING.most_share:
         return AccessPath(why=f"about {share:.0%} of the log may match")
     touched = None
     if segments and all(sample.offsets is not None for sample in samples):

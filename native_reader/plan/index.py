@@ -16,8 +16,7 @@ from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT_SIZE,
 from native_reader.layout.record import Mask
 from native_reader.plan.queues import Numbers
 from native_reader.storage.protocol import StoredFile, storage_of
-
-_LEAST_STEPS = 1000
+from native_reader.tuning import TUNING
 
 
 class IndexFile(NamedTuple):
@@ -127,7 +126,8 @@ class _Chains:
                 raise _Contradiction("its last entry is in no chain. Is max_hash_slot_num right?")
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
-            self._walk(hashes, head, max(_LEAST_STEPS, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes))
+            steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
+            self._walk(hashes, head, steps)
             self._check_places(log, begin, head.next_entry)
         except _Contradiction as error:
             why = str(error)

@@ -32,12 +32,9 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
+from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"
-NOT_WORTH_ASKING = 64 << 10
-"""Fewer bytes than this are read faster than queues are searched."""
-_CALLS_PER_LOOK = 5
-"""Reads per lookup: one slot, then the entries of its chain in a full file."""
 _SIDE_BY_SIDE = 16
 _SLOW = 1 << 20
 _OFFSET = Column("physical_offset")
@@ -73,7 +70,7 @@ class KeyLookup:
         left = sum(stop - start for start, stop in self.uncovered)
         return (
             self.files > 0
-            and left <= NOT_WORTH_ASKING
+            and left <= TUNING.small_rest
             and not (self.unknown_topics or self.batches or self.without_queues or self.prepared)
         )
 
@@ -90,7 +87,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     topics, log = _Candidates(store, predicate), (store.first_record, end)
     costs = storage_of(files[0].uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
-    if count * len(files) * _CALLS_PER_LOOK * costs > log[1] - log[0]:
+    if count * len(files) * TUNING.calls_per_lookup * costs > log[1] - log[0]:
         why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
         return KeyLookup(by_id, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}

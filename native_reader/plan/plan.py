@@ -14,13 +14,14 @@ from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.ends import CheckedEnd
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
-from native_reader.plan.keys import NOT_WORTH_ASKING, KeyLookup
+from native_reader.plan.keys import KeyLookup
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.times import Times
 from native_reader.predicate.outcomes import Facts, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import EVERYTHING, Column, Compare, In, Or, Predicate, all_of, leaves
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.tuning import TUNING
 
 _MOST_FIRST = 64
 _FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
@@ -252,7 +253,7 @@ def _part(split: Split, start: int, stop: int, *, alone: bool, follows: bool, qu
         return split
     is_certain = follows or start == split.border
     part = replace(split, start=start, stop=stop, alone=alone, follows=follows, queue="" if is_certain else queue)
-    return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= NOT_WORTH_ASKING else part
+    return replace(part, access=SCAN, queues=(), share=1.0) if part.access == AUTO and part.written <= TUNING.small_part else part
 
 
 def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath) -> str | None:

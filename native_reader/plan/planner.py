@@ -14,8 +14,7 @@ from native_reader.plan.times import Times, times_of
 from native_reader.predicate.outcomes import mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
-
-_SOON_READ = 8 << 20
+from native_reader.tuning import TUNING
 
 Ranges = Mapping[str, tuple[int, int]]
 """By store URI: two boundaries of its log. Only the range between them is read."""
@@ -33,7 +32,7 @@ def plan_read(stores: Sequence[StoreFiles], predicate: Predicate, planning: Plan
 def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> StoreRead:
     """The read of one store, with what its index, queues and store times say."""
     store, access = read.store, planning.access
-    if read.start is not None and read.end - read.start < _SOON_READ:
+    if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
     # Use queues and index for the whole log, even if only a part of it is read.
     lookup = look_up_keys(store, predicate, planning, access, read.end)

@@ -20,12 +20,11 @@ from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOP
 from native_reader.layout.record import SMALLEST_RECORD, Mask
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
+from native_reader.tuning import TUNING
 
 BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
-_AT_ONCE = 16 << 10
-"""A range of this many bytes is read at once, not searched."""
 
 _read_probe = struct.Struct(">qi").unpack
 
@@ -157,12 +156,12 @@ class QueueReader:
         """The entries of records at physical offsets `[low, high)`, without entries that are out of order."""
         units = self._bound()
         first, stop = 0, units
-        if units * self._dtype.itemsize > _AT_ONCE:
+        if units * self._dtype.itemsize > TUNING.queue_read_at_once:
             first = self.first_at(low, 0, units)
             stop = self.first_at(high, first, units)
         # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
         fit = (high - low) // SMALLEST_RECORD + 1
-        entries = self._read(first, stop, max(fit, _AT_ONCE // self._dtype.itemsize))
+        entries = self._read(first, stop, max(fit, TUNING.queue_read_at_once // self._dtype.itemsize))
         if entries is None:
             return _NOTHING
         inside = (entries.offsets >= low) & (entries.offsets < high)
@@ -187,7 +186,7 @@ class QueueReader:
 
     def first_at(self, offset: int, first: int, stop: int) -> int:
         """The first place in `[first, stop)` whose record is at or after `offset`; unwritten places count as after all offsets."""
-        while (stop - first) * self._dtype.itemsize > _AT_ONCE:
+        while (stop - first) * self._dtype.itemsize > TUNING.queue_read_at_once:
             middle = (first + stop) // 2
             if self._offset_at(middle) < offset:
                 first = middle + 1

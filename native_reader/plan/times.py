@@ -22,16 +22,14 @@ from native_reader.records.sync import head_at, head_in, sync
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
 
 _SIDE_BY_SIDE = 64
 _SLOW = 1 << 20
-_SAMPLES = 64
 _LOOK = 256 << 10
 """No sample is taken if no record starts within this many bytes, as in a hole."""
 _MOST_CHECKED = 4
 """How many records near a position are checked against their queues."""
-_WORTH_IT = 4 << 20
-"""A smaller segment is read as fast as it is sampled."""
 _FOREVER = 2**62
 _MOST_MILLISECONDS = 2**62 // 1000
 
@@ -87,7 +85,8 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
             low, high = min(first[0], after[0]) - tolerance, _FOREVER if is_last else max(first[0], after[0]) + tolerance
             bounds[segment.base] = low, high
             is_narrow = not is_last and high - low <= 4 * tolerance  # hardly anything would be skipped
-            if cut and queue is not None and not is_narrow and segment.size >= _WORTH_IT and _is_cut_through(predicate, low, high):
+            is_large = segment.size >= TUNING.sampled_segment
+            if cut and queue is not None and is_large and not is_narrow and _is_cut_through(predicate, low, high):
                 sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if is_last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
@@ -104,9 +103,9 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
     samples = [(0, first)]
     try:
         with Window(segment, 64 << 10) as window:
-            for which in range(1, _SAMPLES):
-                place = written * which // _SAMPLES
-                start = _named_from(window, queue, place, min(written, place + min(written // _SAMPLES, _LOOK)))
+            for which in range(1, TUNING.time_samples):
+                place = written * which // TUNING.time_samples
+                start = _named_from(window, queue, place, min(written, place + min(written // TUNING.time_samples, _LOOK)))
                 if start is not None:
                     time = _store_time(head_at(window, start))
                     if time is None:

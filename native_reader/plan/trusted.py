@@ -15,9 +15,7 @@ from native_reader.plan.queues import Numbers
 from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
-
-_MOST_HITS = 20_000
-"""With more records than this a plain read is as fast, and planning must not read them all."""
+from native_reader.tuning import TUNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ def check_trusted_files(store: StoreFiles, files: Sequence[FileHits], max_record
     """Check only the hits; with too many hits for planning, all stay UNCHECKED."""
     hits = _joined([file.hits for file in files])
     count = len(hits.offsets)
-    if count <= _MOST_HITS:
+    if count <= TUNING.most_hits:
         return CheckedFiles(hits, check_hits(store, hits, max_record_bytes))
     return CheckedFiles(hits, CheckedHits(np.full(count, UNCHECKED), np.zeros(count, np.int64), np.zeros(count, np.bool_)))
 
@@ -85,7 +83,7 @@ def _joined(hits: Sequence[Hits]) -> Hits:
 def _bounded(file: FileHits) -> FileHits:
     """Drop the hits of a file that has too many of them to check during planning."""
     count = len(file.hits.offsets)
-    if count <= _MOST_HITS:
+    if count <= TUNING.most_hits:
         return file
     return replace(file, hits=file.hits.where(np.zeros(count, np.bool_)), why=f"{count:,} entries match, too many to check while planning")
 

@@ -15,7 +15,6 @@ from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
-from native_reader.plan import estimate
 from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import Numbers, Topic, topics_in
@@ -31,12 +30,9 @@ from native_reader.scan.claimed import contradicted, has_true_one, true_claims
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
 
 _FIRST_GROUP = 64 << 10
-_ALONE = 256 << 10
-"""A larger extent is walked separately."""
-_CALLS_PER_TOPIC = 4 * 45
-"""A few queues, with two binary searches each."""
 _LEADS_ELSEWHERE = "which no consume queue covers, the records do not end where the next covered record begins"
 
 
@@ -86,18 +82,18 @@ class Pruned:
         split = self._split
         begin, stop = self._begin, min(split.stop, split.end)
         topics = topics_in(split.queues)
-        costs = storage_of(split.segment.uri).call_costs * _CALLS_PER_TOPIC
+        costs = storage_of(split.segment.uri).call_costs * TUNING.calls_per_topic
         if len(topics) * costs > stop - begin:
             yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {stop - begin:,} bytes")
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)
         extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
-        if extents.bytes + max(0, stop - last) > estimate.MOST_SHARE * (stop - begin):
+        if extents.bytes + max(0, stop - last) > TUNING.most_share * (stop - begin):
             yield from self._scanned("most of it is left")
             return
-        for group in extents.groups(_FIRST_GROUP, CHUNK, _ALONE):
+        for group in extents.groups(_FIRST_GROUP, CHUNK, TUNING.large_extent):
             base = split.segment.base + self._frame
-            if group.bytes > _ALONE and len(group) == 1 and not _among(group.starts + base, self._named).any():
+            if group.bytes > TUNING.large_extent and len(group) == 1 and not _among(group.starts + base, self._named).any():
                 yield from self._walked(int(group.starts[0]), int(group.ends[0]), [*wanted, *unwanted], unwanted, arrives=True)
             else:
                 records = self._together(group)

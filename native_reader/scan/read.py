@@ -31,14 +31,13 @@ from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _BODY = "body"
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
-_MANY = 64
-"""From this many ranges on, they are merged into the batch in one step, which copies the messages."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
 
@@ -156,12 +155,12 @@ class Reading:
             count = int(np.searchsorted(damages.starts, offsets[-1]))
             yield from self._inserted(window, batch, damages[:count], np.searchsorted(offsets, damages.starts[:count]))
             damages = damages[count:]
-        for begin in range(0, len(damages), _MANY):
-            yield self._corrupt(window, damages[begin : begin + _MANY])
+        for begin in range(0, len(damages), TUNING.many_damages):
+            yield self._corrupt(window, damages[begin : begin + TUNING.many_damages])
 
     def _inserted(self, window: Window, batch: pa.RecordBatch, damages: Damages, places: Index) -> Iterator[pa.RecordBatch]:
         """A batch with rows of damage, each before the message at its place."""
-        if len(damages) >= _MANY:
+        if len(damages) >= TUNING.many_damages:
             order = np.insert(np.arange(len(batch)), places, np.arange(len(batch), len(batch) + len(damages)))
             mixed = pa.Table.from_batches([batch, self._corrupt(window, damages)], self._schema).take(order)
             yield mixed.combine_chunks().to_batches()[0]

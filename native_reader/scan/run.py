@@ -13,9 +13,7 @@ from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, Reading, read
-
-_BATCHES_AHEAD = 4
-"""How many batches a split may be ahead of the consumer. Memory is bounded by jobs, not by splits."""
+from native_reader.tuning import TUNING
 
 
 class Run:
@@ -63,7 +61,7 @@ class Run:
         try:
             while True:
                 while len(ahead) < self._jobs and (split := next(waiting, None)) is not None:
-                    ahead.append(Ahead(self._reading(split), _BATCHES_AHEAD))
+                    ahead.append(Ahead(self._reading(split), TUNING.batches_ahead))
                 if not ahead:
                     break
                 yield from ahead[0]

@@ -19,9 +19,7 @@ from native_reader.stream.begin import Start
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
 from native_reader.stream.resume import can_resume, expiry_text, resume, rewrite_text
-
-_LOOK_EVERY = 0.2
-"""Seconds. Bytes written at the old end of a log are seen at once."""
+from native_reader.tuning import TUNING
 
 Result = TypeVar("Result")
 
@@ -94,9 +92,9 @@ class Stream:
         return store
 
     def _current_ends(self) -> Boundaries:
-        """Where the logs end, at most `_LOOK_EVERY` ago."""
+        """Where the logs end, at most `look_every` seconds ago."""
         now = time.monotonic()
-        if self._seen is None or now - self._seen[0] >= _LOOK_EVERY or self._logs.has_news():
+        if self._seen is None or now - self._seen[0] >= TUNING.look_every or self._logs.has_news():
             self._seen = now, self._logs.look()
         return self._seen[1]
 

@@ -171,9 +171,9 @@ def test_a_run_left_early_leaves_no_threads(store, leave):
     assert readers() == before
 
 
-def test_jobs_that_wait_for_their_reader_end_when_it_leaves(monkeypatch):
+def test_jobs_that_wait_for_their_reader_end_when_it_leaves(tune):
     """Every split has more batches than its queue can hold, so its thread waits to get rid of one."""
-    monkeypatch.setattr("native_reader.scan.run._BATCHES_AHEAD", 1)
+    tune(batches_ahead=1)
     memory = in_memory(files_of(log_of([message(number, body=bytes(4096)) for number in range(700)], 1 << 20)))
     scan, before = nr.open(memory.url).messages(), readers()
     assert len(list(scan.to_batches())) >= 3 * len(scan.plan().splits) - 1

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from live import COLUMNS, RATE, SECONDS, Follower, ended_by_its_input, told_by, written
 from rocketmq import SMALL_FILES, VERSIONS, Broker, Java, ended
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.storage import storage_of
@@ -32,11 +33,11 @@ log = logging.getLogger(__name__)
 def test_a_store_that_is_being_written(
     rocketmq: Callable[[str], Java],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
     settings: dict[str, object],
     asked: dict[str, str],
 ) -> None:
-    monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
+    tune(calls_per_topic=0)
     home = tmp_path / "live"
     store = home / "store"
     follower = Follower(lambda begin: nr.open(store).messages(columns=COLUMNS, starting_physical_offset=begin, **asked).to_table())
@@ -105,12 +106,11 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
     log.info("%s: %s looks at %s rows while %s were written", version, follower.looks, follower.rows, len(found))
 
 
-def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, tune: Tune) -> None:
     """The log first, the log last, file by file: no copy shows a record that is not in the log, and none leaves one out."""
     home = tmp_path / "live"
     copies: list[Path] = []
-    monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr("native_reader.plan.estimate.MOST_SHARE", 0.9)
+    tune(calls_per_topic=0, most_share=0.9)
     with written(rocketmq("5.5.0"), home) as writer:
         while len(copies) < 3 or not (home / "quiet").exists():
             assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]

@@ -24,6 +24,7 @@ from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, z
 from pyspark.sql.datasource import DataSourceStreamReader
 from rocketmq import Java, ended
 from support.effort import WHOLE
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
@@ -143,9 +144,9 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_micro_batch_after_micro_batch(
-    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune, settings: dict[str, object]
 ) -> None:
-    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
+    tune(look_every=0.0)
     watch, content, home = Watch(monkeypatch), Content(), tmp_path / "live"
     with written(rocketmq("5.5.0"), home, **SMALL_SEGMENTS, **settings) as writer:
         while (query := begun(home / "store")) is None:
@@ -175,13 +176,13 @@ def test_micro_batch_after_micro_batch(
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [MAPPED])
 def test_a_writer_that_is_killed_again_and_again(
-    rocketmq: Callable[[str], Java], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+    rocketmq: Callable[[str], Java], tmp_path: Path, tune: Tune, settings: dict[str, object]
 ) -> None:
     """Half of a record may stay at the end of the log until RocketMQ comes back.
 
     Then it writes another in its place; or keeps it, if the body is whole: the only checksum is the body's.
     """
-    monkeypatch.setattr("native_reader.stream.stream._LOOK_EVERY", 0.0)
+    tune(look_every=0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
     query: Query | None = None
     for _ in range(KILLS):

@@ -6,9 +6,10 @@ import zlib
 from collections import Counter
 
 import pytest
-from test_scan import ZLIB, log_of, table_of
+from support.compare import segments_of, table_of
 
 from native_reader.columns import properties, rows
+from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.records import Message, pack_properties
 
 BODIES = [b"body %d" % number for number in range(5)]
@@ -37,8 +38,8 @@ def log() -> list[tuple[int, bytes]]:
     messages = []
     for number, body in enumerate(BODIES):
         fields = {"TAGS": f"t{number}", "KEYS": f"k{number} all", "color": "red" if number % 2 else "blue"}
-        messages.append(Message(topic="t", body=zlib.compress(body), sys_flag=ZLIB, properties=pack_properties(fields)))
-    return log_of(*messages)
+        messages.append(Message(topic="t", body=zlib.compress(body), sys_flag=COMPRESSED, properties=pack_properties(fields)))
+    return segments_of(*messages)
 
 
 def test_a_filtered_body_is_decompressed_once(calls: Counter[str]) -> None:

@@ -9,9 +9,10 @@ import pytest
 from support.growing import Disk
 from support.queued_stores import dispatched
 from support.stores import files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
-from native_reader.log import boundary, certain
+from native_reader.log import boundary
 from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, counted, still_holds
 from native_reader.records.sync import sync
 from native_reader.storage.store import StoreFiles
@@ -48,9 +49,8 @@ def of_sizes(sizes: Iterable[int], segment_size: int, framing: Framing = "plain"
 
 @pytest.mark.parametrize("framing", ["plain", "dledger"])
 @pytest.mark.parametrize("queues", [False, True])
-def test_the_last_end_before_any_place(monkeypatch: pytest.MonkeyPatch, framing: Framing, queues: bool) -> None:
-    monkeypatch.setattr(boundary, "_LOOK", 300)
-    monkeypatch.setattr(certain, "_LOOK", 300)
+def test_the_last_end_before_any_place(tune: Tune, framing: Framing, queues: bool) -> None:
+    tune(boundary_look=300, certain_look=300)
     log = of_sizes([20, 500, 1, 90, 900, 3, 3, 3, 250, 700, 10, 10, 400, 60] * 3, 4096, framing)
     _memory, store = opened(log, queues=queues, framing=framing)
     ends, borders = ends_of(log), borders_of(log)
@@ -83,10 +83,9 @@ def chained(at: int, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("queues", [False, True])
-def test_no_forged_record_is_a_boundary(monkeypatch: pytest.MonkeyPatch, queues: bool) -> None:
+def test_no_forged_record_is_a_boundary(tune: Tune, queues: bool) -> None:
     """A look that begins inside of a body that holds forged records sees nothing else."""
-    monkeypatch.setattr(boundary, "_LOOK", 300)
-    monkeypatch.setattr(certain, "_LOOK", 300)
+    tune(boundary_look=300, certain_look=300)
     log = log_of([message(0, topic="T", queue_id=0)], 1 << 16)
     body_at = log.end + encode(message(1, body=b"<body>", topic="T", queue_id=0), log.end).index(b"<body>")
     placed = log.append(message(1, body=chained(body_at, 3000), topic="T", queue_id=0))
@@ -101,10 +100,9 @@ def test_no_forged_record_is_a_boundary(monkeypatch: pytest.MonkeyPatch, queues:
     assert boundary_before(store, START, ends[1], LIMITS).offset == ends[1]
 
 
-def test_no_forged_record_ends_a_file_that_nothing_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_forged_record_ends_a_file_that_nothing_closes(tune: Tune) -> None:
     """The blank at a segment's end is certain, whatever leads to it; without one a forged record may be the last that is seen."""
-    monkeypatch.setattr(boundary, "_LOOK", 300)
-    monkeypatch.setattr(certain, "_LOOK", 300)
+    tune(boundary_look=300, certain_look=300)
     log = log_of([message(0, topic="T", queue_id=0)], 1 << 16)
     body_at = log.end + encode(message(1, body=b"<body>", topic="T", queue_id=0), log.end).index(b"<body>")
     log.append(message(1, body=chained(body_at, 3000), topic="T", queue_id=0))
@@ -114,12 +112,12 @@ def test_no_forged_record_ends_a_file_that_nothing_closes(monkeypatch: pytest.Mo
     assert boundary_before(store, START, store.segments[0].size, LIMITS).offset == log.end
 
 
-def test_queues_spare_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queues_spare_the_way(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     """A boundary far in a segment costs a look near it, where a queue names a record there."""
     log = of_sizes([100] * 3000, 1 << 20)
     read: list[int] = []
     load = boundary.Window.load
-    monkeypatch.setattr(certain, "_LOOK", 4096)
+    tune(certain_look=4096)
     monkeypatch.setattr(boundary.Window, "load", lambda self, at, length: read.append(length) or load(self, at, length))
     costs = []
     for queues in (True, False):

@@ -12,13 +12,13 @@ from support.effort import sampled
 from support.forged import FORGED, START, forged_log, swallowing
 from support.queued_stores import dispatched
 from support.stores import Files, files_of, in_memory
+from support.tune import Tune
 
 import native_reader as nr
-from native_reader.log import certain
-from native_reader.plan import times
 from native_reader.records.sync import sync
 from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog
+from native_reader.tuning import tuned
 
 PLACE = "physical_offset"
 
@@ -90,9 +90,9 @@ def test_a_forged_record_that_spans_true_ones_hides_none(queues: bool, access: s
 
 
 @pytest.mark.parametrize("size", [1 << 14, 1 << 18])
-def test_windows_of_time_over_forged_records(monkeypatch: pytest.MonkeyPatch, queues: bool, size: int) -> None:
+def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int) -> None:
     """Samples inside a segment took the moments of forged records for those of the log."""
-    monkeypatch.setattr(times, "_WORTH_IT", 0)
+    tune(sampled_segment=0)
     log = forged_log(400, size)
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
@@ -129,8 +129,7 @@ def test_any_range_of_a_log_with_forged_records(
     expected = [
         each.offset for each in log.placed if first <= each.offset < behind and told.get("topic", each.message.topic) == each.message.topic
     ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certain, "_LOOK", look)
+    with tuned(certain_look=look):
         try:
             found: list[int] | str = places(store, starting_physical_offset=first, ending_physical_offset=behind, **told)
         except nr.SplitError as error:  # a cut fell on a forged record, which the split before it tells

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from support.growing import Disk, GrowingStore
 from support.stores import files_of, log_of, on_disk
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.log import follow
@@ -229,9 +230,8 @@ def test_no_further_than_the_checkpoint_says(disk: Disk, store: GrowingStore, ta
     assert following.look().offset == ends[-1]
 
 
-def test_stores_come_and_go(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0)
-    monkeypatch.setattr(follow, "_REST", 0)
+def test_stores_come_and_go(disk: Disk, tune: Tune) -> None:
+    tune(list_every=0.0, rest=0)
     one = GrowingStore(disk, "parent/one", Random(1), segment_size=4096)
     one.append(2)
     following = Following(lambda: nr.open(f"{disk.url}/parent").stores, LIMITS, "available")
@@ -290,9 +290,8 @@ def test_news_are_seen_without_a_look(disk: Disk, store: GrowingStore) -> None:
     assert not following.has_news()
 
 
-def test_no_file_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0)
-    monkeypatch.setattr(follow, "_REST", 0)
+def test_no_file_stays_open(tmp_path: Path, tune: Tune) -> None:
+    tune(list_every=0.0, rest=0)
     for which in range(3):
         on_disk(tmp_path / str(which), files_of(log_of(60)))
     before = len(os.listdir("/proc/self/fd"))

@@ -11,9 +11,9 @@ from support.indexed_stores import ENTRIES, SLOTS, indexed
 from support.pruning import Looked
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
-from native_reader.plan import trusted
 from native_reader.plan.keys import KeyLookup
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Or, Predicate
 from native_reader.testing.logs import CommitLog
@@ -148,9 +148,9 @@ def test_a_hit_is_a_record_of_the_key_and_not_only_any_record(access: str) -> No
     assert looked.rows.total() == (access == "auto")
 
 
-def test_too_many_hits_are_not_looked_at_for_a_plan_and_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_hits_are_not_looked_at_for_a_plan_and_read_all_the_same(tune: Tune) -> None:
     _, files = store()
-    monkeypatch.setattr(trusted, "_MOST_HITS", 19)
+    tune(most_hits=19)
     looked = Looked(files, ALL, "trust")
     assert lookup_of(looked).hits == ()
     assert looked.rows.total() == 20

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.queued_stores import dispatched
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
-from native_reader.plan import times
 
 START = 1_700_000_000_000
 MINUTE = 60_000
@@ -107,9 +107,8 @@ def asked_leniently(files: Files, first: int, behind: int) -> tuple[int, int, in
 
 
 @pytest.fixture
-def sampled_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(times, "_WORTH_IT", 0)
-    monkeypatch.setattr(times, "_SAMPLES", 16)
+def sampled_always(tune: Tune) -> None:
+    tune(sampled_segment=0, time_samples=16)
 
 
 @pytest.mark.usefixtures("sampled_always")

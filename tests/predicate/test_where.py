@@ -8,6 +8,7 @@ import native_reader as nr
 from native_reader.checks import duration
 from native_reader.conditions import predicate_of
 from native_reader.options import MessageOptions
+from native_reader.predicate.sql import parse
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
 
 TOPIC, QUEUE = Column("topic"), Column("queue_id")
@@ -102,6 +103,11 @@ def test_what_it_cannot_mean(text: str, said: str) -> None:
     with pytest.raises(nr.PredicateError) as raised:
         parsed(text)
     assert str(raised.value).startswith(said)
+
+
+def test_blank_text_is_no_condition() -> None:
+    with pytest.raises(nr.PredicateError, match=r"^where=' ' is not a condition"):
+        parse(" ", {})
 
 
 def test_many_alternatives_are_no_depth() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.compare import InMemory, Segments, expected_rows, rows_of, same, segments_of, table_of
 from support.plain_decoder import units_of as plain_units
 from support.plain_decoder import walk
+from support.tune import Tune
 
 from native_reader.columns import makers as scan_columns
 from native_reader.columns import properties as scan_properties
@@ -43,9 +44,9 @@ def rows(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(monkeypatch: pytest.MonkeyPatch, compressed: bool) -> None:
+def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(tune: Tune, compressed: bool) -> None:
     segments = segments_of(Message(topic="a", body=b"a"), batch_of(900, "T" * 3000, compressed=compressed), Message(topic="z", body=b"z"))
-    monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 200_000, raising=False)
+    tune(unpacked_at_once=200_000)
     found = batches_of(segments, columns="topic,kind,inner_index,physical_offset")
     assert max(batch.nbytes for batch in found) < 300_000
     assert len(found) < 30
@@ -55,7 +56,7 @@ def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(monkeypatch
     assert [{name: row[name] for name in expected[0]} for row in rows_of(everything)] == expected
 
 
-def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     sizes: list[int] = []
 
     def topic(chunk: scan_columns.Chunk) -> pa.Array:
@@ -65,7 +66,7 @@ def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: py
 
     original = scan_columns.Chunk.topic
     monkeypatch.setitem(scan_columns._MAKERS, "topic", topic)
-    monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 200_000, raising=False)
+    tune(unpacked_at_once=200_000)
     where = "topic LIKE 'U%' OR inner_index = 7"
     assert len(table_of(segments_of(batch_of(900, "T" * 3000)), columns="physical_offset", where=where)) == 1
     assert sizes
@@ -94,7 +95,7 @@ def test_a_kind_is_decided_once_for_each_record(monkeypatch: pytest.MonkeyPatch)
     assert characters < 2 * len(retry)
 
 
-def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     unpacked: list[int] = []
 
     def decompress(stored: bytes, flags: int, at_most: int) -> bytes | None:
@@ -104,7 +105,7 @@ def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: 
 
     original = scan_rows.decompress
     monkeypatch.setattr(scan_rows, "decompress", decompress)
-    monkeypatch.setattr(scan_rows, "DECOMPRESSED_AT_ONCE", 5000)
+    tune(decompressed_at_once=5000)
     segments = segments_of(*(batch_of(100) for _ in range(20)))
     store = InMemory(segments)
     held = []
@@ -116,8 +117,8 @@ def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: 
     assert max(held) < 5000 + 100 * SMALLEST_UNIT
 
 
-def test_a_batch_of_the_smallest_messages_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 1 << 18, raising=False)
+def test_a_batch_of_the_smallest_messages_is_cut(tune: Tune) -> None:
+    tune(unpacked_at_once=1 << 18)
     sizes = [len(batch) for batch in batches_of(segments_of(batch_of(3000)), columns="queue_offset")]
     assert sum(sizes) == 3000
     assert max(sizes) <= (1 << 18) // 512 + 1
@@ -126,7 +127,7 @@ def test_a_batch_of_the_smallest_messages_is_cut(monkeypatch: pytest.MonkeyPatch
     assert max(with_properties) < max(sizes) / 2
 
 
-def test_damage_keeps_its_place_among_the_pieces_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_keeps_its_place_among_the_pieces_of_a_chunk(tune: Tune) -> None:
     messages = [batch_of(40, compressed=i % 3 > 0) if i % 2 else Message(topic="t", body=b"%d" % i) for i in range(30)]
     (segment,) = segments_of(*messages)
     base, content = segment
@@ -136,8 +137,7 @@ def test_damage_keeps_its_place_among_the_pieces_of_a_chunk(monkeypatch: pytest.
         broken[place + 4] ^= 0xFF
     wanted = {"columns": "physical_offset,inner_index,topic,corrupt_reason", "mode": "PERMISSIVE"}
     whole = batches_of([(base, bytes(broken))], **wanted)
-    monkeypatch.setattr(scan_rows, "_HELD_AT_ONCE", 5000, raising=False)
-    monkeypatch.setattr(scan_rows, "DECOMPRESSED_AT_ONCE", 2000)
+    tune(unpacked_at_once=5000, decompressed_at_once=2000)
     pieces = batches_of([(base, bytes(broken))], **wanted)
     assert len(pieces) > len(whole) + 50
     assert rows(pieces) == rows(whole)
@@ -223,8 +223,8 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
     assert 0 < shapes_looked_at(800) <= 2.5 * shapes_looked_at(400)
 
 
-def test_what_is_remembered_of_shapes_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_properties, "_MOST_LEARNED", 20_000, raising=False)
+def test_what_is_remembered_of_shapes_is_bounded_by_bytes(tune: Tune) -> None:
+    tune(most_learned=20_000)
     reader = scan_properties.PropertyReader(["TAGS"])
     for chunk in range(40):
         fields = [pack_properties([(f"c{chunk}r{row}n{i}", "v") for i in range(100)]) for row in range(3)]

@@ -10,10 +10,11 @@ from support.indexed_stores import SLOTS, indexed
 from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.index_entry import key_hash
-from native_reader.plan import index, trusted
+from native_reader.plan import index
 from native_reader.plan.index import search
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
 from native_reader.testing.logs import CommitLog
@@ -287,19 +288,19 @@ def test_several_keys_and_the_same_key_again() -> None:
         assert scanned.rows.total() == 30  # no cap, and none twice
 
 
-def test_a_key_that_all_messages_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_all_messages_have(tune: Tune) -> None:
     _, files = store()
     everywhere = And((T1, ArrayContains(Column("keys"), "all")))
-    monkeypatch.setattr(trusted, "_MOST_HITS", 2)
+    tune(most_hits=2)
     scanned, auto = (Looked(files, everywhere, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
     assert scanned.rows.total() == 20
     assert any("3 entries match, too many" in why for why in auto.plan.lookups[0][1].why)
 
 
-def test_chains_that_are_too_long_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_that_are_too_long_to_follow(tune: Tune) -> None:
     _, files = store()
-    monkeypatch.setattr(index, "_LEAST_STEPS", 1)
+    tune(least_index_steps=1)
     memory = in_memory(files)
     hashes = np.array([key_hash("T1", "k31")], np.int64)
     looked = [

@@ -9,10 +9,10 @@ import pytest
 from support.pruning import Looked
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
-from native_reader.plan import queues
 from native_reader.predicate.tree import And, Column, Compare, IsNull, Not, Or, Predicate
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
@@ -146,9 +146,9 @@ def test_53_a_missing_file(missing: int) -> None:
     agree({name: content for name, content in files.items() if name != f"store/consumequeue/T1/0/{missing * 80:020}"})
 
 
-def in_small_files(monkeypatch: pytest.MonkeyPatch, at_once: int) -> Files:
+def in_small_files(tune: Tune, at_once: int) -> Files:
     """Queues of several files, of four entries each, that lie in one segment; searched, or read in one go."""
-    monkeypatch.setattr(queues, "_AT_ONCE", at_once)
+    tune(queue_read_at_once=at_once)
     two = [replace(message(number), queue_id=number // 3 % 2) for number in range(120)]
     log = log_of(numbered(two), segment_size=32768)
     return files_of(log) | dispatched(log.placed, file=80)
@@ -166,10 +166,8 @@ OF_A_QUEUE = (
 
 @pytest.mark.parametrize("at_once", [16 << 10, 40])
 @pytest.mark.parametrize("other", [("T2", 0, 8), ("T2", 1, 4), ("T1", 1, 8), ("T1", 0, 12), ("T0", 1, 16)])
-def test_53_two_files_in_the_middle_of_queues_were_swapped(
-    monkeypatch: pytest.MonkeyPatch, at_once: int, other: tuple[str, int, int]
-) -> None:
-    files = in_small_files(monkeypatch, at_once)
+def test_53_two_files_in_the_middle_of_queues_were_swapped(tune: Tune, at_once: int, other: tuple[str, int, int]) -> None:
+    files = in_small_files(tune, at_once)
     one, another = file_of("T1", 0, 8), file_of(*other)
     agree(files | {one: files[another], another: files[one]}, *OF_A_QUEUE, known=False)
     agree(files | {one: files[another]}, *OF_A_QUEUE, known=False)
@@ -177,9 +175,9 @@ def test_53_two_files_in_the_middle_of_queues_were_swapped(
 
 @pytest.mark.parametrize("at_once", [16 << 10, 40])
 @pytest.mark.parametrize("first", [9, 7, 10, 0, 13, 1000])
-def test_53_a_file_in_the_middle_of_a_queue_was_renamed(monkeypatch: pytest.MonkeyPatch, at_once: int, first: int) -> None:
+def test_53_a_file_in_the_middle_of_a_queue_was_renamed(tune: Tune, at_once: int, first: int) -> None:
     """One entry off, another number for each; or to where another file was."""
-    files = in_small_files(monkeypatch, at_once)
+    files = in_small_files(tune, at_once)
     content = files.pop(file_of("T1", 0, 8))
     agree(files | {file_of("T1", 0, first): content}, *OF_A_QUEUE, known=False)
 

@@ -15,6 +15,7 @@ from support.compare import rows_of
 from support.golden import EXPLAINED, Explanation, Golden, differences, opened
 from support.own_stores import CUT, NAMES, STORES
 from support.plain_decoder import walk
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.testing.java import index_hash
@@ -233,11 +234,9 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_a_queue_that_is_trusted_gives_what_a_broker_gives(
-    own_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_queue_that_is_trusted_gives_what_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     """Message by message as RocketMQ's own store class found them through the same files."""
-    monkeypatch.setattr("native_reader.scan.pruned._CALLS_PER_TOPIC", 0)
+    tune(calls_per_topic=0)
     store = own_store(name)
     asked = 0
     for line in store.lines("queues"):

@@ -24,10 +24,10 @@ from support.stores import Files
 import native_reader as nr
 from native_reader.api import Scan
 from native_reader.options import MessageOptions
-from native_reader.plan import queues
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Not, Or, Predicate
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
+from native_reader.tuning import tuned
 
 pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
 SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/")
@@ -75,8 +75,7 @@ def test_queues_change_nothing_whichever_way_is_taken():
 @given(st.data())
 def test_queues_that_are_wrong_change_nothing(data):
     files = data.draw(changed_queues(data.draw(queued_stores())))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))  # queues of a few entries are searched too
+    with tuned(queue_read_at_once=data.draw(st.sampled_from([16 << 10, 40]))):  # queues of a few entries are searched too
         for _ in range(3):
             compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
 
@@ -106,8 +105,7 @@ def test_counts_of_batches_that_are_wrong_change_nothing(data):
 
 def compare_changed(data: st.DataObject, topics: Sequence[str], kinds: Sequence[str], most: int) -> None:
     files = data.draw(changed_queues(data.draw(queues_in_small_files(topics)), kinds, 2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queues, "_AT_ONCE", data.draw(st.sampled_from([16 << 10, 40])))
+    with tuned(queue_read_at_once=data.draw(st.sampled_from([16 << 10, 40]))):
         for _ in range(3):
             compare(files, data.draw(of_one_topic(topics, most)))
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from support.queued_stores import dispatched, numbered
 from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
-from native_reader.plan import estimate
 from native_reader.records.walk import ReadWalk
-from native_reader.scan import pruned
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
 from native_reader.storage.mixed import _holds_data
@@ -51,12 +50,9 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
 
 
 @pytest.mark.parametrize("many", [1, 64])
-def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(tune: Tune, many: int) -> None:
     """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
-    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(pruned, "_ALONE", 300)
-    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
-    monkeypatch.setattr("native_reader.scan.read._MANY", many)
+    tune(calls_per_topic=0, large_extent=300, most_share=0.95, many_damages=many)
     log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
     queue = f"store/consumequeue/U/0/{ZERO}"
     files = with_broken(log, 3, 7, 9) | dispatched(log.placed, deleted=("D",), file=20 * 50)
@@ -76,11 +72,8 @@ def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(mon
     assert len(found["scan"]) == 7
 
 
-def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-    monkeypatch.setattr(estimate, "MOST_SHARE", 0.95)
+def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no_file(tune: Tune, tmp_path: Path) -> None:
+    tune(calls_per_topic=0, most_share=0.95)
     log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
     files = files_of(log) | dispatched(log.placed, file=20 * 50)
     queue = f"store/consumequeue/U/0/{ZERO}"

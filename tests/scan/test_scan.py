@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 from support.compare import InMemory, expected_rows, read, rows_of, same, segments_of, table_of
 from support.plain_decoder import walk
+from support.tune import Tune
 
 import native_reader as nr
-from native_reader.columns import properties as fast
-from native_reader.columns import rows as scan_rows
 from native_reader.scan.read import Projection
 from native_reader.scan.read import read as read_split
 from native_reader.testing.compression import COMPRESSED
@@ -64,8 +63,8 @@ def test_a_bomb_has_no_body_and_takes_no_memory() -> None:
     assert table_of(segments_of(bomb), max_decompressed_bytes=8 << 20)["body"].to_pylist() == [bytes(8 << 20)]
 
 
-def test_many_decompressed_bodies_become_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_rows, "DECOMPRESSED_AT_ONCE", 5000)
+def test_many_decompressed_bodies_become_many_batches(tune: Tune) -> None:
+    tune(decompressed_at_once=5000)
     batch = pack_inner([InnerMessage(body=b"i%d" % i, properties=b"") for i in range(3)])
     messages = [Message(topic="t", body=zlib.compress(b"%d" % i * 500), sys_flag=COMPRESSED) for i in range(40)]
     for place in (3, 17, 17, 39):
@@ -89,8 +88,8 @@ def test_names_that_hash_alike_are_told_apart() -> None:
     )
 
 
-def test_more_shapes_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "_MOST_SHAPES", 8)
+def test_more_shapes_than_are_remembered(tune: Tune) -> None:
+    tune(most_shapes=8)
     messages = [Message(topic="t", body=b"x" * 3000, properties=pack_properties([(f"n{i}", "v"), ("KEYS", "a b")])) for i in range(300)]
     same(segments_of(*messages, size=2 << 20), "plain")
 

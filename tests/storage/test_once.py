@@ -174,8 +174,8 @@ def test_parts_may_be_said_of_a_store_and_its_link(store, link):
     assert (files.uri, files.index) == (store.as_uri(), "file:///x")
 
 
-def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch):
-    told = at_once(monkeypatch)
+def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch, tune):
+    told = at_once(monkeypatch, tune)
     query = Query(str(store.parent), {"startingOffsets": "earliest"})
     (store.parent / "z").symlink_to(store)
     query.start()

@@ -18,22 +18,22 @@ from support.growing import Disk, GrowingStore
 from support.micro_batches import Query, at_once, drained, offsets_of, reader_of
 from support.queued_stores import changed_queues, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.errors import OptionError, StoreDamaged
-from native_reader.plan import estimate, planner
-from native_reader.scan import pruned
 from native_reader.stream import stream as engine
 from native_reader.testing.logs import name
+from native_reader.tuning import tuned
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return at_once(monkeypatch)
+    return at_once(monkeypatch, tune)
 
 
 @st.composite
@@ -69,10 +69,7 @@ def asked(draw: st.DrawFn) -> dict[str, str]:
 def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]) -> None:
     memory = in_memory(files)
     columns = "physical_offset,inner_index,topic"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "_SOON_READ", 0)
-        patch.setattr(pruned, "_CALLS_PER_TOPIC", 0)
-        patch.setattr(estimate, "MOST_SHARE", 0.9)
+    with tuned(small_range=0, calls_per_topic=0, most_share=0.9):
         start = {} if "startingTimestamp" in options or "startingPhysicalOffset" in options else {"startingOffsets": "earliest"}
         query = drained(f"{memory.url}/store", columns, **start, **options)
     conditions = {name: options[name] for name in ("topic", "tags", "keys", "where") if name in options}
@@ -160,11 +157,11 @@ def test_a_new_store_is_read_from_its_beginning(disk: Disk) -> None:
     assert found == Counter([("one", one.placed[-1].offset), *(("two", each.offset) for each in two.placed)])
 
 
-def test_nothing_new_is_nothing_to_do(disk: Disk, grown: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_new_is_nothing_to_do(disk: Disk, grown: GrowingStore, monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     reader = reader_of(f"{disk.url}/store")
     start = reader.initialOffset()
     assert reader.latestOffset(start, ReadAllAvailable()) is start
-    monkeypatch.setattr(engine, "_LOOK_EVERY", 1e9)
+    tune(look_every=1e9)
     monkeypatch.setattr(engine.Stream, "_begins", None)  # not even thought about again
     for _ in range(100):
         assert reader.latestOffset(start, ReadAllAvailable()) is start
@@ -190,12 +187,11 @@ def test_what_is_new_is_reported(disk: Disk, grown: GrowingStore) -> None:
     assert end["stores"][f"{disk.url}/store"]["next"] == grown.placed[1].offset
 
 
-def test_a_stream_of_one_topic_goes_through_its_queues(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_of_one_topic_goes_through_its_queues(disk: Disk, tune: Tune) -> None:
     grown = GrowingStore(disk, "store", Random(1), segment_size=1 << 20)
     grown.append(400)
     grown.dispatch()
-    monkeypatch.setattr(planner, "_SOON_READ", 1000)
-    monkeypatch.setattr(estimate, "MOST_SHARE", 0.9)
+    tune(small_range=1000, most_share=0.9)
     reader = reader_of(f"{disk.url}/store", startingOffsets="earliest", topic="T1")
     start = reader.initialOffset()
     (part,) = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from growing import Disk, GrowingStore
+from support.growing import Disk, GrowingStore
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.conditions import predicate_of
 from native_reader.errors import DataLoss
-from native_reader.log import follow
 from native_reader.options import MessageOptions
 from native_reader.scan.run import Run
-from native_reader.stream import stream as engine
 from native_reader.stream.begin import EARLIEST, LATEST, Start
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit
@@ -24,10 +23,8 @@ NO_LIMIT = BatchLimit()
 
 
 @pytest.fixture(autouse=True)
-def every_look_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_LOOK_EVERY", 0.0)
-    monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0)
-    monkeypatch.setattr(follow, "_REST", 0)
+def every_look_is_new(tune: Tune) -> None:
+    tune(look_every=0.0, list_every=0.0, rest=0)
 
 
 def stream_of(url: str, announce: Callable[[str], None] = lambda line: None, start: str | None = EARLIEST, **options: Any) -> Stream:

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from support.growing import Disk, GrowingStore
 from support.micro_batches import Killed, Query, at_once, drained, offsets_of
+from support.tune import Tune
 
 from native_reader.errors import DataLoss
 from native_reader.stream.offset import from_json
@@ -15,9 +16,9 @@ from native_reader.testing.logs import name
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return at_once(monkeypatch)
+    return at_once(monkeypatch, tune)
 
 
 def refusing(query: Query) -> str:

@@ -15,10 +15,9 @@ import pytest
 from support.effort import WHOLE, at_effort
 from support.growing import Disk, GrowingStore
 from support.micro_batches import STAGES, Killed, Query
+from support.tune import Tune
 
 from native_reader.errors import DataLoss
-from native_reader.log import follow
-from native_reader.stream import stream as engine
 from rmqstore_spark import stream
 
 LIVES = at_effort(40, 100, 1200)
@@ -31,17 +30,16 @@ log = logging.getLogger(__name__)
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     """Looks cost no time here."""
-    monkeypatch.setattr(engine, "_LOOK_EVERY", 0.0)
-    monkeypatch.setattr(follow, "_REST", 0)
+    tune(look_every=0.0, rest=0)
     monkeypatch.setattr(stream, "announce", lambda line: None)
 
 
 class Life:
     """Some stores, one query, and what happens to them."""
 
-    def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, seed: int, tune: Tune) -> None:
         self.random = random = Random(seed)
         self.disk = Disk()
         self.several = random.random() < 0.4
@@ -49,9 +47,7 @@ class Life:
         self.stores = [self._store(random.choice((0, 0, 3 * self.segment_size)))]
         self.stores[0].append(random.randrange(12))
         self.listed_always = self.several or random.random() < 0.5
-        monkeypatch.setattr(follow, "_LISTED_EVERY", 0.0 if self.listed_always else 1e9)
-        monkeypatch.setattr(follow, "_SEARCH_EVERY", random.choice((0.0, 1e9)))
-        monkeypatch.setattr(follow, "_QUIET", random.choice((0.0, 1e9)))
+        tune(list_every=0.0 if self.listed_always else 1e9, search_every=random.choice((0.0, 1e9)), quiet=random.choice((0.0, 1e9)))
         start = random.choice(("earliest", "earliest", "latest", None))
         options = {"maxPartitionBytes": str(random.choice((300, 1000, 1 << 20)))}
         self.query = Query(self.path, options if start is None else {**options, "startingOffsets": start})
@@ -175,8 +171,8 @@ class Life:
 class LossyLife(Life):
     """The same, where what was read, or was to be read, goes too."""
 
-    def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch, *, fails: bool) -> None:
-        super().__init__(seed, monkeypatch)
+    def __init__(self, seed: int, tune: Tune, *, fails: bool) -> None:
+        super().__init__(seed, tune)
         self.query.options = {**self.query.options, "failOnDataLoss": str(fails).lower()}
         self.lost = 0
 
@@ -209,10 +205,10 @@ def whole(life: Life) -> None:
 
 
 @BLOCKS
-def test_what_is_lost_is_told(monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
+def test_what_is_lost_is_told(tune: Tune, seeds: range) -> None:
     lost = 0
     for seed in seeds:
-        life = LossyLife(seed, monkeypatch, fails=True)
+        life = LossyLife(seed, tune, fails=True)
         try:
             whole(life)
             told = False
@@ -225,7 +221,7 @@ def test_what_is_lost_is_told(monkeypatch: pytest.MonkeyPatch, seeds: range) -> 
 
 
 @BLOCKS
-def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
+def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, tune: Tune, seeds: range) -> None:
     """None is torn, what is written behind all losses comes, and nothing comes twice.
 
     But for one record a loss: the newest of a log that was cut, while it waits for its witness, looks like one that is new.
@@ -234,7 +230,7 @@ def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, seeds: range) -
     for seed in seeds:
         told: list[str] = []
         monkeypatch.setattr(stream, "announce", told.append)
-        life = LossyLife(seed, monkeypatch, fails=False)
+        life = LossyLife(seed, tune, fails=False)
         whole(life)
         ends = {store: len(store.history) for store in life.stores}
         life.finish()
@@ -249,12 +245,12 @@ def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, seeds: range) -
 
 
 @BLOCKS
-def test_rows_come_once(monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
+def test_rows_come_once(tune: Tune, seeds: range) -> None:
     kills: Counter[str] = Counter()
     rows = replays = asks = 0
     done: Counter[str] = Counter()
     for seed in seeds:
-        life = Life(seed, monkeypatch)
+        life = Life(seed, tune)
         whole(life)
         found = Counter((row["physical_offset"], row["body"]) for row in life.query.rows())
         assert found == life.expected(), f"seed {seed}"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.effort import sampled
 from support.growing import Disk, GrowingStore
 from support.micro_batches import Query, at_once, offsets_of
+from support.tune import Tune
 
 from native_reader.log.boundary import Boundary, Fingerprint
 from native_reader.stream.offset import Batch, Offset, OffsetError, ends_from_json, ends_to_json, from_json, to_json
@@ -193,8 +194,8 @@ def test_an_offset_that_is_not_ours(what: str) -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    return at_once(monkeypatch)
+def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+    return at_once(monkeypatch, tune)
 
 
 def tampered(query: Query, change: Callable[[dict[str, Any]], None]) -> str:

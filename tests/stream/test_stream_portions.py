@@ -10,15 +10,16 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows, ReadMinRows
 from support.growing import Disk, GrowingStore
 from support.micro_batches import Killed, Query, at_once, drained, offsets_of, reader_of
+from support.tune import Tune
 
 from native_reader.log.boundary import Boundary, Fingerprint
 from native_reader.stream.offset import from_json
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return at_once(monkeypatch)
+    return at_once(monkeypatch, tune)
 
 
 def begins(disk: Disk, **options: str) -> Boundary:

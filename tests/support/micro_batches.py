@@ -18,12 +18,11 @@ import pytest
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from native_reader.log import follow
-from native_reader.stream import stream as engine
 from rmqstore_spark import stream
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.stream import StoreStreamReader
+from support.tune import Tune
 
 STAGES = ("asked", "logged", "planned", "reading", "written", "committed")
 """Moments of a batch at which a query can be killed: before and after its offset is in the log, and so on."""
@@ -157,11 +156,9 @@ def reader_of(path: str, **options: str) -> StoreStreamReader:
     return found
 
 
-def at_once(patch: pytest.MonkeyPatch) -> list[str]:
+def at_once(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """From now on looks cost no time; and what a person will be told."""
     lines: list[str] = []
-    patch.setattr(engine, "_LOOK_EVERY", 0.0)
     patch.setattr(stream, "announce", lines.append)
-    patch.setattr(follow, "_LISTED_EVERY", 0.0)
-    patch.setattr(follow, "_REST", 0)
+    tune(look_every=0, list_every=0, rest=0)
     return lines

@@ -1,0 +1,86 @@
+"""Limits and thresholds that trade time, memory and delay. They change what is read and when, never which rows come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Tuning:
+    """Sizes are in bytes and times in seconds, unless noted."""
+
+    # Records to columns
+    decompressed_at_once: int = 16 << 20
+    """Limit on the decompressed bodies of one batch, so that many small bombs stay small. The last body may exceed it."""
+    unpacked_at_once: int = 64 << 20
+    """Limit on the memory of one piece of unpacked inner batches."""
+    most_shapes: int = 4096
+    most_learned: int = 4 << 20
+    """Limits on the remembered shapes of properties, by number and by bytes. Above either limit, all are forgotten."""
+
+    # Reading
+    batches_ahead: int = 4
+    """How many batches a split may be ahead of the consumer. Memory is bounded by jobs, not by splits."""
+    large_extent: int = 256 << 10
+    """A larger extent is walked separately."""
+    many_damages: int = 64
+    """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
+
+    # Whether queues and indexes are used
+    most_share: float = 0.45
+    """If more than this share of the bytes is left after pruning, one pass over everything is faster: docs/performance.md."""
+    calls_per_topic: int = 4 * 45
+    """Reads: a few queues, with two binary searches each."""
+    small_part: int = 64 << 10
+    """A part of a plan up to this size is read faster than queues are searched."""
+    small_rest: int = 64 << 10
+    """What an index leaves to read, up to this size, is almost nothing."""
+    calls_per_lookup: int = 5
+    """Reads per lookup in an index: one slot, then the entries of its chain in a full file."""
+    most_hits: int = 20_000
+    """With more records than this a plain read is as fast, and planning must not read them all."""
+    least_index_steps: int = 1000
+    """An index file may always be followed for this many entries, however little of the log it covers."""
+    queue_read_at_once: int = 16 << 10
+    """A range of a queue of this size is read at once, not searched."""
+    small_range: int = 8 << 20
+    """A smaller range of a log, as in most stream batches, is scanned faster than it is looked up."""
+    sampled_segment: int = 4 << 20
+    """A smaller segment is read as fast as its store times are sampled."""
+    time_samples: int = 64
+    """Samples of store time per segment."""
+
+    # Ends and boundaries of logs
+    boundary_look: int = 256 << 10
+    """Bytes read at once when a boundary is searched from the end of a segment."""
+    certain_look: int = 64 << 10
+    """The first range in which a certain start is searched."""
+    quiet: float = 3.0
+    """If the newest record of a live log has no consume queue entry, it counts after this time without a newer one.
+    Torn records were seen for 15 ms at most."""
+    list_every: float = 1.0
+    """How often stores and their segments are listed."""
+    search_every: float = 10.0
+    """How often the end of a log is determined anew."""
+    rest: float = 300
+    """A costly look is not repeated for this many times its own duration."""
+    look_every: float = 0.2
+    """How often a stream looks for new records. Bytes written at the old end of a log are seen at once."""
+
+
+TUNING = Tuning()
+
+
+@contextmanager
+def tuned(**values: float) -> Iterator[None]:
+    """Use other values inside a `with` block: for tests and benchmarks, in this process only."""
+    before = {name: getattr(TUNING, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(TUNING, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(TUNING, name, value)
