@@ -19,12 +19,15 @@ from datetime import UTC, datetime, timedelta
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypeVar
 
-from native_reader.errors import StoreError
+from native_reader.errors import StoreError, option_name
 from native_reader.log.boundary import Boundary, Fingerprint
 
 VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_START_OVER = "To start over, use a new checkpointLocation; starting_offsets or starting_physical_offset sets where it begins"
+_START_OVER = (
+    f"To start over, use a new checkpointLocation; {option_name('starting_offsets')} or {option_name('starting_physical_offset')} "
+    "sets where it begins"
+)
 _OFFSET = range(2**63)
 _MILLISECONDS = range(-(2**63), 2**63)
 _CRC = range(-(2**31), 2**31)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, option_name
 from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
 from native_reader.log.follow import Following
 from native_reader.plan.doubts import doubts_of
@@ -224,7 +224,8 @@ class Stream:
         """Report messages that the stream should have read but cannot."""
         if self._planning.refuses_loss:
             raise DataLoss(
-                f"{text}. To continue with the remaining data, set fail_on_data_loss=False; to start over, use a new checkpointLocation"
+                f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
+                "to start over, use a new checkpointLocation"
             )
         self._announce_once(f"data loss: {text}. Reading continues with the remaining data")
 
@@ -242,7 +243,9 @@ class Stream:
             if doubt.text:
                 self._announce_once(doubt.text)
         if self._initial is None and self._start.position is not None:
-            self._announce_once(f"starting_offsets={self._start.position} is for new queries; this one continues from its checkpoint")
+            self._announce_once(
+                f"{option_name('starting_offsets')}={self._start.position} is for new queries; this one continues from its checkpoint"
+            )
 
 
 def _offset_of(boundary: Boundary) -> int:
