@@ -22,7 +22,7 @@ from run import MIB, STORES, interleaved, made, size_of
 
 import native_reader as nr
 import rmqstore_spark
-from native_reader.schema import DEFAULT_COLUMNS, schema_of
+from native_reader.columns.schema import DEFAULT_COLUMNS, schema_of
 from native_reader.testing.records import Message, blank, encode
 from rmqstore_spark.columns import spark_schema
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.conditions import predicate_of
-from native_reader.errors import OptionError, UseError, nearest, shown
-from native_reader.options import MessageOptions
+from native_reader.errors import OptionError, UseError, did_you_mean, shown, spelled
+from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.explain import Explanation
@@ -31,7 +30,6 @@ from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.table import Part, Request, Table
 
-TABLE_OPTIONS = ("verify_crc", "max_partition_bytes", "max_record_bytes", "max_read_rate", "ignore_missing_files")
 _SHOWN = 300
 _log = logging.getLogger("native_reader")
 
@@ -54,10 +52,10 @@ class Store:
 
     def messages(self, /, **options: Any) -> Scan:
         """All messages of the log, one row each. The options are the fields of `MessageOptions`."""
-        known = [field.name for field in fields(MessageOptions)]
+        known = [each.name for each in options_of(MessageOptions)]
         for name in options:
             if name not in known:
-                raise OptionError(f"unknown option '{name}'.{nearest(name, known)} All options: {', '.join(known)}")
+                raise OptionError(f"unknown option '{name}'.{did_you_mean(name, known)} All options: {', '.join(known)}")
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
@@ -65,11 +63,11 @@ class Store:
         if name == "messages":
             return self.messages(**options)
         if not isinstance(name, str) or name not in TABLES:
-            near = nearest(name, TABLE_NAMES) if isinstance(name, str) else ""
+            near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
         for option in options:
             if option not in TABLE_OPTIONS:
-                near = nearest(option, TABLE_OPTIONS)
+                near = did_you_mean(option, TABLE_OPTIONS)
                 raise OptionError(f"table={name} does not take the option '{option}'.{near} It takes {', '.join(TABLE_OPTIONS)}")
         return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
@@ -78,7 +76,7 @@ class Store:
         where = ", ".join(store.uri for store in self._stores) or "no store"
         size = sum(segment.size for segment in segments)
         count = f"{len(segments):,} segment{'s' * (len(segments) != 1)}"
-        return f"<Store {where}: {count}, {size:,} bytes. Go on with .messages(topic='...'), .table('segments')>"
+        return f"<Store {where}: {count}, {size:,} bytes. Next: .messages(topic='...'), .table('segments')>"
 
 
 def open(
@@ -94,17 +92,18 @@ def open(
     Use the other arguments for parts outside the path; `store_path_commit_log` can be a comma-separated list.
     """
     paths = [] if path is None else texts_of(path)
-    config = _place("broker_conf", broker_conf)
-    said = parse_broker_conf(uri_of(config)) if config else StorePaths()
-    logs = paths_of(_place("store_path_commit_log", store_path_commit_log) or "")
-    queues, index = _place("store_path_consume_queue", store_path_consume_queue), _place("store_path_index", store_path_index)
-    parts = StorePaths(said.root, logs or said.commit_log, said.dledger, queues or said.consume_queue, index or said.index)
+    config = _checked_path("broker_conf", broker_conf)
+    configured = parse_broker_conf(uri_of(config)) if config else StorePaths()
+    logs = paths_of(_checked_path("store_path_commit_log", store_path_commit_log) or "")
+    queues = _checked_path("store_path_consume_queue", store_path_consume_queue) or configured.consume_queue
+    index = _checked_path("store_path_index", store_path_index) or configured.index
+    parts = StorePaths(configured.root, logs or configured.commit_log, configured.dledger, queues, index)
     if not paths and parts == StorePaths():
-        raise OptionError("nothing to open: give a path, store_path_commit_log or broker_conf")
+        raise OptionError("no store is given. Pass a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
 
 
-def _place(name: str, value: Any) -> str | None:
+def _checked_path(name: str, value: Any) -> str | None:
     return None if value is None else text_of(value, name)
 
 
@@ -145,22 +144,22 @@ class Lazy(ABC):
         return pa.Table.from_batches(kept, self.schema)
 
     def __iter__(self) -> Iterator[Any]:
-        raise UseError(f"a {type(self).__name__} is not iterated: .to_batches() gives batches, .to_table().to_pylist() rows as dicts")
+        raise UseError(f"a {type(self).__name__} cannot be iterated. Use .to_batches() for batches, .to_table().to_pylist() for rows")
 
     def __len__(self) -> int:
-        raise UseError(f"a {type(self).__name__} has no length: .count_rows() counts rows, len(scan.schema) columns")
+        raise UseError(f"a {type(self).__name__} has no length. Use .count_rows() for rows, len(scan.schema) for columns")
 
     def __bool__(self) -> bool:
         return True
 
     def __getitem__(self, name: object) -> object:
         raise UseError(
-            f"a {type(self).__name__} has no items: choose columns with .messages(columns='topic,body'), rows with where=, .head(10)"
+            f"a {type(self).__name__} cannot be indexed. Select columns with .messages(columns='topic,body'), rows with where= or .head(10)"
         )
 
     def __getattr__(self, name: str) -> Any:
         if name in _INSTEAD:
-            raise AttributeError(f"a {type(self).__name__} has no {name}: use {_INSTEAD[name]}", name=name, obj=self)
+            raise AttributeError(f"a {type(self).__name__} has no {name}. Use {_INSTEAD[name]}", name=name, obj=self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -186,18 +185,18 @@ def _refuse_as_dataset(asked: Mapping[str, object]) -> None:
     """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
     if asked:
         raise UseError(
-            f"{next(iter(asked))}= is not possible here, for this is no pyarrow dataset: "
-            "choose with .messages(columns=..., where=...), then polars.from_arrow(scan)"
+            f"{next(iter(asked))}= is not possible here, because a scan is not a pyarrow dataset. "
+            "Select with .messages(columns=..., where=...), then polars.from_arrow(scan)"
         )
 
 
 class Scan(Lazy):
     """A table that has not been read yet. It is planned once, on first use, so a second use returns the same rows."""
 
-    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
+    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions, predicate: Predicate | None = None) -> None:
         self._stores = stores
-        self._projection, self._predicate, self._planning = options.projection(), predicate_of(options), options.planning()
-        self._zone = options.time_zone
+        self._projection, self._planning, self._zone = options.projection(), options.planning(), options.time_zone
+        self._predicate = predicate_of(options) if predicate is None else predicate
         self._plan: Plan | None = None
 
     @property
@@ -210,7 +209,7 @@ class Scan(Lazy):
         condition, names = str(self._predicate), ", ".join(self.schema.names)
         where = "" if condition == "TRUE" else f" where {condition[:_SHOWN]}{'…' if len(condition) > _SHOWN else ''}"
         return (
-            f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet; go on with .head(10), .to_table(), "
+            f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
             ".to_batches(), .count_rows(), .explain()>"
         )
 
@@ -220,19 +219,16 @@ class Scan(Lazy):
             self._plan = plan_read(self._stores, self._predicate, self._planning)
         return self._plan
 
-    def narrowed(self, predicate: Predicate) -> Scan:
-        """The same scan with this predicate instead of its own."""
-        scan = copy(self)
-        scan._predicate, scan._plan = predicate, None
-        return scan
-
     def explain(self) -> Explanation:
         """What the scan will read, what it skips, and why."""
         return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
 
-    def doubts(self) -> list[str]:
-        """Topics, queues and ids in the conditions that are not in the stores, and so may match nothing."""
-        return [doubt.text for doubt in self._doubts() if doubt.text]
+    def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
+        """Topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
+
+        `spell`: how option names are written.
+        """
+        return [spelled(doubt.text, spell) for doubt in self._doubts() if doubt.text]
 
     def _doubts(self) -> list[Doubt]:
         return doubts_of(self._stores, self._predicate)
@@ -246,9 +242,9 @@ class Scan(Lazy):
                 missed = (
                     " (access=trust does not search the log for deleted topics)" if doubt.topic and self._planning.access == TRUST else ""
                 )
-                _log.warning("%s%s", doubt.after(self._predicate), missed)
+                _log.warning("%s%s", spelled(doubt.after(self._predicate), str), missed)
             elif doubt.always and doubt.text:
-                _log.warning("%s", doubt.text)
+                _log.warning("%s", spelled(doubt.text, str))
 
     def run(self, jobs: int = 1) -> Run:
         """Start reading: iterate the result for its batches, then use its `report`."""
@@ -281,7 +277,7 @@ class TableScan(Lazy):
 
     def __repr__(self) -> str:
         names = ", ".join(self.schema.names)
-        return f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}). Not read yet; go on with .to_table(), .head(10)>"
+        return f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}). Not read yet. Next: .to_table(), .head(10)>"
 
     def parts(self) -> list[Part]:
         """The parts of the table, which can be read one by one or in parallel."""
@@ -297,5 +293,5 @@ class TableScan(Lazy):
                 yield from self._table.rows(part, self._projection)
             return
         with ThreadPoolExecutor(jobs) as threads:
-            for found in threads.map(lambda part: list(self._table.rows(part, self._projection)), self.parts()):
-                yield from found
+            for batches in threads.map(lambda part: list(self._table.rows(part, self._projection)), self.parts()):
+                yield from batches

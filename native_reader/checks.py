@@ -9,7 +9,7 @@ from itertools import islice
 from operator import index
 from typing import Any
 
-from native_reader.errors import OptionError, nearest, no_zone, shown
+from native_reader.errors import OptionError, did_you_mean, no_zone, option_name, shown
 
 Instant = datetime | str | int
 """A time: a datetime or ISO 8601 text, each with a zone unless time_zone is set, or milliseconds since 1970."""
@@ -21,6 +21,7 @@ Duration = timedelta | str | int
 """A timedelta, text like `90s` (ms, s, m, h, d), or milliseconds."""
 
 LARGEST = 2**63 - 1
+MOST_INT32 = 2**31 - 1
 MOST_JOBS = 1000
 _MOST_VALUES = 1 << 20
 _DEEPEST = 3
@@ -34,15 +35,15 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_00
 def plain(name: str, value: object) -> Any:
     """Convert the value to Python's own types, which can be compared and printed."""
     try:
-        found = _plain(name, value, 0)
-        repr(found)
+        converted = _plain(name, value, 0)
+        repr(converted)
     except OptionError:
         raise
     except UnicodeEncodeError:
-        raise OptionError(f"{name}={shown(value)} holds half a character (a lone surrogate), which no text of a store can") from None
+        raise OptionError(f"{option_name(name)}={shown(value)} contains half a character (a lone surrogate); no store can") from None
     except Exception:  # the value's own methods may raise anything
-        raise OptionError(f"{name}: a value of the type {type(value).__name__} is not possible") from None
-    return found
+        raise OptionError(f"{option_name(name)} does not take a value of type {type(value).__name__}") from None
+    return converted
 
 
 def _plain(name: str, value: Any, depth: int) -> Any:
@@ -54,48 +55,57 @@ def _plain(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, Iterable) and depth < _DEEPEST:
         several = list(islice(value.items() if isinstance(value, Mapping) else value, _MOST_VALUES + 1))
         if len(several) > _MOST_VALUES:
-            raise OptionError(f"{name} has more than {_MOST_VALUES:,} values")
+            raise OptionError(f"{option_name(name)} has more than {_MOST_VALUES:,} values")
         if isinstance(value, Mapping):
             return {_plain(name, key, depth + 1): _plain(name, each, depth + 1) for key, each in several}
         return [_plain(name, each, depth + 1) for each in several]
     return index(value)
 
 
-def list_of(name: str, value: object, kind: type[str] | type[int]) -> list[Any]:
-    """A list with one or more values of that type."""
+def list_of(name: str, value: object) -> list[Any]:
+    """A list with one or more values."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     values = list(value) if several else [value]  # type: ignore[call-overload]
     if not values:
-        raise OptionError(f"{name} is an empty list. Leave it out to ask for nothing special")
-    for each in values:
-        if kind is str and not isinstance(each, str):
-            raise OptionError(f"{name}: {each!r} is no text")
+        raise OptionError(f"{option_name(name)} must not be an empty list. Omit the option instead")
     return values
+
+
+def text(name: str, value: object) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise OptionError(f"{option_name(name)} must be text, not {value!r}")
+    return value
+
+
+def texts(name: str, value: object) -> list[str]:
+    """A list with one or more texts."""
+    return [text(name, each) for each in list_of(name, value)]
 
 
 def one_of_words(name: str, value: object, words: Sequence[str]) -> str:
     """One of `words`; case does not matter."""
-    found = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
-    if found is None:
-        raise OptionError(f"{name}={value!r} is none of {', '.join(words)}.{nearest(str(value), words)}")
-    return found
+    known = next((word for word in words if isinstance(value, str) and word.lower() == value.strip().lower()), None)
+    if known is None:
+        raise OptionError(f"{option_name(name)} must be one of {', '.join(words)}, not {value!r}.{did_you_mean(str(value), words)}")
+    return known
 
 
 def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
-        raise OptionError(f"{name}={value!r} is neither True nor False")
+        raise OptionError(f"{option_name(name)} must be True or False, not {value!r}")
     return value
 
 
-def whole(name: str, value: Any, least: int, most: int = LARGEST) -> int:
-    """An integer in range; numpy integers are accepted."""
+def whole(name: str, value: Any, least: int, most: int = LARGEST, of: str = "") -> int:
+    """An integer in range; numpy integers are accepted. `of`: what else the error says after the name."""
     try:
         number = None if isinstance(value, bool) else index(value)
     except Exception:  # a foreign object's own method may raise anything
         number = None
     if number is None or not least <= number <= most:
-        raise OptionError(f"{name}={shown(value)} is no whole number from {least} to {most}")
+        raise OptionError(f"{option_name(name)}{of} must be an integer from {least} to {most}, not {shown(value)}")
     return number
 
 
@@ -103,27 +113,27 @@ def size(name: str, value: Size, least: int) -> int:
     """A size in bytes."""
     if not isinstance(value, str):
         return whole(name, value, least)
-    found = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
-    if found is None:
-        raise OptionError(f"{name}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
-    number = int(found[1]) << _UNITS[found[2]]
+    parts = re.fullmatch(r"\s*([0-9]{1,19})\s*([kmgt]?)b?\s*", value.lower())
+    if parts is None:
+        raise OptionError(f"{option_name(name)}={value!r} is not a size. Examples: 134217728, '128m', '1g'")
+    number = int(parts[1]) << _UNITS[parts[2]]
     if number > LARGEST:
-        raise OptionError(f"{name}={value!r} is larger than {LARGEST} bytes")
+        raise OptionError(f"{option_name(name)}={value!r} is larger than {LARGEST} bytes")
     return whole(name, number, least)
 
 
 def duration(name: str, value: object) -> int:
     """A duration in microseconds."""
     if isinstance(value, timedelta):
-        found: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        microseconds: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     elif isinstance(value, str):
-        text = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
-        found = None if text is None else int(text[1]) * _MILLISECONDS[text[2] or "ms"] * 1000
+        parts = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
+        microseconds = None if parts is None else int(parts[1]) * _MILLISECONDS[parts[2] or "ms"] * 1000
     else:
-        found = whole(name, value, 0, LARGEST // 1000) * 1000
-    if found is None or not 0 <= found <= LARGEST // 4:
-        raise OptionError(f"{name}={value!r} is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)")
-    return found
+        microseconds = whole(name, value, 0, LARGEST // 1000) * 1000
+    if microseconds is None or not 0 <= microseconds <= LARGEST // 4:
+        raise OptionError(f"{option_name(name)}={value!r} is not a duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)")
+    return microseconds
 
 
 def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
@@ -131,23 +141,25 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
     if value is None:
         return None
     if isinstance(value, datetime | str):
-        moment = value if isinstance(value, datetime) else _from_iso(name, value)
-        if moment.tzinfo is None and zone is None:
-            way = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
-            raise OptionError(no_zone(f"{name}={str(value)!r}", way))
+        time = value if isinstance(value, datetime) else _from_iso(name, value)
+        if time.tzinfo is None and zone is None:
+            example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
+            raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", example))
         try:
-            since = (moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH
+            since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
-            raise OptionError(f"{name}: the time zone of this datetime tells no offset") from None
+            raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     try:
         milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         milliseconds = None
     if milliseconds is None:
-        raise OptionError(f"{name}={value!r} is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970")
+        raise OptionError(
+            f"{option_name(name)} must be a datetime with a time zone, ISO 8601 text, or milliseconds since 1970, not {value!r}"
+        )
     if milliseconds and not _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
-        raise OptionError(f"{name}={milliseconds}: {_not_milliseconds(milliseconds)}")
+        raise OptionError(f"{option_name(name)}={milliseconds}: {_not_milliseconds(milliseconds)}")
     return milliseconds * 1000
 
 
@@ -156,7 +168,7 @@ def _from_iso(name: str, text: str) -> datetime:
         return datetime.fromisoformat(text.strip())
     except ValueError as error:
         examples = "'2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000"
-        raise OptionError(f"{name}={text!r} is no moment. Examples: {examples}") from error
+        raise OptionError(f"{option_name(name)}={text!r} is not a time. Examples: {examples}") from error
 
 
 def _with_time(text: str) -> str:

@@ -2,118 +2,84 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from native_reader.checks import flag, instant, list_of, plain, whole
-from native_reader.errors import OptionError, PredicateError, nearest
+from native_reader.checks import instant
+from native_reader.columns.schema import COLUMNS
+from native_reader.errors import OptionError, PredicateError, did_you_mean, option_name
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.options import MessageOptions
-from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
-from native_reader.schema import COLUMNS
 
-_EARLIEST, _LATEST = -2, -1
 _HEX = re.compile("[0-9A-Fa-f]+")
 _MEANT = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
-_EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 
 
 def predicate_of(options: MessageOptions) -> Predicate:
     """The conditions of all options, combined with AND."""
-    return all_of(_parts(options))
+    return all_of(_parts(options.values))
 
 
-def _parts(options: MessageOptions) -> Iterator[Predicate]:
-    zone = None if options.time_zone is None else moment_zone(_text("time_zone", options.time_zone))
-    topics = None if options.topic is None else list_of("topic", options.topic, str)
+def _parts(values: Mapping[str, Any]) -> Iterator[Predicate]:
+    topics, zone = values["topic"], values["time_zone"]
     if topics is not None:
         yield _one_of("topic", topics)
-    if options.topic_pattern is not None:
-        yield RLike(Column("topic"), _pattern("topic_pattern", options.topic_pattern), whole=True)
-    if options.queue_id is not None:
-        yield _one_of("queue_id", [whole("queue_id", each, -(2**31), 2**31 - 1) for each in list_of("queue_id", options.queue_id, int)])
-    yield from _of_clients(options)
-    first = instant("starting_timestamp", options.starting_timestamp, zone)
-    behind = instant("ending_timestamp", options.ending_timestamp, zone)
-    yield from _bounds("store_timestamp", "timestamp", first, behind)
-    yield from _bounds("physical_offset", "physical_offset", *_offsets(options))
-    if not flag("system_topics", options.system_topics):
+    if values["topic_pattern"] is not None:
+        yield RLike(Column("topic"), values["topic_pattern"], whole=True)
+    if values["queue_id"] is not None:
+        yield _one_of("queue_id", values["queue_id"])
+    yield from _of_clients(values)
+    tz = None if zone is None else moment_zone(zone)
+    times = {name: instant(name, values[name], tz) for name in ("starting_timestamp", "ending_timestamp")}
+    yield from _bounds("store_timestamp", times)
+    yield from _bounds("physical_offset", {name: values[name] for name in ("starting_physical_offset", "ending_physical_offset")})
+    if not values["system_topics"]:
         if topics and all(kind_of_topic(topic) in SYSTEM_KINDS for topic in topics):
-            raise OptionError(f"system_topics=False hides topic={', '.join(topics)!r}: no row could match")
+            hides = option_name("system_topics", False)
+            raise OptionError(f"{hides} hides topic={', '.join(topics)!r}, so no row can match. Omit one of them")
         yield Not(In(Column("kind"), SYSTEM_KINDS))
-    if options.where is not None:
-        condition = parse(_text("where", options.where), {name: _kind(spec.type) for name, spec in COLUMNS.items()}, options.time_zone)
+    if values["where"] is not None:
+        condition = parse(values["where"], {name: _type_name(spec.type) for name, spec in COLUMNS.items()}, zone)
         _check_kinds(condition)
         yield condition
 
 
-def _of_clients(options: MessageOptions) -> Iterator[Predicate]:
+def _of_clients(values: Mapping[str, Any]) -> Iterator[Predicate]:
     """The options that RocketMQ's own clients and tools have too."""
-    if options.tags is not None:
-        tags = [tag.strip() for each in list_of("tags", options.tags, str) for tag in each.split("||")]
-        if not all(tags):
-            raise OptionError(f"tags={options.tags!r}: a tag is empty. Example: 'paid || refunded'")
-        if "*" not in tags:
-            yield _one_of("tags", tags)
-    if options.keys is not None:
-        found = tuple(ArrayContains(Column("keys"), key) for key in list_of("keys", options.keys, str))
-        yield found[0] if len(found) == 1 else Or(found)
-    if options.msg_id is not None:
-        name = _text("msg_id", options.msg_id).strip()
+    if values["tags"] is not None and "*" not in values["tags"]:
+        yield _one_of("tags", values["tags"])
+    if values["keys"] is not None:
+        keys = tuple(ArrayContains(Column("keys"), key) for key in values["keys"])
+        yield keys[0] if len(keys) == 1 else Or(keys)
+    if values["msg_id"] is not None:
+        name = values["msg_id"].strip()
         # Java clients write upper case, others lower case. An index finds only the exact text, so try each.
         cases = list(dict.fromkeys((name, name.upper(), name.lower()))) if _HEX.fullmatch(name) else [name]
         yield Or((_one_of("uniq_key", cases), Compare(Column("offset_msg_id"), "=", name.upper())))
-    yield from _queue_bounds("starting_offsets", options.starting_offsets, "<", "earliest", _EARLIEST)
-    yield from _queue_bounds("ending_offsets", options.ending_offsets, ">=", "latest", _LATEST)
+    yield from _outside("<", values["starting_offsets"])
+    yield from _outside(">=", values["ending_offsets"])
 
 
-def _offsets(options: MessageOptions) -> tuple[int | None, int | None]:
-    first, behind = options.starting_physical_offset, options.ending_physical_offset
-    return (
-        None if first is None else whole("starting_physical_offset", first, 0),
-        None if behind is None else whole("ending_physical_offset", behind, 0),
-    )
+def _outside(operator: str, bounds: list[tuple[str, int, int]] | None) -> Iterator[Predicate]:
+    """Exclude rows outside the bound of their queue. Other queues have no bound."""
+    for topic, queue, offset in bounds or ():
+        of_queue = Compare(Column("topic"), "=", topic), Compare(Column("queue_id"), "=", queue)
+        yield Not(And((*of_queue, Compare(Column("queue_offset"), operator, offset))))
 
 
-def _queue_bounds(name: str, value: object, beyond: str, all_of_it: str, unbounded: int) -> Iterator[Predicate]:
-    """Exclude rows beyond the offset given for their queue. Other queues have no bound."""
-    if value is None or value == all_of_it:
-        return
-    try:
-        told = plain(name, json.loads(value)) if isinstance(value, str) else value
-        if not isinstance(told, Mapping):
-            raise TypeError
-        bounds = [(topic, _queue_number(queue), offset) for topic, queues in told.items() for queue, offset in queues.items()]
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise OptionError(f"{name}={value!r} is neither '{all_of_it}' nor offsets by topic and queue. Example: {_EXAMPLE}") from None
-    for topic, queue, offset in bounds:
-        if not isinstance(topic, str) or (offset != unbounded and whole(f"{name} of {topic}/{queue}", offset, 0) < 0):
-            raise OptionError(f"{name}: {topic!r} is no topic")
-        if offset != unbounded:
-            here = Compare(Column("topic"), "=", topic), Compare(Column("queue_id"), "=", whole(name, queue, -(2**31), 2**31 - 1))
-            yield Not(And((*here, Compare(Column("queue_offset"), beyond, offset))))
-
-
-def _queue_number(key: object) -> int:
-    """JSON has texts for keys, Python's mappings have numbers too."""
-    if isinstance(key, bool) or not isinstance(key, int | str):
-        raise TypeError
-    return int(key)
-
-
-def _bounds(column: str, what: str, first: int | None, behind: int | None) -> Iterator[Predicate]:
-    if first is not None and behind is not None and first > behind:
-        raise OptionError(f"starting_{what} lies behind ending_{what}: no row can be in between")
-    if first is not None:
-        yield Compare(Column(column), ">=", first)
-    if behind is not None:
-        yield Compare(Column(column), "<", behind)
+def _bounds(column: str, bounds: Mapping[str, int | None]) -> Iterator[Predicate]:
+    (start_name, start), (end_name, end) = bounds.items()
+    if start is not None and end is not None and start > end:
+        raise OptionError(f"{option_name(start_name)} is after {option_name(end_name)}, so no row can match")
+    if start is not None:
+        yield Compare(Column(column), ">=", start)
+    if end is not None:
+        yield Compare(Column(column), "<", end)
 
 
 def _one_of(name: str, values: list[Any]) -> Predicate:
@@ -121,7 +87,7 @@ def _one_of(name: str, values: list[Any]) -> Predicate:
 
 
 def _check_kinds(condition: Predicate) -> None:
-    """Reject kinds that are not in `KINDS`."""
+    """Reject kinds that do not exist."""
     for leaf in leaves(condition):
         match leaf:
             case Compare(Column("kind"), "=" | "!=", value):
@@ -132,27 +98,11 @@ def _check_kinds(condition: Predicate) -> None:
                 continue
         for each in asked:
             if each not in KINDS:
-                near = f" Did you mean '{_MEANT[str(each).lower()]}'?" if str(each).lower() in _MEANT else nearest(str(each), KINDS)
-                raise PredicateError(f"where: there is no kind {each!r}.{near} All kinds: {', '.join(KINDS)}")
+                near = did_you_mean(_MEANT.get(str(each).lower(), str(each)), KINDS)
+                raise PredicateError(f"where: kind {each!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
 
 
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise OptionError(f"{name}={value!r} is no text")
-    return value
-
-
-def _pattern(name: str, pattern: object) -> str:
-    try:
-        if not isinstance(pattern, str):
-            raise ValueError("it is no text")
-        java_regex(pattern)
-    except ValueError as error:
-        raise OptionError(f"{name}={pattern!r}: {error}") from None
-    return pattern
-
-
-def _kind(column: pa.DataType) -> str:
+def _type_name(column: pa.DataType) -> str:
     """The type of a column, as `where` names it."""
     if pa.types.is_timestamp(column):
         return MOMENT

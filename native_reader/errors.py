@@ -8,10 +8,12 @@ from __future__ import annotations
 import difflib
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Self
 
 _LONGEST, _TAIL = 2000, 500
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_MARKED = re.compile(r"\x0e(\w+(?:=True|=False)?)\x0f")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
@@ -20,7 +22,14 @@ class StoreError(Exception):
     """Base class: a store, or a request to read it, is wrong. The message is always printable and of limited length."""
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(_printable(each) if isinstance(each, str) else each for each in arguments))
+        self._marked = arguments
+        super().__init__(*(_printable(spelled(each, str)) if isinstance(each, str) else each for each in arguments))
+
+    def spelled(self, spell: Callable[[str], str]) -> Self:
+        """The same error with its option names as `spell` writes them."""
+        error = type(self)(*(spelled(each, spell) if isinstance(each, str) else each for each in self._marked))
+        error.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_marked"})
+        return error
 
 
 class PathError(StoreError, FileNotFoundError):
@@ -48,9 +57,9 @@ class StoreDamaged(StoreError, ValueError):
 
 
 class DataLoss(StoreError, OSError):
-    """Data that was or should be in the log is missing. `file`: a whole file disappeared after planning."""
+    """Data that was or should be in the log is missing. `is_file_gone`: a whole file disappeared after planning."""
 
-    file = False
+    is_file_gone = False
 
 
 class SplitError(StoreError, RuntimeError):
@@ -73,18 +82,34 @@ def _printable(text: str) -> str:
     """The text without unprintable characters; long text is shortened in the middle."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST - _TAIL]} … {text[-_TAIL:]}"
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNPRINTABLE.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest known name, or an empty string."""
+def option_name(name: str, value: bool | None = None) -> str:
+    """The name of an option, or `name=value`, in an error text; marked, so that each face can spell it."""
+    return f"\x0e{name}\x0f" if value is None else f"\x0e{name}={value}\x0f"
+
+
+def spelled(text: str, spell: Callable[[str], str]) -> str:
+    """The text with each marked option name as `spell` writes it; `str` writes Python's names."""
+    return _MARKED.sub(lambda marked: spell(marked[1]), text)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like this one; None if none is."""
     if len(name) > _TAIL:
-        return ""
+        return None
     by_folded = {each.lower().replace("_", ""): each for each in known}
-    found = difflib.get_close_matches(name.lower().replace("_", ""), by_folded, n=1, cutoff=0.5)
-    return f" Did you mean '{by_folded[found[0]]}'?" if found else ""
+    near = difflib.get_close_matches(name.lower().replace("_", ""), by_folded, n=1, cutoff=0.5)
+    return by_folded[near[0]] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the nearest known name, or an empty text."""
+    near = nearest(name, known)
+    return "" if near is None else f" Did you mean '{near}'?"
 
 
 def no_zone(what: str, with_one: str) -> str:
-    """The error text for a time without a zone."""
-    return f"{what} names no time zone. Write {with_one}, or say time_zone=Asia/Shanghai (any zone) for all that name none"
+    """The error text for a time without a time zone."""
+    return f"{what} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"

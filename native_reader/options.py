@@ -1,89 +1,174 @@
-"""The options of `messages`, and the projection and planning settings that follow from them."""
+"""The options: each is described once, and so parsed, checked and documented in one way for Python and for Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
-from native_reader.checks import Duration, Instant, Size, duration, flag, list_of, one_of_words, plain, size, whole
-from native_reader.errors import OptionError
+from native_reader.checks import MOST_INT32, Duration, Instant, Size, plain
+from native_reader.columns.schema import projected
 from native_reader.log.tail import AVAILABLE, TAILS
 from native_reader.plan.estimate import ACCESSES, AUTO
 from native_reader.plan.planning import Planning
 from native_reader.scan.read import FAILFAST, MODES, Projection
-from native_reader.schema import projected
+from native_reader.values import (
+    COLUMN_NAMES,
+    DURATION,
+    ENDING_OFFSETS,
+    FLAG,
+    KEYS,
+    PATH,
+    PATHS,
+    PATTERN,
+    QUEUE_IDS,
+    STARTING_OFFSETS,
+    TAGS,
+    TEXT,
+    TEXTS,
+    TIME,
+    ZONE,
+    ValueType,
+    number,
+    one_of,
+    size_of,
+)
 
-_MOST_PARTITIONS = 1_000_000
+
+class Option(NamedTuple):
+    """`what`: its meaning in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
+
+    name: str
+    default: object
+    type: ValueType
+    what: str
+    tables: bool = False
+    streams: bool = True
+
+
+def option(default: Any, type_: ValueType, what: str, **applies: bool) -> Any:
+    """The field of an option in a dataclass; see `Option`."""
+    return field(default=default, metadata={"type": type_, "what": what, **applies})
+
+
+def options_of(holder: type[Options]) -> tuple[Option, ...]:
+    """The options that a dataclass describes."""
+    return tuple(Option(each.name, each.default, **each.metadata) for each in fields(holder) if each.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageOptions:
-    """The options of `messages`; None means not set."""
+class Options:
+    """Options as given; `values` has the checked ones, each in one form. None means not set."""
 
-    columns: str | Iterable[str] | None = None
-    topic: str | Iterable[str] | None = None
-    topic_pattern: str | None = None
-    queue_id: int | Iterable[int] | None = None
-    where: str | None = None
-    tags: str | Iterable[str] | None = None
-    keys: str | Iterable[str] | None = None
-    msg_id: str | None = None
-    starting_offsets: str | Mapping[str, Mapping[int, int]] | None = None
-    ending_offsets: str | Mapping[str, Mapping[int, int]] | None = None
-    starting_timestamp: Instant | None = None
-    ending_timestamp: Instant | None = None
-    starting_physical_offset: int | None = None
-    ending_physical_offset: int | None = None
-    time_zone: str | None = None
-    time_skew_tolerance: Duration = "1m"
-    system_topics: bool = True
-    access: str = AUTO
-    max_hash_slot_num: int | None = None
-    verify_crc: bool = False
-    mode: str = FAILFAST
-    column_name_of_corrupt_record: str | None = None
-    fail_on_data_loss: bool = True
-    ignore_missing_files: bool = False
-    tail: str = AVAILABLE
-    max_partition_bytes: Size = 128 << 20
-    min_partitions: int = 1
-    max_record_bytes: Size = 64 << 20
-    max_decompressed_bytes: Size = 64 << 20
-    max_read_rate: Size | None = None
+    values: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
+        values = {}
+        for each in options_of(type(self)):
+            given = plain(each.name, getattr(self, each.name))
+            object.__setattr__(self, each.name, given)
+            values[each.name] = None if given is None and each.default is None else each.type.check(each.name, given)
+        object.__setattr__(self, "values", values)
+
+
+PLACES = (
+    Option("path", None, PATH, "a store (the broker's `storePathRootDir`), a commitlog directory, one segment, a parent of stores, a glob"),
+    Option("store_path_commit_log", None, PATHS, "the directories of the log, if not below `path`"),
+    Option("store_path_consume_queue", None, PATH, "the directory of the consume queues, if not below `path`"),
+    Option("store_path_index", None, PATH, "the directory of the index files, if not below `path`"),
+    Option("broker_conf", None, PATH, "the broker's own configuration file, which contains these paths"),
+)
+"""The options of `open`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageOptions(Options):
+    """The options of `messages`."""
+
+    columns: str | Iterable[str] | None = option(
+        None,
+        COLUMN_NAMES,
+        "these columns, in this order; `heads`: all except bodies and properties; `*`: all. See [columns.md](columns.md)",
+    )
+    topic: str | Iterable[str] | None = option(None, TEXTS, "only these topics")
+    topic_pattern: str | None = option(None, PATTERN, "only topics whose whole name matches")
+    queue_id: int | Iterable[int] | None = option(None, QUEUE_IDS, "only these queues")
+    starting_timestamp: Instant | None = option(None, TIME, "only messages stored at this time or later")
+    ending_timestamp: Instant | None = option(None, TIME, "only messages stored before this time", streams=False)
+    starting_physical_offset: int | None = option(
+        None, number(0), "only records at this offset of the log or after it; segments before it are not read"
+    )
+    ending_physical_offset: int | None = option(
+        None, number(0), "only records before this offset of the log; segments after it are not read", streams=False
+    )
+    where: str | None = option(None, TEXT, "a condition in SQL: `topic = 'orders' AND queue_id IN (0, 1)`; [filters.md](filters.md)")
+    tags: str | Iterable[str] | None = option(
+        None, TAGS, "only messages with one of these tags, as a consumer writes it: `paid || refunded`"
+    )
+    keys: str | Iterable[str] | None = option(None, KEYS, "only messages with this key")
+    msg_id: str | None = option(None, TEXT, "only the message with this id, as clients and consoles show it")
+    starting_offsets: str | Mapping[str, Mapping[int, int]] | None = option(
+        None,
+        STARTING_OFFSETS,
+        'the first offset of each queue: `{"orders": {"0": 100}}`; queues not named are read from their beginning. '
+        "In a stream also `earliest` or `latest` (the default): [streaming.md](streaming.md)",
+    )
+    ending_offsets: str | Mapping[str, Mapping[int, int]] | None = option(
+        None, ENDING_OFFSETS, "read each queue up to, but not including, this offset; in the same form", streams=False
+    )
+    time_zone: str | None = option(
+        None, ZONE, "the zone of times that have none: `Asia/Shanghai`, `UTC`, `+08:00`; without it such a time is an error"
+    )
+    access: str = option(AUTO, one_of(*ACCESSES), "how rows are located: [filters.md](filters.md)")
+    max_hash_slot_num: int | None = option(
+        None, number(1, MOST_INT32), "how many slots an index file has, if the broker's configuration sets this or `maxIndexNum`"
+    )
+    time_skew_tolerance: Duration = option("1m", DURATION, "how far the broker's clock may have stepped back: `90s`, `10m`")
+    system_topics: bool = option(True, FLAG, "`false` hides the broker's own messages; retry and DLQ topics stay")
+    verify_crc: bool = option(
+        False, FLAG, "check the checksum of each body, and of the record if it has one; a wrong one is an error", tables=True
+    )
+    mode: str = option(FAILFAST, one_of(*MODES), "what to do with damage in the log: fail, leave it out, or return a row for each range")
+    column_name_of_corrupt_record: str | None = option(None, TEXT, "adds the column `corrupt_record` under this name")
+    fail_on_data_loss: bool = option(True, FLAG, "`false` continues if a segment in the middle is missing, or is truncated during the read")
+    ignore_missing_files: bool = option(False, FLAG, "continue if a segment is deleted after planning", tables=True)
+    tail: str = option(AVAILABLE, one_of(*TAILS), "where the read ends; `all`: includes old records after the end of the log")
+    max_partition_bytes: Size = option("128m", size_of(1), "the largest range of the log in one task", tables=True)
+    min_partitions: int = option(1, number(1, 1_000_000), "the least number of tasks, if the log is large enough to be split")
+    max_record_bytes: Size = option("64m", size_of(1), "a larger record is an error", tables=True)
+    max_decompressed_bytes: Size = option("64m", size_of(0), "a larger body becomes null")
+    max_read_rate: Size | None = option(None, size_of(1 << 20), "the most bytes per second that a task reads; at least 1m", tables=True)
 
     def projection(self) -> Projection:
         """The columns, and the limits of the read."""
-        columns = self.columns if self.columns is None or isinstance(self.columns, str) else list_of("columns", self.columns, str)
-        corrupt_name = self.column_name_of_corrupt_record
-        if corrupt_name is not None and (not isinstance(corrupt_name, str) or not corrupt_name.strip()):
-            raise OptionError(f"column_name_of_corrupt_record={corrupt_name!r} is no name")
+        values = self.values
         return Projection(
-            projected(columns, corrupt_name),
-            mode=one_of_words("mode", self.mode, MODES),
-            verify_crc=flag("verify_crc", self.verify_crc),
-            max_record_bytes=size("max_record_bytes", self.max_record_bytes, 1),
-            max_decompressed_bytes=size("max_decompressed_bytes", self.max_decompressed_bytes, 0),
-            max_read_rate=None if self.max_read_rate is None else size("max_read_rate", self.max_read_rate, 1 << 20),
-            refuses_loss=flag("fail_on_data_loss", self.fail_on_data_loss),
-            ignores_missing=flag("ignore_missing_files", self.ignore_missing_files),
-            corrupt_name=corrupt_name,
+            projected(values["columns"], values["column_name_of_corrupt_record"]),
+            mode=values["mode"],
+            verify_crc=values["verify_crc"],
+            max_record_bytes=values["max_record_bytes"],
+            max_decompressed_bytes=values["max_decompressed_bytes"],
+            max_read_rate=values["max_read_rate"],
+            refuses_loss=values["fail_on_data_loss"],
+            ignores_missing=values["ignore_missing_files"],
+            corrupt_name=values["column_name_of_corrupt_record"],
         )
 
     def planning(self) -> Planning:
         """The settings for planning."""
-        slots = self.max_hash_slot_num
+        values = self.values
         return Planning(
-            access=one_of_words("access", self.access, ACCESSES),
-            tail=one_of_words("tail", self.tail, TAILS),
-            partition_bytes=size("max_partition_bytes", self.max_partition_bytes, 1),
-            min_partitions=whole("min_partitions", self.min_partitions, 1, _MOST_PARTITIONS),
-            max_record_bytes=size("max_record_bytes", self.max_record_bytes, 1),
-            clock_skew=duration("time_skew_tolerance", self.time_skew_tolerance),
-            index_slots=None if slots is None else whole("max_hash_slot_num", slots, 1, 2**31 - 1),
-            lenient=one_of_words("mode", self.mode, MODES) != FAILFAST,
-            refuses_loss=flag("fail_on_data_loss", self.fail_on_data_loss),
+            access=values["access"],
+            tail=values["tail"],
+            partition_bytes=values["max_partition_bytes"],
+            min_partitions=values["min_partitions"],
+            max_record_bytes=values["max_record_bytes"],
+            clock_skew=values["time_skew_tolerance"],
+            index_slots=values["max_hash_slot_num"],
+            lenient=values["mode"] != FAILFAST,
+            refuses_loss=values["fail_on_data_loss"],
         )
+
+
+TABLE_OPTIONS = tuple(each.name for each in options_of(MessageOptions) if each.tables)
+"""The options that the tables other than `messages` take."""

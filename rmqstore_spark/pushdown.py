@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 
+from native_reader.columns.schema import COLUMNS
 from native_reader.predicate.patterns import can_like
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
-from native_reader.schema import COLUMNS
 from rmqstore_spark.reader import StoreReader
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,22 +34,22 @@ class PushdownReader(StoreReader):
         """Accept the filters we can answer exactly; the others are returned for Spark to evaluate."""
         for each in filters:
             # Rows of damage match all our conditions, but no Spark filter.
-            found = None if self._projection.has_damage_rows else predicate_of(each)
-            if found is None:
+            condition = None if self._projection.has_damage_rows else predicate_of(each)
+            if condition is None:
                 yield each
             else:
-                self._predicate = all_of((self._predicate, found))
+                self._predicate = all_of((self._predicate, condition))
 
 
-def predicate_of(told: spark.Filter) -> Predicate | None:
+def predicate_of(given: spark.Filter) -> Predicate | None:
     """The filter as our predicate; None if we cannot answer it exactly."""
-    if isinstance(told, spark.Not):
-        inside = predicate_of(told.child)
+    if isinstance(given, spark.Not):
+        inside = predicate_of(given.child)
         return None if inside is None else Not(inside)
-    column = _column(told)
+    column = _column(given)
     if column is None:
         return None
-    match told:
+    match given:
         case spark.IsNull():
             return IsNull(column)
         case spark.IsNotNull():
@@ -57,24 +57,24 @@ def predicate_of(told: spark.Filter) -> Predicate | None:
         case spark.EqualNullSafe(value=None):
             return IsNull(column)
         case spark.EqualNullSafe():
-            value = _value(column, told.value)
+            value = _value(column, given.value)
             return None if value is None else And((Not(IsNull(column)), Compare(column, "=", value)))
         case spark.In():
-            values = [_value(column, each) for each in told.value]
+            values = [_value(column, each) for each in given.value]
             return In(column, tuple(value for value in values if value is not None)) if values and None not in values else None
         case spark.StringStartsWith():
-            return _like(column, "", told.value, "%")
+            return _like(column, "", given.value, "%")
         case spark.StringEndsWith():
-            return _like(column, "%", told.value, "")
+            return _like(column, "%", given.value, "")
         case spark.StringContains():
-            return _like(column, "%", told.value, "%")
-    operator, value = _OPERATORS.get(type(told)), _value(column, getattr(told, "value", None))
+            return _like(column, "%", given.value, "%")
+    operator, value = _OPERATORS.get(type(given)), _value(column, getattr(given, "value", None))
     return None if operator is None or value is None else Compare(column, operator, value)
 
 
-def _column(told: spark.Filter) -> Column | None:
+def _column(given: spark.Filter) -> Column | None:
     """The column of a filter; None for nested fields, which Spark handles."""
-    path: tuple[str, ...] = getattr(told, "attribute", ())
+    path: tuple[str, ...] = getattr(given, "attribute", ())
     return Column(path[0]) if len(path) == 1 and path[0] in COLUMNS else None
 
 
@@ -90,9 +90,9 @@ def _value(column: Column, value: object) -> Value | None:
     return value if pa.types.is_binary(kind) and isinstance(value, bytes) else None
 
 
-def _like(column: Column, before: str, text: str, behind: str) -> Predicate | None:
+def _like(column: Column, prefix: str, text: str, suffix: str) -> Predicate | None:
     if not pa.types.is_string(COLUMNS[column.name].type):
         return None
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    pattern = f"{before}{escaped}{behind}"
+    pattern = f"{prefix}{escaped}{suffix}"
     return Like(column, pattern) if can_like(pattern) else None

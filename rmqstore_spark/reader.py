@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from native_reader.errors import spelled
 from native_reader.plan.estimate import SCAN
 from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, read
+from rmqstore_spark.options import spark_name
 from rmqstore_spark.request import Request
-from rmqstore_spark.speech import in_sparks_words, sparks_words
+from rmqstore_spark.speech import in_sparks_words
 
 _BATCHES_AHEAD = 2
 """How many batches are prepared while Spark processes one; the pipe to Spark holds little."""
@@ -26,8 +28,7 @@ class StoreReader(DataSourceReader):
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # Parse `where` here, so that tasks need no parser.
-        self._projection, self._predicate = request.projection(), request.predicate()
+        self._projection, self._predicate = request.projection, request.predicate
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges of the log as of now."""
@@ -35,7 +36,7 @@ class StoreReader(DataSourceReader):
             scan = self._request.scan(self._predicate)
             plan = scan.plan()
             parts = partitions_of(plan)
-            for doubt in scan.doubts():
+            for doubt in scan.doubts(spark_name):
                 announce(doubt)
             for uri, size in plan.stale:
                 announce(f"not read: {stale_text(uri, size)}")
@@ -82,10 +83,10 @@ class TableReader(DataSourceReader):
         """The rows of a part. For an empty plan, Spark 4.3 passes None."""
         with in_sparks_words():
             if partition.value is not None:
-                yield from self._request.other().rows(partition.value, self._request.projection())
+                yield from self._request.other().rows(partition.value, self._request.projection)
 
 
 def announce(line: str) -> None:
     """Print one line to standard error, because Spark does not show INFO logs of its Python workers."""
-    sys.stderr.write(f"rocketmq-store: {sparks_words(line)}\n")
+    sys.stderr.write(f"rocketmq-store: {spelled(line, spark_name)}\n")
     sys.stderr.flush()

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import native_reader as nr
-from native_reader.api import TABLE_OPTIONS, Scan, Store, TableScan
-from native_reader.checks import size, whole
+from native_reader.api import Scan, Store, TableScan
+from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
-from native_reader.errors import OptionError
-from native_reader.options import MessageOptions
+from native_reader.errors import OptionError, option_name
+from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import Projection
-from native_reader.schema import CORRUPT_RECORD
 from native_reader.stream.begin import EARLIEST, LATEST
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Table
-from rmqstore_spark.options import checked
+from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
 
-MESSAGES = "messages"
-_ENDS = {"ending_offsets": "endingOffsets", "ending_timestamp": "endingTimestamp", "ending_physical_offset": "endingPhysicalOffset"}
-_BEGINNINGS = {"starting_timestamp": "startingTimestamp", "starting_physical_offset": "startingPhysicalOffset"}
-_PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 _NO_PATH = (
-    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog, Spark forgot its OPTIONS, the conditions "
-    "too. Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
+    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog, Spark dropped its OPTIONS, including the "
+    "conditions. Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
 )
 
 _FORGOTTEN = (
-    "CREATE TABLE: Spark keeps a table's columns and forgets its OPTIONS, so {} would be dropped when the table is read. "
+    "CREATE TABLE: Spark keeps a table's columns but drops its OPTIONS, so {} would have no effect when the table is read. "
     "Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (...), which keeps them"
 )
 
@@ -48,91 +43,73 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The checked options of a `load`; nothing is opened yet."""
+    """The checked options of a `load`; nothing is opened yet. `predicate` and `projection` are what they ask for."""
 
     paths: tuple[str, ...]
     places: dict[str, Any]
-    messages: dict[str, Any]
-    table: str = MESSAGES
-    takes_filters: bool = False
-    stream: Stream = Stream()
+    options: MessageOptions
+    predicate: Predicate
+    projection: Projection
+    table: str
+    takes_filters: bool
+    stream: Stream
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
         """Check every option, whether it is used or not."""
-        values = checked(options)
+        values: dict[str, Any] = parsed(options)
         if values and _is_new_table(options):
-            raise OptionError(_FORGOTTEN.format(next(iter(values))))
-        places = {name: values.pop(name) for name in _PLACES if name in values}
-        stream = _stream(values)
-        asked = {field.name: values[field.name] for field in fields(MessageOptions) if field.name in values}
-        table, takes_filters = str(values.get("table", MESSAGES)), bool(values.get("filter_pushdown", False))
-        request = Request(_paths(options), places, asked, table, takes_filters, stream)
-        if not request.paths and not places:
+            raise OptionError(_FORGOTTEN.format(option_name(next(iter(values)))))
+        places = _taken(values, (each.name for each in PLACES))
+        start = _start(values)
+        messages = _taken(values, (each.name for each in options_of(MessageOptions)))
+        spark = SparkOptions(**values).values
+        paths = _paths(options)
+        if not paths and not places:
             raise OptionError(_NO_PATH)
-        checks = MessageOptions(**request.messages)
-        checks.projection(), predicate_of(checks), checks.planning()
-        if request.table != MESSAGES and request.takes_filters:
-            raise OptionError(f"table={request.table} does not take the option filterPushdown: it is read whole")
-        if request.table != MESSAGES and (unfit := [name for name in asked if name not in TABLE_OPTIONS]):
-            taken = ", ".join(TABLE_OPTIONS)
-            raise OptionError(f"table={request.table} does not take the option {unfit[0]}: it takes {taken}. Select columns after loading")
-        return request
+        checked = MessageOptions(**messages)
+        stream = Stream(start, spark["max_bytes_per_trigger"], spark["max_offsets_per_trigger"])
+        if spark["table"] != MESSAGES:
+            _check_table(spark, messages)
+        return Request(
+            paths, places, checked, predicate_of(checked), checked.projection(), spark["table"], spark["filter_pushdown"], stream
+        )
 
     def for_batch(self) -> Request:
         """This request, or an error if a batch read cannot answer it."""
         if self.stream.start == LATEST:
-            raise OptionError("startingOffsets=latest: behind the end of the log there is nothing yet. Only a stream can begin there")
+            raise OptionError("startingOffsets=latest: there is nothing after the end of the log. Only a stream can begin there")
         for name, value in (("maxBytesPerTrigger", self.stream.most_bytes), ("maxOffsetsPerTrigger", self.stream.most_records)):
             if value is not None:
-                raise OptionError(f"{name}={value}: only a stream has triggers. spark.read reads all that is there; leave it out")
+                raise OptionError(f"{name}={value}: only a stream has triggers. Omit it; spark.read reads everything at once")
         return self
 
     def for_stream(self) -> Request:
         """This request, or an error if a stream cannot answer it."""
         if self.table != MESSAGES:
-            raise OptionError(f"table={self.table} cannot be followed as a stream: use spark.read")
+            raise OptionError(f"table={self.table} cannot be read as a stream. Use spark.read")
         if self.takes_filters:
-            raise OptionError("filterPushdown=true: Spark hands no filters to a stream. Say it with where=")
-        if self.messages.get("access") == TRUST:
-            raise OptionError("access=trust believes that queues know every message, but they learn of new ones last. Leave it out")
-        for name, spelt in _ENDS.items():
-            if name in self.messages:
-                raise OptionError(f"{spelt}: a stream has no end. Leave it out, or use spark.read")
-        beginnings = [spelt for name, spelt in _BEGINNINGS.items() if name in self.messages]
-        if self.stream.start == LATEST and beginnings:
-            raise OptionError(f"startingOffsets=latest contradicts {beginnings[0]}: leave one of them out")
+            raise OptionError("filterPushdown=true: Spark passes no filters to a stream. Use the option where instead")
+        values = self.options.values
+        if values["access"] == TRUST:
+            raise OptionError("access=trust misses new messages in a stream, because consume queues learn of them last. Omit it")
+        for each in options_of(MessageOptions):
+            if not each.streams and values[each.name] is not None:
+                raise OptionError(f"{option_name(each.name)}: a stream has no end. Omit it, or use spark.read")
+        for name in ("starting_timestamp", "starting_physical_offset"):
+            if self.stream.start == LATEST and values[name] is not None:
+                raise OptionError(f"startingOffsets=latest contradicts {option_name(name)}. Omit one of them")
         return self
-
-    @property
-    def asked_columns(self) -> str | None:
-        """The option `columns`."""
-        return self.messages.get("columns")
 
     @property
     def corrupt_name(self) -> str | None:
         """The user's name for `corrupt_record`."""
-        return self.messages.get("column_name_of_corrupt_record")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The requested columns."""
-        return self.projection().columns
+        return self.projection.corrupt_name
 
     def with_columns(self, names: tuple[str, ...]) -> Request:
         """The same request for these columns."""
-        messages = {**self.messages, "columns": names}
-        if CORRUPT_RECORD not in names:  # a schema without it
-            messages.pop("column_name_of_corrupt_record", None)
-        return replace(self, messages=messages)
-
-    def projection(self) -> Projection:
-        """The columns, and the limits of the read."""
-        return MessageOptions(**self.messages).projection()
-
-    def predicate(self) -> Predicate:
-        """The condition that rows must match."""
-        return predicate_of(MessageOptions(**self.messages))
+        corrupt_name = self.corrupt_name if CORRUPT_RECORD in names else None
+        return replace(self, projection=replace(self.projection, columns=names, corrupt_name=corrupt_name))
 
     def open(self) -> Store:
         """The stores as of now."""
@@ -140,7 +117,7 @@ class Request:
 
     def scan(self, predicate: Predicate) -> Scan:
         """The messages that match the predicate."""
-        return self.open().messages(**self.messages).narrowed(predicate)
+        return Scan(self.open().stores, self.options, predicate)
 
     def other(self) -> Table:
         """The requested table, if it is not `messages`."""
@@ -148,28 +125,38 @@ class Request:
 
     def parts(self) -> list[Part]:
         """The parts of that table."""
-        found = self.open().table(self.table, **self.messages)
-        assert isinstance(found, TableScan)
-        return found.parts()
+        return TableScan(self.other(), self.open().stores, self.options).parts()
+
+
+def _taken(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take the options with these names out of `values`."""
+    return {name: values.pop(name) for name in names if name in values}
+
+
+def _start(values: dict[str, Any]) -> str | None:
+    """Take `earliest` or `latest` out of `values`; in a stream they are not about single queues."""
+    start = values.get("starting_offsets", "").strip().lower()
+    if start not in (EARLIEST, LATEST):
+        return None
+    del values["starting_offsets"]
+    return str(start)
+
+
+def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
+    """Reject options that a table other than `messages` does not take."""
+    if spark["filter_pushdown"]:
+        raise OptionError(f"table={spark['table']} does not take the option filterPushdown. Filter after loading")
+    for name in messages:
+        if name not in TABLE_OPTIONS:
+            taken = ", ".join(map(option_name, TABLE_OPTIONS))
+            raise OptionError(
+                f"table={spark['table']} does not take the option {option_name(name)}. It takes {taken}. Filter after loading"
+            )
 
 
 def _is_new_table(options: Mapping[str, str]) -> bool:
     """Whether this is a CREATE TABLE asking for columns; Spark 4.3 then adds the table's own properties to the options."""
     return "provider" in options and "owner" in options
-
-
-def _stream(values: dict[str, Any]) -> Stream:
-    """Take the stream options out of `values`."""
-    start = values.get("starting_offsets")
-    start = start.strip().lower() if isinstance(start, str) and start.strip().lower() in (EARLIEST, LATEST) else None
-    if start is not None:
-        del values["starting_offsets"]
-    most_bytes, most_records = values.pop("max_bytes_per_trigger", None), values.pop("max_offsets_per_trigger", None)
-    return Stream(
-        start,
-        None if most_bytes is None else size("max_bytes_per_trigger", most_bytes, 1),
-        None if most_records is None else whole("max_offsets_per_trigger", most_records, 1),
-    )
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -178,9 +165,9 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     if several is None:
         return () if one is None else (one,)
     try:
-        found = json.loads(several)
+        paths = json.loads(several)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise OptionError(f"paths={several!r} is no list of paths in JSON. Spark makes it of load(['/a', '/b'])")
-    return tuple(found)
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(each, str) for each in paths):
+        raise OptionError(f"paths={several!r} is not a list of paths in JSON. Use load(['/a', '/b']) instead")
+    return tuple(paths)

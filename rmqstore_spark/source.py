@@ -30,7 +30,7 @@ class RocketmqStore(DataSource):
     def schema(self) -> StructType:
         """The requested or default columns. Not called if the user gives a schema."""
         from rmqstore_spark.columns import schema_of_table, spark_schema
-        from rmqstore_spark.request import MESSAGES
+        from rmqstore_spark.options import MESSAGES
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
@@ -38,13 +38,13 @@ class RocketmqStore(DataSource):
             request.open()  # so that load() rejects a wrong path
             if request.table != MESSAGES:
                 return schema_of_table(request.other())
-            return spark_schema(request.names, request.corrupt_name)
+            return spark_schema(request.projection.columns, request.corrupt_name)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader for exactly these columns."""
         from rmqstore_spark.columns import check_schema_of_table, names_of
+        from rmqstore_spark.options import MESSAGES
         from rmqstore_spark.reader import StoreReader, TableReader
-        from rmqstore_spark.request import MESSAGES
         from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():

@@ -24,7 +24,6 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from native_reader.errors import StoreError
-from native_reader.options import MessageOptions
 from native_reader.stream.begin import Start
 from native_reader.stream.offset import ends_to_json, from_json, to_json
 from native_reader.stream.portion import BatchLimit
@@ -51,17 +50,16 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # Parse `where` here, so that tasks need no parser.
-        self._projection, self._predicate = request.projection(), request.predicate()
+        self._projection, self._predicate = request.projection, request.predicate
 
     @cached_property
     def _stream(self) -> Stream:
         """Made on first use, because the reader for the tasks is pickled."""
         request = self._request  # a reference to this reader would keep it, and its open files, alive
-        asked = MessageOptions(**request.messages)
-        by_time, by_queue_offset = asked.starting_timestamp is not None, asked.starting_offsets is not None
-        start = Start(request.stream.start, asked.starting_physical_offset, by_time, by_queue_offset)
-        return Stream(lambda: request.open().stores, self._predicate, asked.planning(), start, announce)
+        options = request.options
+        by_time, by_queue_offset = options.starting_timestamp is not None, options.starting_offsets is not None
+        start = Start(request.stream.start, options.values["starting_physical_offset"], by_time, by_queue_offset)
+        return Stream(lambda: request.open().stores, self._predicate, options.planning(), start, announce)
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins. Always the same result, because Spark calls it more than once."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from native_reader.columns.schema import COLUMNS
 from native_reader.records.damages import Damage
-from native_reader.schema import COLUMNS
 from native_reader.storage.window import Window
 
 CORRUPT_COLUMNS = ("corrupt_record", "corrupt_reason")

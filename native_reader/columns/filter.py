@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.columns.makers import Chunk
+from native_reader.columns.chunk import Chunk
+from native_reader.columns.schema import COLUMNS
+from native_reader.columns.spec import Source
 from native_reader.predicate.patterns import fits, match_java, match_like
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 
@@ -20,18 +22,7 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_MESSAGE_COLUMNS = (
-    *("queue_offset", "flag", "inner_index", "body", "stored_body", "body_size"),
-    *("properties", "tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level"),
-)
-"""Columns that differ between the messages of one inner batch; the others belong to the record."""
 _FEW_BYTES = 1024
-_TEXTS, _PROPERTIES, _BODIES = 1, 2, 3
-_COSTS = {
-    **dict.fromkeys(("topic", "kind", "born_host", "store_host", "offset_msg_id"), _TEXTS),
-    **dict.fromkeys(("tags", "keys", "msg_id", "uniq_key", "real_topic", "delay_level", "properties"), _PROPERTIES),
-    **dict.fromkeys(("body", "stored_body"), _BODIES),
-}
 
 
 class Filter:
@@ -43,7 +34,7 @@ class Filter:
         for part in parts:
             if _of_record(part) == of_records:
                 stages.setdefault(_cost(part), []).append(part)
-        self._on_bodies = And(tuple(stages.pop(_BODIES, ())))
+        self._on_bodies = And(tuple(stages.pop(Source.BODY, ())))
         self._needs_bodies = any(column.name == "body" for column in self._on_bodies.columns())
         self._stages = [And(tuple(stages[cost])) for cost in sorted(stages)]
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -134,8 +125,8 @@ def _contains(lists: pa.Array, value: str) -> pa.Array:
 
 
 def _of_record(predicate: Predicate) -> bool:
-    return not any(column.name in _MESSAGE_COLUMNS for column in predicate.columns())
+    return not any(COLUMNS[column.name].differs_in_batch for column in predicate.columns())
 
 
 def _cost(predicate: Predicate) -> int:
-    return max((_COSTS.get(column.name, 0) for column in predicate.columns()), default=0)
+    return max((COLUMNS[column.name].source for column in predicate.columns()), default=0)

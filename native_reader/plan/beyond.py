@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, option_name
 from native_reader.log.tail import LogEnd
 from native_reader.plan.index import index_files, search
 from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
@@ -71,7 +71,7 @@ class Lost:
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""
-        return DataLoss(f"{self}. fail_on_data_loss=False reads what is there; the table 'damage' lists what is missing")
+        return DataLoss(f"{self}. {option_name('fail_on_data_loss', False)} reads what is there; the table 'damage' lists what is missing")
 
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:

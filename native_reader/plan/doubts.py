@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.errors import nearest
+from native_reader.errors import did_you_mean, option_name
 from native_reader.plan.batches import has_queues
 from native_reader.plan.queues import numbers_of, topics_in
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
@@ -136,11 +136,11 @@ def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
         return Doubt("", name)  # no names to compare with: warn only if no row matches
     if set(name) & set("*?"):
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
-        text += f". It is a name, not a pattern. Did you mean topic_pattern='{pattern}'?"
+        text += f". It is a name, not a pattern. Did you mean {option_name('topic_pattern')}='{pattern}'?"
     elif "," in name:
         text += f". It is one name. Did you mean topic={[each.strip() for each in name.split(',')]}?"
     else:
-        text += f": it is misspelt or was deleted.{nearest(name, known.names)}"
+        text += f": it is misspelt or was deleted.{did_you_mean(name, known.names)}"
     return Doubt(text, name, always=not is_only)
 
 
@@ -154,7 +154,7 @@ def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -
     of = "the store" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
     for each in queue_ids:
         if each not in numbers:
-            yield f"queue_id={each}: {of} has no queue with this number; the largest is {max(numbers)}"
+            yield f"{option_name('queue_id')}={each}: {of} has no queue with this number; the largest is {max(numbers)}"
 
 
 def _of_tags(tags: Iterable[str]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _of_ids(conditions: Iterable[Predicate]) -> Iterator[str]:
             yield f"{name} = {text!r}: ids are in upper case. Write {text.upper()!r}, or use {_OPTION}={text!r}, which ignores case"
 
 
-_OPTION = "msg_id"
+_OPTION = option_name("msg_id")
 
 
 def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
@@ -194,9 +194,10 @@ def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str
         queues.setdefault(topic, set()).add(number)
     if not queues or not known.names:
         return
+    names = f"{option_name('starting_offsets')}, {option_name('ending_offsets')}"
     for topic, numbers in queues.items():
         if not known.has(topic):
-            near = nearest(topic, known.names)
-            yield f"starting_offsets, ending_offsets: topic {topic!r} does not exist, so its offsets have no effect.{near}"
+            near = did_you_mean(topic, known.names)
+            yield f"{names}: topic {topic!r} does not exist, so its offsets have no effect.{near}"
         elif (existing := known.numbers([topic])) and (unknown := sorted(numbers - existing)):
-            yield f"starting_offsets, ending_offsets: topic {topic!r} has no queue {unknown[0]}, so its offset has no effect"
+            yield f"{names}: topic {topic!r} has no queue {unknown[0]}, so its offset has no effect"

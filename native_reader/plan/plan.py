@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.ends import CheckedEnd
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
@@ -285,5 +285,5 @@ def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
     more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
     return DataLoss(
         f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) are in no file: a segment is missing, or was cut short.{more} "
-        "fail_on_data_loss=False reads what is there"
+        f"{option_name('fail_on_data_loss', False)} reads what is there"
     )

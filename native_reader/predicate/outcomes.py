@@ -71,15 +71,15 @@ def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
     """The possible outcomes of the predicate for a row with those facts."""
     match predicate:
         case And(parts):
-            found: Outcomes = TRUE
+            result: Outcomes = TRUE
             for part in parts:
-                found = _both(found, outcomes(part, facts))
-            return found
+                result = _both(result, outcomes(part, facts))
+            return result
         case Or(parts):
-            found = FALSE
+            result = FALSE
             for part in parts:
-                found = _swapped(_both(_swapped(found), _swapped(outcomes(part, facts))))
-            return found
+                result = _swapped(_both(_swapped(result), _swapped(outcomes(part, facts))))
+            return result
         case Not(part):
             return _swapped(outcomes(part, facts))
     columns = list(predicate.columns())
@@ -106,10 +106,10 @@ def _swapped(one: Outcomes) -> Outcomes:
 def _leaf(predicate: Predicate, known: Known) -> Outcomes:
     match known:
         case OneOf(texts):
-            found = 0
+            result = 0
             for text in texts:
-                found |= _of_text(predicate, text)
-            return found
+                result |= _of_text(predicate, text)
+            return result
         case NoneOf(texts):
             return _of_another(predicate, texts)
         case Within():
@@ -122,18 +122,18 @@ def _of_text(predicate: Predicate, text: str) -> int:
     """The outcome for a known text. Texts are ordered by code point, like their UTF-8 bytes."""
     match predicate:
         case Compare(_, operator, str(value)):
-            found = _ordered(operator, text == value, text < value)
+            result = _ordered(operator, text == value, text < value)
         case In(_, values):
-            found = text in values
+            result = text in values
         case Like(_, pattern):
-            found = fits(text, pattern, java=False)
+            result = fits(text, pattern, java=False)
         case RLike(_, pattern, whole):
-            found = fits(text, pattern, java=True, whole=whole)
+            result = fits(text, pattern, java=True, whole=whole)
         case IsNull():
-            found = False
+            result = False
         case _:
             return ANYTHING
-    return TRUE if found else FALSE
+    return TRUE if result else FALSE
 
 
 def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
@@ -205,8 +205,8 @@ def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
     texts = [value for value in values if isinstance(value, str)]
     if any(_REPLACEMENT in text for text in texts):  # invalid UTF-8, which Java decodes differently
         return np.ones(len(known.hashes), np.bool_)
-    found: NDArray[np.bool_] = np.isin(known.hashes, np.array([java_hash(text) for text in texts], np.int64)) | ~known.known
-    return found
+    result: NDArray[np.bool_] = np.isin(known.hashes, np.array([java_hash(text) for text in texts], np.int64)) | ~known.known
+    return result
 
 
 def mentions(predicate: Predicate, *names: str) -> bool:

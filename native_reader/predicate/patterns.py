@@ -28,7 +28,7 @@ _CLASSES = {"d": "0-9", "D": r"\D", "w": "0-9A-Za-z_", "W": r"\W", "s": r"\x{9}-
 _CLASSES["S"] = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10ffff}"
 """As Java defines them; RE2 does not treat a vertical tab as white space."""
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_NONE = "this is no regular expression"
+_INVALID = "invalid regular expression"
 _LINEAR = "needs backtracking, which can take hours on a single text"
 
 
@@ -49,10 +49,10 @@ def match_java(texts: pa.Array, pattern: str, whole: bool = False) -> pa.Array:
     regex = java_regex(pattern)
     if whole:
         return pc.match_substring_regex(texts, rf"\A(?:{regex.text})\z")
-    found = pc.match_substring_regex(texts, regex.text)
+    matches = pc.match_substring_regex(texts, regex.text)
     if regex.ends and pc.any(pc.match_substring_regex(texts, _LAST_LINE_END)).as_py():
-        found = pc.or_(found, pc.match_substring_regex(pc.replace_substring_regex(texts, _LAST_LINE_END, ""), regex.text))
-    return found
+        matches = pc.or_(matches, pc.match_substring_regex(pc.replace_substring_regex(texts, _LAST_LINE_END, ""), regex.text))
+    return matches
 
 
 @lru_cache(4096)
@@ -96,8 +96,8 @@ def java_regex(pattern: str) -> Regex:
     flags = re.match(r"\(\?([is]{1,2})\)|", pattern)
     assert flags is not None
     translation = _Translation(flags[1] or "")
-    for found in _TOKEN.finditer(pattern, flags.end()):
-        translation.take(found)
+    for token in _TOKEN.finditer(pattern, flags.end()):
+        translation.take(token)
     return Regex(_accepted(translation.text()), translation.ends)
 
 
@@ -118,12 +118,12 @@ class _Translation:
 
     def text(self) -> str:
         if len(self._open) > 1:
-            raise ValueError(f"{_NONE}: a ) is missing")
+            raise ValueError(f"{_INVALID}: missing )")
         return "".join(self._made)
 
-    def take(self, found: re.Match[str]) -> None:
-        here, text = self._open[-1], found[0]
-        match found.lastgroup, text:
+    def take(self, token: re.Match[str]) -> None:
+        here, text = self._open[-1], token[0]
+        match token.lastgroup, text:
             case "open", _:
                 if text not in ("(", "(?:"):
                     raise ValueError(f"{text!r} {_why_no_group(text)}")
@@ -133,7 +133,7 @@ class _Translation:
             case "close", _:
                 self._close()
             case "repeat", _:
-                self._repeat(found)
+                self._repeat(token)
             case "other", "|":
                 here.ended = here.can_repeat = False
                 self._made.append("|")
@@ -147,18 +147,18 @@ class _Translation:
                 self._made.append(r"\A")
             case _:
                 self._not_after_end(here)
-                self._atom(self._any if text == "." else _atom(found, self._folded), 1)
+                self._atom(self._any if text == "." else _atom(token, self._folded), 1)
 
     def _atom(self, text: str, size: int) -> None:
         here = self._open[-1]
         here.size, here.last, here.can_repeat = here.size + size, size, True
         self._made.append(text)
         if here.size > _LONGEST:
-            raise ValueError(f"the pattern comes to more than {_LONGEST:,} characters when its repetitions are written out")
+            raise ValueError(f"the pattern has more than {_LONGEST:,} characters after its repetitions are expanded")
 
     def _close(self) -> None:
         if len(self._open) == 1:
-            raise ValueError(f"{_NONE}: a ( is missing")
+            raise ValueError(f"{_INVALID}: missing (")
         closed = self._open.pop()
         self._atom(")", closed.size)
         here = self._open[-1]
@@ -166,44 +166,44 @@ class _Translation:
             here.ended = here.ends = True
             here.can_repeat = False
 
-    def _repeat(self, found: re.Match[str]) -> None:
+    def _repeat(self, token: re.Match[str]) -> None:
         here = self._open[-1]
-        if found["how"] == "+":
-            raise ValueError(f"{found[0]!r} {_LINEAR}")
+        if token["how"] == "+":
+            raise ValueError(f"{token[0]!r} {_LINEAR}")
         if not here.can_repeat:
-            raise ValueError(f"{found[0]!r} must stand after what it repeats: a character, a set or a group without $")
+            raise ValueError(f"{token[0]!r} must follow what it repeats: a character, a set or a group without $")
         here.can_repeat = False
-        if found["least"]:
-            times = int((found["most"] or "").strip(",") or found["least"])
-            self._made.append(found[0])
+        if token["least"]:
+            times = int((token["most"] or "").strip(",") or token["least"])
+            self._made.append(token[0])
             self._atom("", here.last * max(0, times - 1))
             here.can_repeat = False
         else:
-            self._made.append(found[0])
+            self._made.append(token[0])
 
     def _not_after_end(self, here: _Branches) -> None:
         # Text after a `$` could match the line end that `$` matches before.
         if here.ended:
-            raise ValueError("$ is possible at the end of the pattern or of an alternative only")
+            raise ValueError("$ is supported only at the end of the pattern or of an alternative")
 
 
 def _why_no_group(text: str) -> str:
     if re.fullmatch(r"\(\?(<?[=!]|>)", text):
         return _LINEAR
-    return "is not possible; groups ( ) and (?: ) are, and (?i) and (?s) at the start"
+    return "is not supported; groups ( ) and (?: ) are, and (?i) and (?s) at the start"
 
 
-def _atom(found: re.Match[str], folded: bool) -> str:
+def _atom(token: re.Match[str], folded: bool) -> str:
     """The RE2 text for one character."""
-    text = found[0]
-    match found.lastgroup:
+    text = token[0]
+    match token.lastgroup:
         case "escape" | "escaped":
-            character = found["escaped"]
+            character = token["escaped"]
             return f"[{_CLASSES[character]}]" if character in _CLASSES else _one(_escape(character), folded)
         case "set":
             return _set(text, folded)
     if text in "[]{}\\":
-        raise ValueError(f"{text!r} stands alone; \\{text} means the character")
+        raise ValueError(f"{text!r} is unbalanced; write \\{text} for the character")
     return _one(text, folded)
 
 
@@ -225,21 +225,21 @@ def _escape(character: str) -> str:
     if character.isdigit() or character == "k":
         raise ValueError(f"\\{character} {_LINEAR}")
     if character.isalnum() or ord(character) > 127:
-        raise ValueError(f"\\{character} is not possible; \\d \\w \\s \\t \\n and escaped punctuation are")
+        raise ValueError(f"\\{character} is not supported; \\d \\w \\s \\t \\n and escaped punctuation are")
     return character
 
 
 def _set(text: str, folded: bool) -> str:
     inner = text[1:-1].removeprefix("^")
     if "&&" in inner or inner.startswith("]") or not inner:
-        raise ValueError(f"{text!r}: brackets inside brackets and && are not possible")
+        raise ValueError(f"{text!r}: nested brackets and && are not supported")
     pieces, made = re.findall(r"\\.|.", inner, re.DOTALL), []
     while pieces:
         piece = pieces.pop(0)
         is_range = len(pieces) > 1 and pieces[0] == "-"
         if piece[0] == "\\" and piece[1] in _CLASSES:
             if is_range:
-                raise ValueError(f"{text!r}: {piece} begins no range; \\- means the character")
+                raise ValueError(f"{text!r}: {piece} cannot begin a range; write \\- for the character")
             made.append(_CLASSES[piece[1]])
             continue
         first = last = _member(piece, text)
@@ -259,24 +259,24 @@ def _member(piece: str, text: str) -> str:
     if piece[0] != "\\":
         return piece
     if piece[1] in _CLASSES:
-        raise ValueError(f"{text!r}: {piece} ends no range; \\- means the character")
+        raise ValueError(f"{text!r}: {piece} cannot end a range; write \\- for the character")
     return _escape(piece[1])
 
 
 def _range(first: str, last: str, text: str) -> str:
     if first > last:
-        raise ValueError(f"{text!r}: the range {first}-{last} is the wrong way round")
+        raise ValueError(f"{text!r}: the range {first}-{last} is reversed")
     if first < "\ud800" and "\udfff" < last <= "\uffff":
         # Java would also match one half of a character above U+FFFF.
-        raise ValueError(f"{text!r}: a range from before U+D800 to U+FFFF or less is not possible")
+        raise ValueError(f"{text!r}: a range from below U+D800 to U+FFFF or less is not supported")
     return _literal(first) if first == last else f"{_literal(first)}-{_literal(last)}"
 
 
 def _refuse_odd(pattern: str) -> None:
     if len(pattern) > _LONGEST:
-        raise ValueError(f"the pattern has {len(pattern):,} characters; {_LONGEST:,} are the most")
+        raise ValueError(f"the pattern has {len(pattern):,} characters; the limit is {_LONGEST:,}")
     if re.search("[\ud800-\udfff]", pattern):
-        raise ValueError("the pattern holds half a character (a lone surrogate)")
+        raise ValueError("the pattern contains half a character (a lone surrogate)")
 
 
 def _accepted(regex: str) -> str:
@@ -285,5 +285,5 @@ def _accepted(regex: str) -> str:
         pc.match_substring_regex(pa.array([""], pa.string()), regex)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"{_NONE}: {reason}") from None
+        raise ValueError(f"{_INVALID}: {reason}") from None
     return regex

@@ -17,18 +17,18 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from native_reader.errors import PredicateError, nearest, no_zone
+from native_reader.errors import PredicateError, did_you_mean, no_zone, option_name
 from native_reader.predicate.patterns import java_regex, like_regex
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "a whole number", "a moment", "bytes", "an array of texts", "a map"
+TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 _EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
 _HOW = (
-    "Possible are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']; "
-    "df.filter can more"
+    "Supported are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
+    "Use df.filter for other conditions"
 )
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
 _LONGEST = 1 << 20
@@ -47,22 +47,22 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
     from sqlglot.errors import ParseError, TokenError
 
     if len(text) > _LONGEST:
-        raise PredicateError(f"where is {len(text):,} characters long; {_LONGEST:,} are the most")
+        raise PredicateError(f"where has {len(text):,} characters; the limit is {_LONGEST:,}")
     if _nesting(text) > _DEEPEST:
-        raise PredicateError(f"where opens more than {_DEEPEST} brackets inside each other")
+        raise PredicateError(f"where has brackets nested more than {_DEEPEST} deep")
     try:
-        found = sqlglot.parse(text, dialect="spark")
+        conditions = sqlglot.parse(text, dialect="spark")
     except (ParseError, TokenError) as error:
         raise PredicateError(_not_sql(text, error)) from None
     except RecursionError:
-        raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+        raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
     _refuse_what_spark_refuses(text)
-    if len(found) != 1 or found[0] is None:
-        raise PredicateError(f"where={text!r} is no condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
+    if len(conditions) != 1 or conditions[0] is None:
+        raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
     try:
-        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(found[0])
+        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except RecursionError:
-        raise PredicateError("where is nested too deeply; IN ('a', 'b') says the same as many ORs") from None
+        raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
 
 
 def _refuse_what_spark_refuses(text: str) -> None:
@@ -72,11 +72,11 @@ def _refuse_what_spark_refuses(text: str) -> None:
     tokens = tokenize(text, dialect="spark")
     for token, after in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.SEMICOLON:
-            raise PredicateError(f"where: a semicolon is not possible (character {token.start + 1}): one condition is expected. {_HOW}")
+            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_HOW}")
         if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
-            raise PredicateError(f"where: {token.text} is not possible (character {token.start + 1}): write IS NULL, IS NOT NULL")
+            raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL, IS NOT NULL")
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
-            raise PredicateError(f"where: a value is missing after the comma (character {token.start + 1})")
+            raise PredicateError(f"where: missing value after the comma (character {token.start + 1})")
 
 
 def moment_zone(name: str) -> tzinfo:
@@ -91,9 +91,9 @@ def moment_zone(name: str) -> tzinfo:
     except (ValueError, LookupError, OSError) as error:
         known = available_timezones()
         city = next((each for each in sorted(known) if each.lower().endswith(f"/{name.lower()}")), None)
-        near = f" Did you mean '{city}'?" if city else nearest(name, known) if "/" in name else ""
-        examples = "Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)"
-        raise PredicateError(f"time_zone={name!r} is no time zone.{near} {examples}") from error
+        near = f" Did you mean '{city}'?" if city else did_you_mean(name, known) if "/" in name else ""
+        examples = "Examples: UTC, Europe/Berlin, +08:00 (at most 18:00)"
+        raise PredicateError(f"{option_name('time_zone')}={name!r} is not a time zone.{near} {examples}") from error
 
 
 class _Reading:
@@ -107,7 +107,7 @@ class _Reading:
 
         # Reject attributes that we do not understand: another version of sqlglot may add some.
         if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
-            raise self._error(f"{_named(node)} is not possible here ({unknown[0]})", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _HOW)
         match node:
             case exp.Paren():
                 return self.condition(node.this)
@@ -148,7 +148,7 @@ class _Reading:
         operators = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
         operator = operators.get(type(node))
         if operator is None:
-            raise self._error(f"{_named(node)} is not possible here", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here", node, _HOW)
         left, right = node.this, node.expression
         if isinstance(right, exp.Column | exp.Bracket) and not isinstance(left, exp.Column | exp.Bracket):
             left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
@@ -166,11 +166,11 @@ class _Reading:
         column, pattern = self._matched(node)
         mark = "\\" if escape is None else self._text_of(escape)
         if len(mark) != 1:
-            raise self._error("ESCAPE takes one character", escape)
+            raise self._error("ESCAPE must be a single character", escape)
         after = re.findall(f"{re.escape(mark)}(.?)", pattern, re.DOTALL)
         if wrong := [each for each in after if each not in ("%", "_", mark)]:
-            what = f"stands before {wrong[0]!r}" if wrong[0] else "ends the pattern"
-            raise self._error(f"LIKE: the escape character {mark!r} {what}; it must stand before %, _ or itself", node)
+            what = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
+            raise self._error(f"LIKE: the escape character {mark!r} {what}; it must be before %, _ or itself", node)
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
@@ -186,7 +186,7 @@ class _Reading:
         try:
             java_regex(pattern)
         except ValueError as error:
-            raise self._error(f"RLIKE: {error}", node, "df.filter takes all of Java's regular expressions") from None
+            raise self._error(f"RLIKE: {error}", node, "Use df.filter for other Java regular expressions") from None
         return RLike(column, pattern)
 
     def _matched(self, node: Any) -> tuple[Column, str]:
@@ -210,29 +210,29 @@ class _Reading:
             if kind == PAIRS:
                 return Column(column.name, self._text_of(node.expressions[0])), TEXT
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._error("a column is expected here", node, _HOW)
+            raise self._error("expected a column", node, _HOW)
         if len(node.parts) > 1:
             last = node.parts[-1].name
-            raise self._error(f"a column has no name before it; a property is written properties['{last}']", node)
+            raise self._error(f"a column cannot have a prefix. Write a property as properties['{last}']", node)
         name = next((each for each in self._columns if each.lower() == node.name.lower()), None)
         if name is None:
             known = ", ".join(self._columns)
-            raise self._error(f"column '{node.name}' does not exist.{nearest(node.name, self._columns)} All columns: {known}", node)
+            raise self._error(f"column '{node.name}' does not exist.{did_you_mean(node.name, self._columns)} All columns: {known}", node)
         return Column(name), self._columns[name]
 
     def _value(self, node: Any, column: Column, kind: str) -> Value:
         if kind not in _EXAMPLES:
             hint = "array_contains(keys, 'x')" if kind == TEXTS else "properties['name'] = 'x'"
-            raise self._error(f"{column} is {kind} and cannot be compared. {hint} is possible", node)
-        value, found = self._literal(node)
-        if found != kind:
-            raise self._error(f"{column} is {kind} and is compared with {found}. Nothing is cast: write {_EXAMPLES[kind]}", node)
+            raise self._error(f"{column} is {kind}, which cannot be compared. Use {hint}", node)
+        value, literal = self._literal(node)
+        if literal != kind:
+            raise self._error(f"{column} is {kind}, but is compared with {literal}. Nothing is cast. Write {_EXAMPLES[kind]}", node)
         return value
 
     def _text_of(self, node: Any) -> str:
         value, kind = self._literal(node)
         if not isinstance(value, str):
-            raise self._error(f"a text is expected here, as in 'x', not {kind}", node)
+            raise self._error(f"expected text, as in 'x', not {kind}", node)
         return value
 
     def _literal(self, node: Any) -> tuple[Value, str]:
@@ -251,7 +251,7 @@ class _Reading:
             case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
                 number, _ = self._literal(node.this)
                 if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
-                    raise self._error(f"{number!r} does not fit 32 bits", node)
+                    raise self._error(f"{number!r} does not fit in 32 bits", node)
                 return number, NUMBER
             case exp.Neg() if isinstance(node.this, exp.TryCast) and node.this.is_type("bigint"):
                 return self._number(node.this.this, -1), NUMBER
@@ -260,29 +260,29 @@ class _Reading:
             case exp.HexString() if re.fullmatch("([0-9A-Fa-f]{2})*", node.this):
                 return bytes.fromhex(node.this), BYTES
             case exp.Null():
-                raise self._error("nothing equals NULL: write IS NULL", node)
+                raise self._error("a comparison with NULL is never true. Write IS NULL", node)
             case exp.Concat():
-                raise self._error("two texts side by side: a quote inside of a text is written \\'", node)
+                raise self._error("two texts without an operator between. Write a quote inside a text as \\'", node)
             case exp.Column():
-                raise self._error(f"a value is expected here, not the column {node.sql()}", node, _HOW)
-        raise self._error("a plain value is expected here", node, _HOW)
+                raise self._error(f"expected a value, not the column {node.sql()}", node, _HOW)
+        raise self._error("expected a value", node, _HOW)
 
     def _number(self, node: Any, sign: int) -> int:
         if not re.fullmatch("[0-9]+", node.this):
-            raise self._error(f"{node.this} is no whole number", node)
+            raise self._error(f"{node.this} is not an integer", node)
         number = sign * int(node.this)
         if not -(2**63) <= number < 2**63:
-            raise self._error(f"{number} does not fit 64 bits", node)
+            raise self._error(f"{number} does not fit in 64 bits", node)
         return number
 
     def _moment(self, node: Any) -> int:
         text = node.this.this
-        found = moment(text, self._zone or UTC)
-        if found is not None and self._zone is None and not names_zone(text):
+        time = moment(text, self._zone or UTC)
+        if time is not None and self._zone is None and not names_zone(text):
             raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
-        if found is None:
-            raise self._error(f"{node.this.this!r} is no moment. Example: {_EXAMPLES[MOMENT]}, with a zone behind if need be", node)
-        return found
+        if time is None:
+            raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}, with a time zone after it if needed", node)
+        return time
 
     def _error(self, what: str, node: Any, more: str = "") -> PredicateError:
         where = _begin(node, self._text)
@@ -292,13 +292,13 @@ class _Reading:
 
 def moment(text: str, zone: tzinfo) -> int | None:
     """Parse a timestamp in Spark's format to microseconds since 1970; None if it is invalid."""
-    found = _MOMENT.fullmatch(text.strip())
-    if found is None or not 0 < int(found[1]) <= 9999:
+    parts = _MOMENT.fullmatch(text.strip())
+    if parts is None or not 0 < int(parts[1]) <= 9999:
         return None
-    fraction = (found[7] or "")[:6].ljust(6, "0")
-    numbers = [int(each) if each else least for each, least in zip(found.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
+    fraction = (parts[7] or "")[:6].ljust(6, "0")
+    numbers = [int(each) if each else least for each, least in zip(parts.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
     try:
-        local = datetime(*numbers, int(fraction), tzinfo=moment_zone(found[8]) if found[8] else zone)  # type: ignore[misc,arg-type]
+        local = datetime(*numbers, int(fraction), tzinfo=moment_zone(parts[8]) if parts[8] else zone)  # type: ignore[misc,arg-type]
         since = local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
     except (ValueError, OverflowError):
         return None
@@ -307,8 +307,8 @@ def moment(text: str, zone: tzinfo) -> int | None:
 
 def names_zone(text: str) -> bool:
     """Whether a timestamp names its time zone."""
-    found = _MOMENT.fullmatch(text.strip())
-    return found is not None and found[8] is not None
+    parts = _MOMENT.fullmatch(text.strip())
+    return parts is not None and parts[8] is not None
 
 
 def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
@@ -339,7 +339,7 @@ def _named(node: Any) -> str:
 
     if isinstance(node, exp.Func):
         return "a function"
-    return "a value alone" if isinstance(node, exp.Literal | exp.Column) else "this"
+    return "a value without a comparison" if isinstance(node, exp.Literal | exp.Column) else "this"
 
 
 def _begin(node: Any, text: str) -> int:
@@ -372,4 +372,4 @@ def _not_sql(text: str, error: Any) -> str:
     if line == 1 and column:
         where = max(0, column - len(highlight))
     near = highlight or text[where : where + 30]
-    return f"where: this is no SQL condition, near {near!r} (character {where + 1}). {_HOW}"
+    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_HOW}"

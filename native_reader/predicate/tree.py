@@ -195,8 +195,8 @@ def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None
             return Or(tuple(rewritten(part, more) for part in parts))
         case Not(part):
             return Not(rewritten(part, more))
-    found = more(predicate)
-    return predicate if found is None else And((predicate, found))
+    extra = more(predicate)
+    return predicate if extra is None else And((predicate, extra))
 
 
 def _shown(column: Column, value: Value) -> str:

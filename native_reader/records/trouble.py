@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.errors import SplitError, StoreDamaged
+from native_reader.errors import SplitError, StoreDamaged, option_name
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, at
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
@@ -39,7 +39,7 @@ def forged_record_error(window: Window, position: int) -> SplitError:
     """A split began at a position that the previous split did not reach."""
     return SplitError(
         f"{_where(window, position)}: a split begins at bytes that look like a record but are inside another one, such as a body that "
-        f"contains a stored record. Set max_partition_bytes={window.segment.size} to split only between segments"
+        f"contains a stored record. Set {option_name('max_partition_bytes')}={window.segment.size} to split only between segments"
     )
 
 
@@ -48,15 +48,15 @@ def past_end_error(window: Window, begin: int, position: int, end: int) -> Split
     return SplitError(
         f"{_where(window, begin)}: the records from here extend to byte {position:,}, past the end of the log at byte {end:,}. "
         "The end was taken from bytes that look like a record but are inside another one, such as a body that contains a stored record. "
-        f"Set max_partition_bytes={window.segment.size} to find the end by walking the whole segment"
+        f"Set {option_name('max_partition_bytes')}={window.segment.size} to find the end by walking the whole segment"
     )
 
 
 def too_large_error(window: Window, position: int, size: int, limit: int) -> StoreDamaged:
     """A valid record over the limit."""
     return StoreDamaged(
-        f"{_where(window, position)}: a record of {size:,} bytes is larger than max_record_bytes={limit:,}. "
-        f"If this size is expected, set max_record_bytes={size}"
+        f"{_where(window, position)}: a record of {size:,} bytes is larger than {option_name('max_record_bytes')}={limit:,}. "
+        f"If this size is expected, set {option_name('max_record_bytes')}={size}"
     )
 
 
@@ -67,8 +67,8 @@ def damage_error(window: Window, position: int) -> StoreDamaged:
     return StoreDamaged(
         f"{_where(window, position)}: expected a record or the blank that closes a segment, found {description}. "
         "Set mode=DROPMALFORMED to skip the damaged bytes, log them and continue. "
-        f"To read only before this segment, set ending_physical_offset={segment.base}; to read only after it, "
-        f"starting_physical_offset={segment.end}"
+        f"To read only before this segment, set {option_name('ending_physical_offset')}={segment.base}; to read only after it, "
+        f"{option_name('starting_physical_offset')}={segment.end}"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from native_reader.columns.makers import Columns
+from native_reader.columns.chunk import Columns
 from native_reader.columns.rows import Rows
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, head_size

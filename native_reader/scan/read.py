@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.columns import checksums
+from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
-from native_reader.columns.makers import Chunk, Columns
 from native_reader.columns.rows import Rows, unwrapped
+from native_reader.columns.schema import schema_of
 from native_reader.columns.strings import Source
-from native_reader.errors import DataLoss, StoreDamaged
+from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
@@ -28,7 +29,6 @@ from native_reader.records.report import Account, Report, SegmentReport
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
-from native_reader.schema import schema_of
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
@@ -97,7 +97,7 @@ class Reading:
         try:
             yield from self._read()
         except DataLoss as error:
-            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.file):
+            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.is_file_gone):
                 raise
             _log.warning("%s. Continued without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
@@ -234,7 +234,7 @@ class Reading:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
             f"{self._split.segment.uri} at offset {offset:,}: {description}, because of a disk or memory fault or an unfinished write. "
-            "Set mode=DROPMALFORMED to continue without the record, or verify_crc=False to return it unchecked"
+            f"Set mode=DROPMALFORMED to continue without the record, or {option_name('verify_crc', False)} to return it unchecked"
         )
 
     @property

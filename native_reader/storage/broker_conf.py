@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from native_reader.errors import PathError
+from native_reader.errors import PathError, option_name
 from native_reader.storage.protocol import storage_of
 
 _LARGEST = 1 << 20
@@ -28,7 +28,7 @@ def parse_broker_conf(uri: str) -> StorePaths:
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
         problem = "does not exist" if entry is None else f"has {entry.size:,} bytes" if entry.is_file else "is not a file"
-        raise PathError(f"{uri} {problem}. Set broker_conf to the broker's configuration file, often conf/broker.conf")
+        raise PathError(f"{uri} {problem}. Set {option_name('broker_conf')} to the broker's configuration file, often conf/broker.conf")
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
     settings = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from native_reader.errors import OptionError, PathError, StoreError
+from native_reader.errors import OptionError, PathError, StoreError, option_name
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import no_log_directory, no_store
 from native_reader.storage.mixed import one_log
@@ -22,6 +22,7 @@ from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """Each holds files `<topic>/<queue>/<20 digits>`."""
 _LEVELS_UP = 5
+_LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
 
 
 class _Log(NamedTuple):
@@ -42,14 +43,14 @@ def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
     if parts.consume_queue or parts.index:
         _refuse_several(len(stores))
         if not stores:
-            raise OptionError("store_path_consume_queue and store_path_index need a path or store_path_commit_log")
+            raise OptionError(f"{_QUEUE_DIRECTORY} and {_INDEX} need a path or {_LOGS}")
     queues, index = (uri_of(path) if path else None for path in (parts.consume_queue, parts.index))
     return [replace(store, consume_queue=queues or store.consume_queue, index=index or store.index) for store in stores]
 
 
 def _refuse_several(count: int) -> None:
     if count > 1:
-        raise OptionError(f"store_path_commit_log, store_path_consume_queue and store_path_index are for one store, not for {count}")
+        raise OptionError(f"{_LOGS}, {_QUEUE_DIRECTORY} and {_INDEX} are for one store, not for {count}")
 
 
 # Logs outside the store's root

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
-from native_reader.errors import OptionError, UnreadableError, shown
+from native_reader.errors import OptionError, UnreadableError, option_name, shown
 from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register
@@ -35,7 +35,7 @@ LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 def text_of(path: Any, name: str = "") -> str:
     """A path as text, from `str`, `bytes` or a path-like object; `name`: the option it comes from, for errors."""
-    given = f"{name}={shown(path)}" if name else shown(path)
+    given = f"{option_name(name)}={shown(path)}" if name else shown(path)
     try:
         text = os.fsdecode(path)
         size = len(os.fsencode(text))

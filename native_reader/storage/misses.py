@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_reader.errors import nearest
+from native_reader.errors import did_you_mean, option_name
 from native_reader.storage.protocol import DirEntry
 from native_reader.storage.strays import only_strays, strays_in, unpack_command
 
@@ -17,7 +17,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
     if logs and not beside_the_log:
         return (
             f"{uri} is not a store: it has no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
-            f"Set store_path_commit_log='{','.join(logs)}'"
+            f"Set {option_name('store_path_commit_log')}='{','.join(logs)}'"
         )
     if not beside_the_log and (strays := strays_in(entries)):
         return only_strays(uri, strays)
@@ -31,7 +31,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
     where = "" if f"{parent}/{missing}" == uri else f" (nearest existing directory: {parent})"
-    return f"{uri} does not exist{where}.{nearest(missing, names)}"
+    return f"{uri} does not exist{where}.{did_you_mean(missing, names)}"
 
 
 def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from native_reader.errors import StoreDamaged
+from native_reader.errors import StoreDamaged, option_name
 from native_reader.layout.record import ENTRY_HEAD, MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
 from native_reader.storage.protocol import DirEntry, storage_of
 
@@ -124,7 +124,7 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
         elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
             raise StoreDamaged(
                 f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,} "
-                "but differ. One of them belongs to another store: set store_path_commit_log to the right directories."
+                f"but differ. One of them belongs to another store: set {option_name('store_path_commit_log')} to the right directories."
             )
     return tuple(log)
 

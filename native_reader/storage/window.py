@@ -189,7 +189,7 @@ def _opened(segment: Segment) -> StoredFile:
             f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments: "
             "load the store again. On a cluster, every machine must see the store under that path"
         )
-        gone.file = True
+        gone.is_file_gone = True
         raise gone from error
     if not may_be_one_file(file.identity(), segment.identity):
         file.close()

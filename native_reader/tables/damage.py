@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from native_reader.columns.spec import ColumnSpec
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, read
-from native_reader.schema import ColumnSpec
 from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
 
 COLUMNS = {

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.log.recovery import recovery_begins, recovery_stops
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM
 from native_reader.scan.read import PERMISSIVE, Projection, read
-from native_reader.schema import TIMESTAMP, ColumnSpec
 from native_reader.storage.window import Window
 from native_reader.tables.table import Missing, Part, Request, Table, missing_in
 

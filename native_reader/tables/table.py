@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.columns.spec import ColumnSpec
 from native_reader.plan.ends import CheckedEnd, find_ends
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.scan.read import Projection
-from native_reader.schema import ColumnSpec
 from native_reader.storage.store import StoreFiles
 
 MISSING, LOST = "missing", "lost"

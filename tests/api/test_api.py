@@ -12,7 +12,7 @@ import pytest
 from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.schema import ColumnSpec
+from native_reader.columns.spec import ColumnSpec
 from native_reader.tables import TABLES
 from native_reader.tables.table import Table
 from native_reader.testing.faulty import FaultyStorage
@@ -116,7 +116,7 @@ def test_head_is_the_first_rows(store, count):
 def test_head_of_no_number(store, count):
     with pytest.raises(nr.OptionError) as raised:
         store.messages().head(count)
-    assert str(raised.value) == f"head={count!r} is no whole number from 0 to 9223372036854775807"
+    assert str(raised.value) == f"head must be an integer from 0 to 9223372036854775807, not {count!r}"
 
 
 def test_head_passes_rows_that_do_not_match(store):
@@ -148,7 +148,7 @@ def test_jobs_give_the_same_rows_in_the_same_order(store, jobs, split):
 def test_jobs_of_no_number(store, jobs):
     with pytest.raises(nr.OptionError) as raised:
         store.messages().to_table(jobs=jobs)
-    assert str(raised.value) == f"jobs={jobs!r} is no whole number from 1 to 1000"
+    assert str(raised.value) == f"jobs must be an integer from 1 to 1000, not {jobs!r}"
 
 
 def readers() -> list[threading.Thread]:
@@ -338,8 +338,7 @@ def test_several_stores_are_one_table():
     assert scan.to_table(jobs=4).equals(table)
     assert nr.open([f"{memory.url}/b", f"{memory.url}/a"]).messages().to_table()["store"][0].as_py() == f"{memory.url}/b"
     assert (
-        repr(store)
-        == f"<Store {memory.url}/a, {memory.url}/b: 5 segments, 10,240 bytes. Go on with .messages(topic='...'), .table('segments')>"
+        repr(store) == f"<Store {memory.url}/a, {memory.url}/b: 5 segments, 10,240 bytes. Next: .messages(topic='...'), .table('segments')>"
     )
     assert set(scan.explain().to_dict()["ends"]) == {f"{memory.url}/a", f"{memory.url}/b"}
 

@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 import native_reader as nr
-from native_reader.errors import nearest
+from native_reader.errors import did_you_mean, nearest, option_name
+from rmqstore_spark.options import spark_name
 
 FAMILY = {
     nr.PathError: FileNotFoundError,
@@ -46,6 +47,28 @@ def test_an_unreadable_file_keeps_its_number():
     assert (error.errno, str(error)) == (5, "[Errno 5] file:///x at byte 7 cannot be read: Input/output error")
 
 
+@pytest.mark.parametrize("kind", FAMILY)
+def test_an_error_is_spelled_by_each_face(kind):
+    error = kind(f"read with {option_name('max_record_bytes')}=5 or {option_name('verify_crc', False)}, not 'max_record_bytes'")
+    assert str(error) == "read with max_record_bytes=5 or verify_crc=False, not 'max_record_bytes'"
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        spark = each.spelled(spark_name)
+        assert (type(spark), str(spark)) == (kind, "read with maxRecordBytes=5 or verifyCrc=false, not 'max_record_bytes'")
+        assert str(pickle.loads(pickle.dumps(spark))) == str(spark)
+
+
+def test_an_error_keeps_its_facts():
+    unreadable = nr.UnreadableError(5, f"{option_name('path')} cannot be read").spelled(spark_name)
+    assert (unreadable.errno, str(unreadable)) == (5, "[Errno 5] path cannot be read")
+    loss = nr.DataLoss("a segment is gone")
+    loss.is_file_gone = True
+    assert pickle.loads(pickle.dumps(loss.spelled(spark_name))).is_file_gone
+
+
+def test_text_that_only_looks_marked_is_shown():
+    assert str(nr.OptionError("\x0ea b\x0f")) == r"\x0ea b\x0f"
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -58,8 +81,9 @@ def test_an_unreadable_file_keeps_its_number():
     ],
 )
 def test_the_nearest_name(name, expected):
-    assert nearest(name, ["topic", "body", "store_timestamp", "born_timestamp"]) == expected
+    assert did_you_mean(name, ["topic", "body", "store_timestamp", "born_timestamp"]) == expected
 
 
 def test_nothing_is_near_nothing():
-    assert nearest("topic", []) == ""
+    assert nearest("topic", []) is None
+    assert did_you_mean("topic", []) == ""

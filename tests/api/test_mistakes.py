@@ -42,45 +42,45 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "text without a zone": (
         {"starting_timestamp": "2026-01-05 16:00:00"},
-        "starting_timestamp='2026-01-05 16:00:00' names no time zone. Write '2026-01-05 16:00:00+08:00', or say time_zone=Asia/Shanghai",
+        "starting_timestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00+08:00', or set time_zone=Asia/Shanghai",
     ),
-    "a day without a zone": ({"ending_timestamp": "2026-01-05"}, "names no time zone. Write '2026-01-05 00:00:00+08:00', or say"),
-    "a datetime without a zone": ({"starting_timestamp": datetime(2026, 1, 5)}, "names no time zone. Write datetime(..., tzinfo=UTC), or"),
+    "a day without a zone": ({"ending_timestamp": "2026-01-05"}, "has no time zone. Write '2026-01-05 00:00:00+08:00', or set"),
+    "a datetime without a zone": ({"starting_timestamp": datetime(2026, 1, 5)}, "has no time zone. Write datetime(..., tzinfo=UTC), or"),
     "a moment of where without a zone": (
         {"where": "store_timestamp >= TIMESTAMP '2026-01-05 16:00:00'"},
-        "where: TIMESTAMP '2026-01-05 16:00:00' names no time zone. Write TIMESTAMP '2026-01-05 16:00:00+08:00', or say time_zone=",
+        "where: TIMESTAMP '2026-01-05 16:00:00' has no time zone. Write TIMESTAMP '2026-01-05 16:00:00+08:00', or set time_zone=",
     ),
-    "a misspelt zone": ({"time_zone": "Asia/Shanghi"}, "is no time zone. Did you mean 'Asia/Shanghai'? Examples: UTC,"),
-    "a city alone": ({"time_zone": "Shanghai"}, "time_zone='Shanghai' is no time zone. Did you mean 'Asia/Shanghai'?"),
+    "a misspelt zone": ({"time_zone": "Asia/Shanghi"}, "is not a time zone. Did you mean 'Asia/Shanghai'? Examples: UTC,"),
+    "a city alone": ({"time_zone": "Shanghai"}, "time_zone='Shanghai' is not a time zone. Did you mean 'Asia/Shanghai'?"),
     "seconds": ({"starting_timestamp": SECONDS}, f"={SECONDS}: these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "microseconds": ({"starting_timestamp": MILLISECONDS * 1000}, f"look like microseconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "nanoseconds": ({"ending_timestamp": MILLISECONDS * 10**6}, f"look like nanoseconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound; other years"),
-    "a word for a moment": ({"starting_timestamp": "yesterday"}, "is no moment. Examples: '2026-01-31 12:00:00Z'"),
+    "a word for a moment": ({"starting_timestamp": "yesterday"}, "is not a time. Examples: '2026-01-31 12:00:00Z'"),
     "the end before the beginning": (
         {"starting_timestamp": MILLISECONDS, "ending_timestamp": MILLISECONDS - 1},
-        "starting_timestamp lies behind ending_timestamp: no row can be in between",
+        "starting_timestamp is after ending_timestamp, so no row can match",
     ),
-    "a kind that is another's name": ({"where": "kind = 'dead'"}, "there is no kind 'dead'. Did you mean 'dlq'? All kinds: prepared,"),
-    "a misspelt kind": ({"where": "kind IN ('normal', 'dellay')"}, "there is no kind 'dellay'. Did you mean 'delay'?"),
-    "a kind in capitals": ({"where": "NOT kind != 'DLQ'"}, "there is no kind 'DLQ'. Did you mean 'dlq'?"),
+    "a kind that is another's name": ({"where": "kind = 'dead'"}, "kind 'dead' does not exist. Did you mean 'dlq'? All kinds: prepared,"),
+    "a misspelt kind": ({"where": "kind IN ('normal', 'dellay')"}, "kind 'dellay' does not exist. Did you mean 'delay'?"),
+    "a kind in capitals": ({"where": "NOT kind != 'DLQ'"}, "kind 'DLQ' does not exist. Did you mean 'dlq'?"),
     "a misspelt option": ({"topics": "orders"}, "unknown option 'topics'. Did you mean 'topic'?"),
     "Spark's spelling": ({"startingTimestamp": 0}, "unknown option 'startingTimestamp'. Did you mean 'starting_timestamp'?"),
     "a misspelt column": ({"columns": "topic,boddy"}, "column 'boddy' does not exist. Did you mean 'body'?"),
     "a misspelt column of where": ({"where": "tipic = 'a'"}, "column 'tipic' does not exist. Did you mean 'topic'?"),
-    "a number as text": ({"queue_id": "3"}, "queue_id='3' is no whole number"),
-    "text for a number of where": ({"where": "queue_id = '3'"}, "queue_id is a whole number and is compared with text"),
-    "keys with =": ({"where": "keys = 'k1'"}, "array_contains(keys, 'x') is possible"),
-    "= NULL": ({"where": "tags = NULL"}, "nothing equals NULL: write IS NULL"),
-    "a function": ({"where": "lower(topic) = 'a'"}, "a column is expected here"),
-    "a quote left open": ({"where": "topic = 'a"}, "where: this is no SQL condition, near"),
-    "no topic at all": ({"topic": []}, "topic is an empty list"),
-    "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(': this is no regular expression: a ) is missing"),
-    "an empty tag": ({"tags": "a ||"}, "a tag is empty. Example: 'paid || refunded'"),
+    "a number as text": ({"queue_id": "3"}, "queue_id must be an integer from"),
+    "text for a number of where": ({"where": "queue_id = '3'"}, "queue_id is an integer, but is compared with text"),
+    "keys with =": ({"where": "keys = 'k1'"}, "Use array_contains(keys, 'x')"),
+    "= NULL": ({"where": "tags = NULL"}, "a comparison with NULL is never true. Write IS NULL"),
+    "a function": ({"where": "lower(topic) = 'a'"}, "expected a column"),
+    "a quote left open": ({"where": "topic = 'a"}, "where: invalid SQL, near"),
+    "no topic at all": ({"topic": []}, "topic must not be an empty list"),
+    "no regular expression": ({"topic_pattern": "ord("}, "topic_pattern='ord(': invalid regular expression: missing )"),
+    "an empty tag": ({"tags": "a ||"}, "has an empty tag. Example: 'paid || refunded'"),
     "offsets without queues": ({"starting_offsets": {"orders": 5}}, 'Example: {"orders": {"0": 100, "1": 250}}'),
     "a size in words": ({"max_partition_bytes": "lots"}, "is not a size. Examples: 134217728, '128m', '1g'"),
     "a misspelt mode": ({"mode": "DROPMALFORMD"}, "Did you mean 'DROPMALFORMED'?"),
-    "a text for a flag": ({"verify_crc": "true"}, "verify_crc='true' is neither True nor False"),
+    "a text for a flag": ({"verify_crc": "true"}, "verify_crc must be True or False, not 'true'"),
 }  # fmt: skip
 
 # What may be right, and is told where nothing was found, or more than was meant
@@ -109,14 +109,14 @@ DOUBTED: dict[str, tuple[dict[str, object], str]] = {
 }  # fmt: skip
 
 USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
-    "iterated": (iter, ".to_batches() gives batches, .to_table().to_pylist() rows"),
-    "its length": (len, ".count_rows() counts rows, len(scan.schema) columns"),
-    "a column in brackets": (lambda scan: scan["topic"], "choose columns with .messages(columns='topic,body')"),
-    "as pandas does": (lambda scan: scan.to_pandas(), "use .to_table().to_pandas()"),
-    "as Spark does": (lambda scan: scan.show(), "use .head(10)"),
+    "iterated": (iter, "Use .to_batches() for batches, .to_table().to_pylist() for rows"),
+    "its length": (len, "Use .count_rows() for rows, len(scan.schema) for columns"),
+    "a column in brackets": (lambda scan: scan["topic"], "Select columns with .messages(columns='topic,body')"),
+    "as pandas does": (lambda scan: scan.to_pandas(), "Use .to_table().to_pandas()"),
+    "as Spark does": (lambda scan: scan.show(), "Use .head(10)"),
     "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "then polars.from_arrow(scan)"),
-    "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "choose with .messages(columns=..., where=...)"),
-    "head of less than nothing": (lambda scan: scan.head(-1), "head=-1 is no whole number from 0"),
+    "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "Select with .messages(columns=..., where=...)"),
+    "head of less than nothing": (lambda scan: scan.head(-1), "head must be an integer from 0"),
 }
 
 OPENED = {
@@ -132,14 +132,14 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
     "a misspelt option": ({"startingOffset": "earliest"}, "unknown option 'startingOffset'. Did you mean 'startingOffsets'?"),
     "a moment without a zone": (
         {"startingTimestamp": "2026-01-05 16:00:00"},
-        "startingTimestamp='2026-01-05 16:00:00' names no time zone. Write '2026-01-05 16:00:00+08:00', or say timeZone=Asia/Shanghai",
+        "startingTimestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00+08:00', or set timeZone=Asia/Shanghai",
     ),
     "seconds": ({"startingTimestamp": str(SECONDS)}, f"these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
-    "a name between commas": ({"topic": "a,,b"}, "a name between commas is missing"),
-    "yes for true": ({"verifyCrc": "yes"}, "verifyCrc='yes' is neither true nor false"),
+    "a name between commas": ({"topic": "a,,b"}, "has an empty name between commas"),
+    "yes for true": ({"verifyCrc": "yes"}, "verifyCrc must be true or false, not 'yes'"),
     "a table with conditions": (
         {"topic": "orders", "provider": "rocketmq-store", "owner": "root"},
-        "CREATE TABLE: Spark keeps a table's columns and forgets its OPTIONS, so topic would be dropped when the table is read. "
+        "CREATE TABLE: Spark keeps a table's columns but drops its OPTIONS, so topic would have no effect when the table is read. "
         "Use CREATE TEMPORARY VIEW",
     ),
 }
@@ -301,11 +301,11 @@ def test_an_id_is_found_in_any_case(path: Path, access: str) -> None:
 def test_what_a_scan_says_of_itself(path: Path) -> None:
     scan = nr.open(path).messages(columns="topic,body", topic="orders")
     assert repr(scan) == (
-        f"<Scan {path.as_uri()}: 2 columns (topic, body) where topic = 'orders'. Not read yet; go on with .head(10), .to_table(), "
+        f"<Scan {path.as_uri()}: 2 columns (topic, body) where topic = 'orders'. Not read yet. Next: .head(10), .to_table(), "
         ".to_batches(), .count_rows(), .explain()>"
     )
     assert repr(nr.open(path).table("damage")).startswith("<TableScan damage: ")
-    assert repr(nr.open(path)).endswith("Go on with .messages(topic='...'), .table('segments')>")
+    assert repr(nr.open(path)).endswith("Next: .messages(topic='...'), .table('segments')>")
     assert bool(scan)
     assert pa.table(scan).num_rows == scan.count_rows()
     assert not hasattr(scan, "scanner")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -11,8 +10,9 @@ import pytest
 from support.stores import ZERO, files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.conditions import predicate_of
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.options import MessageOptions
+from native_reader.options import MessageOptions, options_of
 from native_reader.testing.strategies import SYSTEM_TOPICS
 
 START = 1_700_000_000_000  # what `message` counts its store timestamps from: 2023-11-14 22:13:20 UTC
@@ -185,74 +185,74 @@ def test_a_record_may_be_too_large():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"topic": []}, "topic is an empty list. Leave it out to ask for nothing special"),
-        ({"queue_id": ()}, "queue_id is an empty list. Leave it out to ask for nothing special"),
-        ({"columns": []}, "columns is an empty list. Leave it out to ask for nothing special"),
-        ({"columns": 5}, "columns: 5 is no text"),
-        ({"columns": ["topic", None]}, "columns: None is no text"),
-        ({"topic": 5}, "topic: 5 is no text"),
-        ({"topic": b"orders"}, "topic: b'orders' is no text"),
-        ({"topic": ["orders", None]}, "topic: None is no text"),
-        ({"topic_pattern": 5}, "topic_pattern=5: it is no text"),
-        ({"topic_pattern": "a("}, "topic_pattern='a(': this is no regular expression: a ) is missing"),
+        ({"topic": []}, "topic must not be an empty list. Omit the option instead"),
+        ({"queue_id": ()}, "queue_id must not be an empty list. Omit the option instead"),
+        ({"columns": []}, "columns must not be an empty list. Omit the option instead"),
+        ({"columns": 5}, "columns must be text, not 5"),
+        ({"columns": ["topic", None]}, "columns must be text, not None"),
+        ({"topic": 5}, "topic must be text, not 5"),
+        ({"topic": b"orders"}, "topic must be text, not b'orders'"),
+        ({"topic": ["orders", None]}, "topic must be text, not None"),
+        ({"topic_pattern": 5}, "topic_pattern must be text, not 5"),
+        ({"topic_pattern": "a("}, "topic_pattern='a(': invalid regular expression: missing )"),
         (
             {"topic_pattern": "a{9999}"},
-            "topic_pattern='a{9999}': this is no regular expression: invalid repetition size: {9999}",
+            "topic_pattern='a{9999}': invalid regular expression: invalid repetition size: {9999}",
         ),
-        ({"queue_id": "3"}, "queue_id='3' is no whole number from -2147483648 to 2147483647"),
-        ({"queue_id": True}, "queue_id=True is no whole number from -2147483648 to 2147483647"),
-        ({"queue_id": [1, 2.0]}, "queue_id=2.0 is no whole number from -2147483648 to 2147483647"),
-        ({"queue_id": 2**63}, f"queue_id={2**63} is no whole number from -2147483648 to 2147483647"),
-        ({"starting_physical_offset": -1}, "starting_physical_offset=-1 is no whole number from 0 to 9223372036854775807"),
-        ({"ending_physical_offset": 2**63}, f"ending_physical_offset={2**63} is no whole number from 0 to 9223372036854775807"),
+        ({"queue_id": "3"}, "queue_id must be an integer from -2147483648 to 2147483647, not '3'"),
+        ({"queue_id": True}, "queue_id must be an integer from -2147483648 to 2147483647, not True"),
+        ({"queue_id": [1, 2.0]}, "queue_id must be an integer from -2147483648 to 2147483647, not 2.0"),
+        ({"queue_id": 2**63}, f"queue_id must be an integer from -2147483648 to 2147483647, not {2**63}"),
+        ({"starting_physical_offset": -1}, "starting_physical_offset must be an integer from 0 to 9223372036854775807, not -1"),
+        ({"ending_physical_offset": 2**63}, f"ending_physical_offset must be an integer from 0 to 9223372036854775807, not {2**63}"),
         (
             {"starting_physical_offset": 9, "ending_physical_offset": 8},
-            "starting_physical_offset lies behind ending_physical_offset: no row can be in between",
+            "starting_physical_offset is after ending_physical_offset, so no row can match",
         ),
         (
             {"starting_timestamp": START + 1, "ending_timestamp": START},
-            "starting_timestamp lies behind ending_timestamp: no row can be in between",
+            "starting_timestamp is after ending_timestamp, so no row can match",
         ),
         (
             {"starting_timestamp": "yesterday"},
-            "starting_timestamp='yesterday' is no moment. Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",
+            "starting_timestamp='yesterday' is not a time. Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",
         ),
         (
             {"ending_timestamp": 1.5},
-            "ending_timestamp=1.5 is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970",
+            "ending_timestamp must be a datetime with a time zone, ISO 8601 text, or milliseconds since 1970, not 1.5",
         ),
         (
             {"ending_timestamp": True},
-            "ending_timestamp=True is no moment: a datetime with a zone, ISO 8601 text, or milliseconds since 1970",
+            "ending_timestamp must be a datetime with a time zone, ISO 8601 text, or milliseconds since 1970, not True",
         ),
         (
             {"ending_timestamp": datetime(2026, 1, 31)},
-            "ending_timestamp='2026-01-31 00:00:00' names no time zone. Write datetime(..., tzinfo=UTC), "
-            "or say time_zone=Asia/Shanghai (any zone) for all that name none",
+            "ending_timestamp='2026-01-31 00:00:00' has no time zone. Write datetime(..., tzinfo=UTC), "
+            "or set time_zone=Asia/Shanghai (or another zone) as the default",
         ),
         (
             {"starting_timestamp": 2**62},
             f"starting_timestamp={2**62}: out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
             "other years can be written as text: '1999-01-31 12:00:00Z'",
         ),
-        ({"system_topics": "false"}, "system_topics='false' is neither True nor False"),
-        ({"verify_crc": 1}, "verify_crc=1 is neither True nor False"),
-        ({"fail_on_data_loss": "false"}, "fail_on_data_loss='false' is neither True nor False"),
-        ({"fail_on_data_loss": None}, "fail_on_data_loss=None is neither True nor False"),
-        ({"topic": "TBW102", "system_topics": False}, "system_topics=False hides topic='TBW102': no row could match"),
+        ({"system_topics": "false"}, "system_topics must be True or False, not 'false'"),
+        ({"verify_crc": 1}, "verify_crc must be True or False, not 1"),
+        ({"fail_on_data_loss": "false"}, "fail_on_data_loss must be True or False, not 'false'"),
+        ({"fail_on_data_loss": None}, "fail_on_data_loss must be True or False, not None"),
+        ({"topic": "TBW102", "system_topics": False}, "system_topics=False hides topic='TBW102', so no row can match. Omit one of them"),
         ({"max_partition_bytes": "lots"}, "max_partition_bytes='lots' is not a size. Examples: 134217728, '128m', '1g'"),
         ({"max_partition_bytes": "-1"}, "max_partition_bytes='-1' is not a size. Examples: 134217728, '128m', '1g'"),
-        ({"max_partition_bytes": 0}, "max_partition_bytes=0 is no whole number from 1 to 9223372036854775807"),
-        ({"max_record_bytes": 1.5}, "max_record_bytes=1.5 is no whole number from 1 to 9223372036854775807"),
+        ({"max_partition_bytes": 0}, "max_partition_bytes must be an integer from 1 to 9223372036854775807, not 0"),
+        ({"max_record_bytes": 1.5}, "max_record_bytes must be an integer from 1 to 9223372036854775807, not 1.5"),
         ({"max_record_bytes": "9999999999t"}, "max_record_bytes='9999999999t' is larger than 9223372036854775807 bytes"),
-        ({"max_decompressed_bytes": -1}, "max_decompressed_bytes=-1 is no whole number from 0 to 9223372036854775807"),
+        ({"max_decompressed_bytes": -1}, "max_decompressed_bytes must be an integer from 0 to 9223372036854775807, not -1"),
     ],
 )
 def test_a_value_that_cannot_be_meant(store, options, text):
     assert refused(store, **options) == text
 
 
-ALL = ", ".join(field.name for field in dataclasses.fields(MessageOptions))
+ALL = ", ".join(each.name for each in options_of(MessageOptions))
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_an_option_like_no_other(store):
         (["topic", "boddy"], "column 'boddy' does not exist. Did you mean 'body'? All columns: topic, queue_id, "),
         ("topic,,body", "column '' does not exist. All columns: topic, queue_id, "),
         ("zzzzzz", "column 'zzzzzz' does not exist. All columns: topic, queue_id, "),
-        ("topic, body, topic", "column 'topic' is asked for twice"),
+        ("topic, body, topic", "column 'topic' is requested twice"),
     ],
 )
 def test_a_column_that_does_not_exist(store, columns, text):
@@ -295,3 +295,52 @@ def test_everything_is_checked_before_anything_is_read():
     for options in ({"jobs": 1}, {"topic": []}, {"max_record_bytes": "x"}, {"fail_on_data_loss": 0}):
         with pytest.raises(nr.OptionError):
             store.messages(**options)
+
+
+OTHERS: dict[str, object] = {
+    "columns": "topic",
+    "topic": "T0",
+    "topic_pattern": "T.",
+    "queue_id": 1,
+    "starting_timestamp": START,
+    "ending_timestamp": START,
+    "starting_physical_offset": 1,
+    "ending_physical_offset": 1,
+    "where": "flag = 1",
+    "tags": "paid",
+    "keys": "k",
+    "msg_id": "i",
+    "starting_offsets": {"T0": {0: 1}},
+    "ending_offsets": {"T0": {0: 1}},
+    "time_zone": "UTC",
+    "access": "scan",
+    "max_hash_slot_num": 1,
+    "time_skew_tolerance": "2m",
+    "system_topics": False,
+    "verify_crc": True,
+    "mode": "PERMISSIVE",
+    "column_name_of_corrupt_record": "_bad",
+    "fail_on_data_loss": False,
+    "ignore_missing_files": True,
+    "tail": "all",
+    "max_partition_bytes": "1m",
+    "min_partitions": 2,
+    "max_record_bytes": "1m",
+    "max_decompressed_bytes": "1m",
+    "max_read_rate": "1m",
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in options_of(MessageOptions)])
+def test_each_option_has_an_effect(name):
+    def effect(**given: object) -> tuple[object, ...]:
+        options = MessageOptions(**given)
+        return options.projection(), predicate_of(options), options.planning()
+
+    where = "store_timestamp > TIMESTAMP '2023-11-14 22:13:20'"
+    if name == "time_zone":  # without it, such a time is an error
+        with pytest.raises(nr.PredicateError):
+            effect(where=where)
+        effect(where=where, time_zone=OTHERS[name])
+    else:
+        assert effect(**{name: OTHERS[name]}) != effect(), f"the option {name} is described, but not applied"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from support.effort import sampled
 from support.stores import files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
+from native_reader.columns.schema import COLUMNS
 from native_reader.errors import StoreError, shown
-from native_reader.options import MessageOptions
-from native_reader.schema import COLUMNS
-from rmqstore_spark.options import OPTIONS, checked
+from native_reader.options import MessageOptions, options_of
+from rmqstore_spark.options import OPTIONS, parsed, spark_name
 from rmqstore_spark.request import Request
 
 
@@ -66,7 +65,7 @@ VALUES: tuple[object, ...] = (
     *(timedelta.max, timedelta.min, date(2026, 1, 1), bytearray(b"a"), memoryview(b"a"), "a" * 1_000_000),
 )  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
-NAMES = tuple(field.name for field in fields(MessageOptions))
+NAMES = tuple(each.name for each in options_of(MessageOptions))
 PLACES = ("store_path_commit_log", "store_path_consume_queue", "store_path_index", "broker_conf")
 
 
@@ -141,25 +140,27 @@ def test_any_value_of_any_argument(store: nr.Store, root: Path, value: Callable[
         case "open":
             answered(lambda: nr.open(given_now))
         case "head":
-            answered(lambda: store.messages().head(given_now), "head=")
+            answered(lambda: store.messages().head(given_now), "head must")
         case "jobs":
-            answered(lambda: list(store.messages().run(jobs=given_now)), "jobs=")
-            answered(lambda: store.messages().count_rows(given_now), "jobs=")
-            answered(lambda: store.table("damage").to_table(given_now), "jobs=")
+            answered(lambda: list(store.messages().run(jobs=given_now)), "jobs must")
+            answered(lambda: store.messages().count_rows(given_now), "jobs must")
+            answered(lambda: store.table("damage").to_table(given_now), "jobs must")
         case "table":
             answered(lambda: store.table(given_now).to_table(), "table=")
         case _:
             answered(lambda: nr.open(root, **{where: given_now}).messages(topic="T0").count_rows())
 
 
-sparks = st.sampled_from([*(option.name for option in OPTIONS), "topik", "TOPIC", "fs.s3a.key", "", "\ud800", "paths", "option.x"])
+sparks = st.sampled_from(
+    [*(spark_name(option.name) for option in OPTIONS), "topik", "TOPIC", "fs.s3a.key", "", "\ud800", "paths", "option.x"]
+)
 
 
 @pytest.mark.sweep
 @sampled(250)
 @given(st.dictionaries(sparks, st.sampled_from(TEXTS) | st.text(max_size=6), min_size=1, max_size=3))
 def test_any_text_of_any_option_of_spark(options: dict[str, str]) -> None:
-    answered(lambda: checked(options))
+    answered(lambda: parsed(options))
     answered(lambda: Request.of(options))
     answered(lambda: Request.of(options | {"path": "/x"}).for_batch())
     answered(lambda: Request.of(options | {"path": "/x"}).for_stream())

@@ -12,6 +12,7 @@ from support.effort import sampled
 from support.evaluator import Row, like, read, trees, truth, value_of
 from support.stores import files_of, in_memory, log_of, message
 
+from native_reader.columns.schema import COLUMNS
 from native_reader.predicate.patterns import match_like
 from native_reader.predicate.tree import (
     EVERYTHING,
@@ -28,7 +29,6 @@ from native_reader.predicate.tree import (
     RLike,
     all_of,
 )
-from native_reader.schema import COLUMNS
 from native_reader.testing import compression
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties

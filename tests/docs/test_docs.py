@@ -17,31 +17,18 @@ from support.golden import unpack
 from support.own_stores import STORES
 
 import native_reader as nr
+from native_reader.columns.schema import COLUMNS, projected
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
-from native_reader.options import MessageOptions
+from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
-from native_reader.schema import COLUMNS, projected
 from native_reader.tables import TABLES
 from native_reader.tables.table import NOT_THERE
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from rmqstore_spark.options import OPTIONS, as_markdown, python_name
+from rmqstore_spark.options import OPTIONS, as_markdown
 
 HERE = Path(__file__).parents[2]
 COLUMNS_MD = "docs/columns.md"
-DEFAULTS = {
-    "": None,
-    "FAILFAST": "FAILFAST",
-    "available": "available",
-    "auto": "auto",
-    "1m": "1m",
-    "13 columns": None,
-    "true": True,
-    "1": 1,
-    "false": False,
-    "128m": 128 << 20,
-    "64m": 64 << 20,
-}
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
@@ -64,8 +51,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_column_is_told_with_its_type() -> None:
-    told = [(quoted(name)[0], quoted(kind)[0], default == "default") for name, kind, default, _ in rows_of(COLUMNS_MD, "column")]
-    assert told == [(name, str(spec.type), spec.default) for name, spec in COLUMNS.items()]
+    told = [(quoted(name)[0], quoted(kind)[0], default == "default", what) for name, kind, default, what in rows_of(COLUMNS_MD, "column")]
+    assert told == [(name, str(spec.type), spec.default, spec.what) for name, spec in COLUMNS.items()]
 
 
 def test_what_heads_leaves_out_is_told() -> None:
@@ -86,11 +73,12 @@ def test_the_table_of_options_is_the_codes_own() -> None:
 
 
 def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
-    built = {python_name(option.name): option for option in OPTIONS if option.built is True}
-    for name, parts in ((MessageOptions, fields(MessageOptions)), (nr.open, list(inspect.signature(nr.open).parameters.values()))):
-        assert {part.name for part in parts} <= built.keys(), name
-    for field in fields(MessageOptions):
-        assert DEFAULTS[built[field.name].default] == field.default
+    known = {option.name for option in OPTIONS}
+    assert len(known) == len(OPTIONS)
+    assert list(inspect.signature(nr.open).parameters) == [option.name for option in PLACES]
+    described = [option.name for option in options_of(MessageOptions)]
+    assert ["values", *described] == [field.name for field in fields(MessageOptions)]
+    assert {*described, *inspect.signature(nr.open).parameters} <= known
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])

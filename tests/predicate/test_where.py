@@ -43,58 +43,59 @@ def test_what_it_means(text: str, expected: Predicate) -> None:
 
 
 HOW = (
-    "Possible are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']; "
-    "df.filter can more"
+    "Supported are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
+    "Use df.filter for other conditions"
 )
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lower(topic) = 'x'", f"where: a column is expected here, near \"lower(topic) = 'x'\" (character 1). {HOW}"),
+        ("lower(topic) = 'x'", f"where: expected a column, near \"lower(topic) = 'x'\" (character 1). {HOW}"),
         ("queue_id = 1 AND tipic = 'a'", "where: column 'tipic' does not exist. Did you mean 'topic'?"),
         (
             "queue_id = '3'",
-            "where: queue_id is a whole number and is compared with text. Nothing is cast: write 12, near",
+            "where: queue_id is an integer, but is compared with text. Nothing is cast. Write 12, near",
         ),
-        ("queue_id = 1.5", "where: 1.5 is no whole number, near '1.5' (character 12)"),
-        ("queue_id = 9999999999999999999", "where: 9999999999999999999 does not fit 64 bits"),
-        ("topic = NULL", "where: nothing equals NULL: write IS NULL"),
-        ("topic = 'it''s'", "where: two texts side by side: a quote inside of a text is written \\'"),
-        ("topic = tags", "where: a value is expected here, not the column tags"),
-        ("keys = 'a'", "where: keys is an array of texts and cannot be compared. array_contains(keys, 'x') is possible"),
-        ("properties = 'a'", "where: properties is a map and cannot be compared. properties['name'] = 'x' is possible"),
-        ("properties.TAGS = 'a'", "where: a column has no name before it; a property is written properties['TAGS']"),
-        ("topic LIKE 'a\\\\b'", "where: LIKE: the escape character '\\\\' stands before 'b'; it must stand before %, _ or itself"),
-        ("topic LIKE 'a' ESCAPE '!!'", "where: ESCAPE takes one character"),
-        ("topic RLIKE '\\\\p{L}'", "where: RLIKE: \\p is not possible; \\d \\w \\s \\t \\n and escaped punctuation are"),
-        ("topic RLIKE '('", "where: RLIKE: this is no regular expression: a ) is missing, near"),
-        ("topic LIKE ANY ('a')", "where: a plain value is expected here"),
-        ("topic ILIKE 'a'", "where: this is not possible here, near \"topic ILIKE 'a'\" (character 1)"),
-        ("topic <=> 'a'", "where: this is not possible here"),
-        ("topic IS TRUE", "where: this is not possible here"),
-        ("topic", "where: a value alone is not possible here"),
-        ("topic = 'a' AND (", "where: this is no SQL condition, near '(' (character 17)"),
-        ("topic = 'a'; DROP TABLE x", "where: a semicolon is not possible (character 12): one condition is expected."),
-        ("tags='a';", "where: a semicolon is not possible (character 9)"),
-        ("topic ISNULL", "where: ISNULL is not possible (character 7): write IS NULL, IS NOT NULL"),
-        ("topic NOTNULL", "where: NOTNULL is not possible (character 7): write IS NULL, IS NOT NULL"),
-        ("tags = CAST('1' AS INT)", "where: a plain value is expected here"),
-        ("queue_id = CAST(3000000000 AS INT)", "where: 3000000000 does not fit 32 bits"),
-        (";", "where: a semicolon is not possible (character 1)"),
-        ("queue_id IN (1,)", "where: a value is missing after the comma (character 15)"),
-        ("array_contains(keys, 'a',)", "where: a value is missing after the comma (character 25)"),
-        ("tags RLIKE '\\\\'", "where: RLIKE: '\\\\' stands alone; \\\\ means the character"),
-        ("store_timestamp < TIMESTAMP '2026-01-05 10:00:00+19:00'", "where: '2026-01-05 10:00:00+19:00' is no moment"),
-        ("store_timestamp >= TIMESTAMP '2026-01-05 10:00:00-18:01'", "where: '2026-01-05 10:00:00-18:01' is no moment"),
-        ("SELECT 1", "where: this is not possible here"),
-        ("exists(SELECT 1)", "where: a function is not possible here"),
-        ("store_timestamp > DATE '2026-01-01'", "where: a plain value is expected here"),
-        ("store_timestamp > TIMESTAMP '2026-13-01'", "where: '2026-13-01' is no moment. Example: TIMESTAMP '2026-01-31 12:00:00'"),
-        ("store_timestamp > TIMESTAMP '2026-01-01 12:00'", "where: '2026-01-01 12:00' is no moment"),
-        ("(" * 300 + "topic = 'a'" + ")" * 300, "where opens more than 200 brackets inside each other"),
-        ("NOT " * 3000 + "topic = 'a'", "where is nested too deeply; IN ('a', 'b') says the same as many ORs"),
-        ("x" * (1 << 20) + "y", "where is 1,048,577 characters long; 1,048,576 are the most"),
+        ("queue_id = 1.5", "where: 1.5 is not an integer, near '1.5' (character 12)"),
+        ("queue_id = 9999999999999999999", "where: 9999999999999999999 does not fit in 64 bits"),
+        ("topic = NULL", "where: a comparison with NULL is never true. Write IS NULL"),
+        ("topic = 'it''s'", "where: two texts without an operator between. Write a quote inside a text as \\'"),
+        ("topic = tags", "where: expected a value, not the column tags"),
+        ("keys = 'a'", "where: keys is an array of texts, which cannot be compared. Use array_contains(keys, 'x')"),
+        ("properties = 'a'", "where: properties is a map, which cannot be compared. Use properties['name'] = 'x'"),
+        ("properties.TAGS = 'a'", "where: a column cannot have a prefix. Write a property as properties['TAGS']"),
+        ("topic LIKE 'a\\\\b'", "where: LIKE: the escape character '\\\\' is before 'b'; it must be before %, _ or itself"),
+        ("topic LIKE 'a' ESCAPE '!!'", "where: ESCAPE must be a single character"),
+        ("topic RLIKE '\\\\p{L}'", "where: RLIKE: \\p is not supported; \\d \\w \\s \\t \\n and escaped punctuation are"),
+        ("topic RLIKE '('", "where: RLIKE: invalid regular expression: missing ), near"),
+        ("topic LIKE ANY ('a')", "where: expected a value"),
+        ("topic ILIKE 'a'", "where: this is not supported here, near \"topic ILIKE 'a'\" (character 1)"),
+        ("topic <=> 'a'", "where: this is not supported here"),
+        ("topic IS TRUE", "where: this is not supported here"),
+        ("topic", "where: a value without a comparison is not supported here"),
+        ("topic = 'a' AND (", "where: invalid SQL, near '(' (character 17)"),
+        ("topic = 'a'; DROP TABLE x", "where: unexpected semicolon (character 12). Write one condition."),
+        ("tags='a';", "where: unexpected semicolon (character 9)"),
+        ("topic ISNULL", "where: ISNULL is not supported (character 7). Write IS NULL, IS NOT NULL"),
+        ("topic NOTNULL", "where: NOTNULL is not supported (character 7). Write IS NULL, IS NOT NULL"),
+        ("tags = CAST('1' AS INT)", "where: expected a value"),
+        ("queue_id = CAST(3000000000 AS INT)", "where: 3000000000 does not fit in 32 bits"),
+        (";", "where: unexpected semicolon (character 1)"),
+        ("queue_id IN (1,)", "where: missing value after the comma (character 15)"),
+        ("array_contains(keys, 'a',)", "where: missing value after the comma (character 25)"),
+        ("tags RLIKE '\\\\'", "where: RLIKE: '\\\\' is unbalanced; write \\\\ for the character"),
+        ("store_timestamp < TIMESTAMP '2026-01-05 10:00:00+19:00'", "where: '2026-01-05 10:00:00+19:00' is not a timestamp"),
+        ("store_timestamp >= TIMESTAMP '2026-01-05 10:00:00-18:01'", "where: '2026-01-05 10:00:00-18:01' is not a timestamp"),
+        ("SELECT 1", "where: this is not supported here"),
+        ("exists(SELECT 1)", "where: a function is not supported here"),
+        ("store_timestamp > DATE '2026-01-01'", "where: expected a value"),
+        ("store_timestamp > TIMESTAMP '2026-13-01'", "where: '2026-13-01' is not a timestamp. Example: TIMESTAMP '2026-01-31 12:00:00'"),
+        ("store_timestamp > TIMESTAMP '2026-01-01 12:00'", "where: '2026-01-01 12:00' is not a timestamp"),
+        ("(" * 300 + "topic = 'a'" + ")" * 300, "where has brackets nested more than 200 deep"),
+        ("NOT " * 3000 + "topic = 'a'", "where is nested too deeply. Use IN ('a', 'b') instead of many ORs"),
+        ("x" * (1 << 20) + "y", "where has 1,048,577 characters; the limit is 1,048,576"),
+        (" ", "where=' ' is not a condition"),
     ],
     ids=lambda text: text[:30],
 )
@@ -105,7 +106,7 @@ def test_what_it_cannot_mean(text: str, said: str) -> None:
 
 
 def test_blank_text_is_no_condition() -> None:
-    with pytest.raises(nr.PredicateError, match=r"^where=' ' is no condition"):
+    with pytest.raises(nr.PredicateError, match=r"^where=' ' is not a condition"):
         parse(" ", {})
 
 
@@ -117,38 +118,37 @@ def test_many_alternatives_are_no_depth() -> None:
 
 
 def test_zones_and_durations() -> None:
-    with pytest.raises(nr.PredicateError, match=r"time_zone='Mars' is no time zone\. Examples: UTC, Europe/Berlin, \+08:00"):
+    with pytest.raises(nr.PredicateError, match=r"time_zone='Mars' is not a time zone\. Examples: UTC, Europe/Berlin, \+08:00"):
         predicate_of(MessageOptions(time_zone="Mars"))
-    with pytest.raises(nr.PredicateError, match=r"time_zone='\+19:00' is no time zone.*18:00 is the most"):
+    with pytest.raises(nr.PredicateError, match=r"time_zone='\+19:00' is not a time zone.*at most 18:00"):
         predicate_of(MessageOptions(time_zone="+19:00"))
     predicate_of(MessageOptions(time_zone="-18:00"))
     east = predicate_of(MessageOptions(time_zone="+08:00", starting_timestamp="2026-01-31 12:00:00"))
     assert east == Compare(Column("store_timestamp"), ">=", 1_769_832_000_000_000)
     assert [duration("x", each) for each in ("90s", "10m", 1500, "2h", "7")] == [90_000_000, 600_000_000, 1_500_000, 7_200_000_000, 7_000]
     for wrong in ("-1s", "soon", -5, "1y"):
-        with pytest.raises(nr.OptionError, match="x="):
+        with pytest.raises(nr.OptionError, match=r"^x[ =]"):
             duration("x", wrong)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"starting_offsets": "{"}, "starting_offsets='{' is neither 'earliest' nor offsets by topic and queue. Example: {\"orders\":"),
-        ({"ending_offsets": {"a": 3}}, "ending_offsets={'a': 3} is neither 'latest' nor offsets by topic and queue."),
-        ({"starting_offsets": {"a": {0: -1}}}, "starting_offsets of a/0=-1 is no whole number from 0 to 9223372036854775807"),
-        ({"tags": "a || "}, "tags='a || ': a tag is empty. Example: 'paid || refunded'"),
-        ({"where": ""}, "where='' is no text"),
+        ({"starting_offsets": "{"}, "starting_offsets='{' is invalid. It must be 'earliest', or offsets by topic and queue. Example: {"),
+        ({"ending_offsets": {"a": 3}}, "ending_offsets={'a': 3} is invalid. It must be 'latest', or offsets by topic and queue."),
+        ({"starting_offsets": {"a": {0: -1}}}, "starting_offsets of a/0 must be an integer from 0 to 9223372036854775807, not -1"),
+        ({"tags": "a || "}, "tags='a || ' has an empty tag. Example: 'paid || refunded'"),
+        ({"where": ""}, "where is empty. Omit the option instead"),
         (
             {"where": "store_timestamp > TIMESTAMP '2026-01-05'"},
-            "where: TIMESTAMP '2026-01-05' names no time zone. Write TIMESTAMP '2026-01-05 00:00:00+08:00', or ",
+            "where: TIMESTAMP '2026-01-05' has no time zone. Write TIMESTAMP '2026-01-05 00:00:00+08:00', or ",
         ),
-        ({"msg_id": 7}, "msg_id=7 is no text"),
-        ({"access": "index"}, "access='index' is none of auto, scan, trust."),
+        ({"msg_id": 7}, "msg_id must be text, not 7"),
+        ({"access": "index"}, "access must be one of auto, scan, trust, not 'index'."),
     ],
     ids=str,
 )  # fmt: skip
 def test_shorthands_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
-    asked = MessageOptions(**options)  # type: ignore[arg-type]
     with pytest.raises(nr.OptionError) as raised:
-        asked.planning() if "access" in options else predicate_of(asked)
+        predicate_of(MessageOptions(**options))  # type: ignore[arg-type]
     assert str(raised.value).startswith(said)

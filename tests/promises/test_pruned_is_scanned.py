@@ -22,6 +22,8 @@ from support.queued_stores import OF_WHOLE_FILES, TOPICS, changed_queues, queued
 from support.stores import Files
 
 import native_reader as nr
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Not, Or, Predicate
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -178,7 +180,8 @@ def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Cou
     for predicate in Random(2).sample(conditions, min(len(conditions), at_effort(wanted // 4, wanted, len(conditions)))):
         found = {}
         for access in ("scan", "auto", "trust"):
-            scan = opened.messages(access=access, columns="physical_offset,inner_index,topic,tags").narrowed(predicate)
+            options = MessageOptions(access=access, columns="physical_offset,inner_index,topic,tags")
+            scan = Scan(opened.stores, options, predicate)
             run = scan.run()
             found[access] = Counter((row["physical_offset"], row["inner_index"]) for batch in run for row in batch.to_pylist())
             ways.update({split.access for split in scan.plan().splits} if access == "auto" else ())

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from support.stores import files_of, log_of, on_disk
 
-from native_reader.schema import COLUMNS
+from native_reader.columns.schema import COLUMNS
 
 
 def sentence(work: Callable[[], object]) -> str:
@@ -34,38 +34,38 @@ REFUSED = {
     "startingOffset=earliest": f"OptionError: unknown option 'startingoffset'. Did you mean 'startingOffsets'? {ALL}",
     "qxyzzq=1": f"OptionError: unknown option 'qxyzzq'. {ALL}",
     "maxPartitionBytes=lots": "OptionError: maxPartitionBytes='lots' is not a size. Examples: 134217728, '128m', '1g'",
-    "maxPartitionBytes=0": "OptionError: maxPartitionBytes=0 is no whole number from 1 to 9223372036854775807",
+    "maxPartitionBytes=0": "OptionError: maxPartitionBytes must be an integer from 1 to 9223372036854775807, not 0",
     "maxRecordBytes=9000000t": "OptionError: maxRecordBytes='9000000t' is larger than 9223372036854775807 bytes",
-    "minPartitions=few": "OptionError: minPartitions='few' is no whole number",
-    "minPartitions=0": "OptionError: minPartitions=0 is no whole number from 1 to 1000000",
-    "queueId=3000000000": "OptionError: queueId=3000000000 is no whole number from -2147483648 to 2147483647",
-    "queueId=1,x": "OptionError: queueId='x' is no whole number",
-    "topic=a,,b": "OptionError: topic='a,,b': a name between commas is missing",
-    "topicPattern=(": "OptionError: topicPattern='(': this is no regular expression: a ) is missing",
-    "startingTimestamp=yesterday": "OptionError: startingTimestamp='yesterday' is no moment. "
+    "minPartitions=few": "OptionError: minPartitions must be an integer from 1 to 1000000, not 'few'",
+    "minPartitions=0": "OptionError: minPartitions must be an integer from 1 to 1000000, not 0",
+    "queueId=3000000000": "OptionError: queueId must be an integer from -2147483648 to 2147483647, not 3000000000",
+    "queueId=1,x": "OptionError: queueId must be an integer from -2147483648 to 2147483647, not 'x'",
+    "topic=a,,b": "OptionError: topic='a,,b' has an empty name between commas",
+    "topicPattern=(": "OptionError: topicPattern='(': invalid regular expression: missing )",
+    "startingTimestamp=yesterday": "OptionError: startingTimestamp='yesterday' is not a time. "
     "Examples: '2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000",
-    "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset=-1 is no whole number from 0 to 9223372036854775807",
-    "verifyCrc=yes": "OptionError: verifyCrc='yes' is neither true nor false",
-    "mode=FAILSAFE": "OptionError: mode='FAILSAFE' is none of FAILFAST, DROPMALFORMED, PERMISSIVE. Did you mean 'FAILFAST'?",
-    "table=queues": "OptionError: table='queues' is none of messages, damage, segments.",
-    "table=damages": "OptionError: table='damages' is none of messages, damage, segments. Did you mean 'damage'?",
-    "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column",
-    "maxReadRate=5": "OptionError: maxReadRate=5 is no whole number from 1048576 to 9223372036854775807",
-    "access=believe": "OptionError: access='believe' is none of auto, scan, trust.",
-    "filterPushdown=yes": "OptionError: filterPushdown='yes' is neither true nor false",
-    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is no time zone. "
-    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00 (18:00 is the most)",
+    "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset must be an integer from 0 to 9223372036854775807, not -1",
+    "verifyCrc=yes": "OptionError: verifyCrc must be true or false, not 'yes'",
+    "mode=FAILSAFE": "OptionError: mode must be one of FAILFAST, DROPMALFORMED, PERMISSIVE, not 'FAILSAFE'. Did you mean 'FAILFAST'?",
+    "table=queues": "OptionError: table must be one of messages, damage, segments, not 'queues'.",
+    "table=damages": "OptionError: table must be one of messages, damage, segments, not 'damages'. Did you mean 'damage'?",
+    "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column. Choose a new name",
+    "maxReadRate=5": "OptionError: maxReadRate must be an integer from 1048576 to 9223372036854775807, not 5",
+    "access=believe": "OptionError: access must be one of auto, scan, trust, not 'believe'.",
+    "filterPushdown=yes": "OptionError: filterPushdown must be true or false, not 'yes'",
+    "timeZone=Asia/Shanghi": "PredicateError: timeZone='Asia/Shanghi' is not a time zone. "
+    "Did you mean 'Asia/Shanghai'? Examples: UTC, Europe/Berlin, +08:00 (at most 18:00)",
     "where=tipic = 'a'": f"PredicateError: where: column 'tipic' does not exist. Did you mean 'topic'? All columns: {', '.join(COLUMNS)}, "
     "near \"tipic = 'a'\" (character 1)",
-    "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is no duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
-    "tags=a ||": "OptionError: tags='a ||': a tag is empty. Example: 'paid || refunded'",
-    "startingOffsets=soon": "OptionError: startingOffsets='soon' is neither 'earliest' nor offsets by topic and queue. "
+    "timeSkewTolerance=long": "OptionError: timeSkewTolerance='long' is not a duration. Examples: 90s, 10m, 1h, 60000 (milliseconds)",
+    "tags=a ||": "OptionError: tags='a ||' has an empty tag. Example: 'paid || refunded'",
+    "startingOffsets=soon": "OptionError: startingOffsets='soon' is invalid. It must be 'earliest', or offsets by topic and queue. "
     "Example: {\"orders\": {\"0\": 100, \"1\": 250}}",
     "maxBytesPerTrigger=much": "OptionError: maxBytesPerTrigger='much' is not a size. Examples: 134217728, '128m', '1g'",
-    "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger=0 is no whole number from 1 to 9223372036854775807",
-    "tail=flush": "OptionError: tail='flush' is none of available, flushed, confirmed, all. Did you mean 'flushed'?",
-    "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not built yet: "
-    "stores are read from file systems of the machines that run Spark, nothing else",
+    "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger must be an integer from 1 to 9223372036854775807, not 0",
+    "tail=flush": "OptionError: tail must be one of available, flushed, confirmed, all, not 'flush'. Did you mean 'flushed'?",
+    "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not supported: "
+    "stores are read from the file systems of the machines that run Spark",
 }  # fmt: skip
 
 
@@ -80,20 +80,21 @@ def test_a_wrong_option_is_told_by_load(spark: SparkSession, kept: Path, asked: 
 
 def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> None:
     said = refused(spark, kept, startingTimestamp=1_700_000_000_001, endingTimestamp=1_700_000_000_000)
-    assert said == "OptionError: startingTimestamp lies behind endingTimestamp: no row can be in between"
+    assert said == "OptionError: startingTimestamp is after endingTimestamp, so no row can match"
     said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
-    assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX': no row could match"
+    assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX', so no row can match. Omit one of them"
     said = refused(spark, kept, table="damage", filterPushdown="true")
-    assert said == "OptionError: table=damage does not take the option filterPushdown: it is read whole"
+    assert said == "OptionError: table=damage does not take the option filterPushdown. Filter after loading"
     said = refused(spark, kept, table="damage", topic="orders")
     taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
-    assert said == f"OptionError: table=damage does not take the option topic: it takes {taken}. Select columns after loading"
+    assert said == f"OptionError: table=damage does not take the option topic. It takes {taken}. Filter after loading"
     frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
     assert (
-        sentence(frame.count) == "SchemaError: table=segments comes with all its columns: leave .schema(...) out, and select after loading"
+        sentence(frame.count)
+        == "SchemaError: table=segments always has all its columns. Omit .schema(...), and select columns after loading"
     )
     frame = spark.read.format("rocketmq-store").schema("topic string").option("columns", "body").load(str(kept))
-    assert sentence(frame.count) == "OptionError: columns= and .schema(...) ask for different columns: leave one of them out"
+    assert sentence(frame.count) == "OptionError: columns= and .schema(...) request different columns. Omit one of them"
 
 
 def test_a_wrong_path_is_told_by_load(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
@@ -109,12 +110,12 @@ def test_a_wrong_path_is_told_by_load(spark: SparkSession, kept: Path, tmp_path:
 COLUMNS = {
     "storeTimestamp timestamp": "SchemaError: column 'storeTimestamp' does not exist. Did you mean 'store_timestamp' (timestamp)? All ",
     "qq string": "SchemaError: column 'qq' does not exist. All columns: topic,",
-    "topic string, topic string": "SchemaError: column 'topic' is asked for twice",
-    "topic int": "SchemaError: column 'topic' is string, the schema asks for int. Cast it after loading",
-    "queue_id bigint": "SchemaError: column 'queue_id' is int, the schema asks for bigint. Cast it after loading",
-    "properties map<string,binary>": "SchemaError: column 'properties' is map<string,string>, the schema asks for map<string,binary>. Cast",
-    "store_timestamp timestamp_ntz": "SchemaError: column 'store_timestamp' is timestamp, the schema asks for timestamp_ntz. Cast it after",
-    "topic string not null": "SchemaError: column 'topic' may be null, the schema says NOT NULL. Leave that out",
+    "topic string, topic string": "SchemaError: column 'topic' is requested twice",
+    "topic int": "SchemaError: column 'topic' is string, but the schema has int. Cast it after loading",
+    "queue_id bigint": "SchemaError: column 'queue_id' is int, but the schema has bigint. Cast it after loading",
+    "properties map<string,binary>": "SchemaError: column 'properties' is map<string,string>, but the schema has map<string,binary>. Cast",
+    "store_timestamp timestamp_ntz": "SchemaError: column 'store_timestamp' is timestamp, but the schema has timestamp_ntz. Cast it after",
+    "topic string not null": "SchemaError: column 'topic' can be null, but the schema has NOT NULL. Omit that",
 }
 
 
@@ -127,7 +128,7 @@ def test_a_schema_that_cannot_be_had(spark: SparkSession, kept: Path, asked: str
 def test_a_schema_that_differs_only_inside(spark: SparkSession, kept: Path) -> None:
     schema = StructType([StructField("keys", ArrayType(StringType(), containsNull=False))])
     said = sentence(spark.read.format("rocketmq-store").schema(schema).load(str(kept)).count)
-    assert said.startswith("SchemaError: column 'keys' is array<string>, the schema asks for ")
+    assert said.startswith("SchemaError: column 'keys' is array<string>, but the schema has ")
 
 
 def test_unknown_columns_of_the_option(spark: SparkSession, kept: Path) -> None:
@@ -163,9 +164,9 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
 
 
 OF_STREAMS = {
-    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824: only a stream has triggers. spark.read reads all that is there",
-    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5: only a stream has triggers. spark.read reads all that is there",
-    "startingOffsets=latest": "OptionError: startingOffsets=latest: behind the end of the log there is nothing yet. Only a stream can",
+    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824: only a stream has triggers. Omit it; spark.read reads everything",
+    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5: only a stream has triggers. Omit it; spark.read reads everything",
+    "startingOffsets=latest": "OptionError: startingOffsets=latest: there is nothing after the end of the log. Only a stream can",
 }
 
 

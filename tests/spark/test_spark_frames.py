@@ -19,7 +19,7 @@ from support.own_stores import STORES
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.schema import COLUMNS, DEFAULT_COLUMNS, projected
+from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 
 
 def load(spark: SparkSession, path: object = None, **options: object) -> DataFrame:

@@ -21,6 +21,8 @@ from support.own_stores import NAMES, STORES
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate
 from native_reader.testing.records import pack_properties
 from rmqstore_spark.pushdown import predicate_of
@@ -228,4 +230,4 @@ def test_a_prefix_with_the_signs_of_like_means_itself() -> None:
     for prefix, count in (("50%", 2), ("50%_", 1), ("50\\", 1), ("50", 4)):
         found = predicate_of(spark_filters.StringStartsWith(("tags",), prefix))
         assert found is not None
-        assert nr.open(memory.url).messages().narrowed(found).count_rows() == count
+        assert Scan(nr.open(memory.url).stores, MessageOptions(), found).count_rows() == count

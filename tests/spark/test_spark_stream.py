@@ -212,7 +212,7 @@ def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_pa
     ("options", "sentence"),
     [
         ({"access": "trust"}, "OptionError: access=trust believes that queues know every message"),
-        ({"endingTimestamp": "1700000000005"}, "OptionError: endingTimestamp: a stream has no end. Leave it out, or use spark.read"),
+        ({"endingTimestamp": "1700000000005"}, "OptionError: endingTimestamp: a stream has no end. Omit it, or use spark.read"),
     ],
 )
 def test_what_cannot_be_followed_is_told(

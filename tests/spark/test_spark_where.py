@@ -113,7 +113,7 @@ def test_a_moment_in_the_sessions_zone_is_never_another_one(spark: SparkSession,
     expected = _frame(spark, odd, columns=SMALL).filter(text)
     assert 0 < expected.count() < ROWS
     for told in ({"where": text}, {"startingTimestamp": "2023-11-15 06:13:50"}):
-        with pytest.raises(Exception, match=r"names no time zone\. Write .*\+08:00'?.*, or say timeZone=Asia/Shanghai"):
+        with pytest.raises(Exception, match=r"has no time zone\. Write .*\+08:00'?.*, or set timeZone=Asia/Shanghai"):
             _frame(spark, odd, columns=SMALL, **told)
         zone = spark.conf.get("spark.sql.session.timeZone")
         assert_df_equality(_frame(spark, odd, columns=SMALL, timeZone=zone, **told), expected, ignore_row_order=True)

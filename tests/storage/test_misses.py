@@ -29,7 +29,7 @@ def test_nothing_named():
     for arguments in ((), (None,), ([],)):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(*arguments)
-        assert str(raised.value) == "nothing to open: give a path, store_path_commit_log or broker_conf"
+        assert str(raised.value) == "no store is given. Pass a path, store_path_commit_log or broker_conf"
     with pytest.raises(nr.OptionError, match=r"^the path is empty\. Use '\.' for the current directory$"):
         nr.open("")
     with pytest.raises(nr.OptionError, match=r"^5 is not a path: expected text or a pathlib\.Path, or a list of them$"):
@@ -105,6 +105,4 @@ def test_wrong_directories_for_the_log(store):
 
 
 def test_what_a_store_says_of_itself(store):
-    assert (
-        repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes. Go on with .messages(topic='...'), .table('segments')>"
-    )
+    assert repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes. Next: .messages(topic='...'), .table('segments')>"

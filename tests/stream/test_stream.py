@@ -210,17 +210,17 @@ def _moved_on(reader: StoreStreamReader, start: dict[str, Any], grown: GrowingSt
 # What is refused
 
 REFUSED = {
-    "table=damage": "table=damage cannot be followed as a stream: use spark.read",
-    "filterPushdown=true": "filterPushdown=true: Spark hands no filters to a stream. Say it with where=",
-    "access=trust": "access=trust believes that queues know every message, but they learn of new ones last. Leave it out",
-    "endingTimestamp=1700000000005": "endingTimestamp: a stream has no end. Leave it out, or use spark.read",
-    "endingPhysicalOffset=5": "endingPhysicalOffset: a stream has no end. Leave it out, or use spark.read",
-    'endingOffsets={"T": {"0": 1}}': "endingOffsets: a stream has no end. Leave it out, or use spark.read",
-    "startingOffsets=latest&startingTimestamp=1700000000005": "startingOffsets=latest contradicts startingTimestamp: leave one of them out",
-    "startingOffsets=latest&startingPhysicalOffset=5": "startingOffsets=latest contradicts startingPhysicalOffset: leave one of them out",
+    "table=damage": "table=damage cannot be read as a stream. Use spark.read",
+    "filterPushdown=true": "filterPushdown=true: Spark passes no filters to a stream. Use the option where instead",
+    "access=trust": "access=trust misses new messages in a stream, because consume queues learn of them last. Omit it",
+    "endingTimestamp=1700000000005": "endingTimestamp: a stream has no end. Omit it, or use spark.read",
+    "endingPhysicalOffset=5": "endingPhysicalOffset: a stream has no end. Omit it, or use spark.read",
+    'endingOffsets={"T": {"0": 1}}': "endingOffsets: a stream has no end. Omit it, or use spark.read",
+    "startingOffsets=latest&startingTimestamp=1700000000005": "startingOffsets=latest contradicts startingTimestamp. Omit one of them",
+    "startingOffsets=latest&startingPhysicalOffset=5": "startingOffsets=latest contradicts startingPhysicalOffset. Omit one of them",
     "startingOffset=latest": "unknown option 'startingOffset'. Did you mean 'startingOffsets'?",
     "where=tipic = 'a'": "where: column 'tipic' does not exist. Did you mean 'topic'?",
-    "maxBytesPerTrigger=0": "maxBytesPerTrigger=0 is no whole number from 1 to",
+    "maxBytesPerTrigger=0": "maxBytesPerTrigger must be an integer from 1 to",
 }
 
 

@@ -61,5 +61,5 @@ def _set(text: str) -> str:
 
 def _plain(character: str) -> str:
     if character in "[]{}":
-        raise ValueError(f"{character!r} stands alone; \\{character} means the character")
+        raise ValueError(f"{character!r} is unbalanced; write \\{character} for the character")
     return character if character in "|()" else re.escape(character)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 import native_reader as nr
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
 from native_reader.scan.read import Projection
@@ -40,8 +42,8 @@ class Looked:
 
 
 def _run(storage: MemoryStorage, predicate: Predicate, access: str, most: int) -> tuple[Plan, Run]:
-    scan = nr.open(storage.url).messages(access=access, max_partition_bytes=most, time_skew_tolerance=0)
-    plan = scan.narrowed(predicate).plan()
+    options = MessageOptions(access=access, max_partition_bytes=most, time_skew_tolerance=0)
+    plan = Scan(nr.open(storage.url).stores, options, predicate).plan()
     return plan, Run(plan, _WHICH)
 
 

@@ -1,0 +1,113 @@
+"""The rows of a chunk as columns; what one column is built from is kept for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.columns.properties import PropertyColumns, PropertyReader
+from native_reader.columns.rows import Rows, by_record
+from native_reader.columns.schema import COLUMNS
+from native_reader.columns.strings import short, text
+from native_reader.layout.record import Index
+from native_reader.predicate.tree import EVERYTHING, Predicate
+
+
+class Columns:
+    """Builds the columns of one read, chunk by chunk, and reuses what it learned from earlier chunks.
+
+    The columns and properties of `predicate` are available in addition to the columns.
+    """
+
+    def __init__(
+        self, names: Iterable[str], store: str, segment: str, predicate: Predicate = EVERYTHING, *, marks_failed: bool = False
+    ) -> None:
+        self.names, self.marks_failed = tuple(names), marks_failed
+        conditions = list(predicate.columns())
+        needed = [*self.names, *(each.name for each in conditions)]
+        single = {COLUMNS[name].single for name in needed} | {each.key for each in conditions}
+        self._reader = PropertyReader(sorted(name for name in single if name is not None))
+        self._constants = {"store": store, "segment": segment}
+        self._repeated: dict[str, pa.Array] = {}
+
+    def chunk(self, rows: Rows) -> Chunk:
+        """These rows, for building one column at a time."""
+        return Chunk(self, rows)
+
+    def properties(self, rows: Rows) -> PropertyColumns:
+        """The properties of these rows."""
+        records = rows.records
+        return self._reader.read(*rows.source, records.properties_at, records.properties_size)
+
+    def repeated(self, value: str, count: int) -> pa.Array:
+        """One text repeated `count` times; built once, then sliced."""
+        known = self._repeated.get(value)
+        if known is None or len(known) < count:
+            known = self._repeated[value] = pa.repeat(pa.scalar(value, pa.string()), 2 * count)
+        return known.slice(0, count)
+
+    def constant(self, column: str, count: int) -> pa.Array:
+        """A column with the same value in the whole segment."""
+        return self.repeated(self._constants[column], count)
+
+
+class Chunk:
+    """Rows of one chunk. Caches the columns that other columns are built from."""
+
+    def __init__(self, columns: Columns, rows: Rows) -> None:
+        self.columns, self.rows = columns, rows
+        self.records, self.heads = rows.records, rows.records.heads
+        self._topic: pa.Array | None = None
+        self._properties: PropertyColumns | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def where(self, chosen: Index) -> Chunk:
+        """Only these rows, which ascend."""
+        return self._part(self.rows.where(chosen), chosen)
+
+    def with_bodies(self, at_most: int) -> Iterator[Chunk]:
+        """The same rows in pieces, with compressed bodies decompressed."""
+        begin = 0
+        for rows in self.rows.with_bodies(at_most):
+            yield self if rows is self.rows else self._part(rows, np.arange(begin, begin + len(rows)))
+            begin += len(rows)
+
+    def _part(self, rows: Rows, chosen: Index) -> Chunk:
+        part = Chunk(self.columns, rows)
+        part._topic = None if self._topic is None else self._topic.take(pa.array(chosen))
+        part._properties = None if self._properties is None else self._properties.where(chosen)
+        return part
+
+    def arrays(self) -> list[pa.Array]:
+        """All columns of the read."""
+        return [self.column(name) for name in self.columns.names]
+
+    def column(self, name: str) -> pa.Array:
+        """One column."""
+        return COLUMNS[name].make(self)
+
+    def properties(self) -> PropertyColumns:
+        if self._properties is None:
+            self._properties = self.columns.properties(self.rows)
+        return self._properties
+
+    def property(self, name: str) -> pa.Array:
+        """One property as text; null where absent."""
+        return self.properties().single(name)
+
+    def topic(self) -> pa.Array:
+        if self._topic is None:
+            if self.rows.inner is None:
+                self._topic = self.topics(slice(None))
+            else:
+                first, record = by_record(self.records.starts)
+                self._topic = self.topics(first).take(pa.array(record))
+        return self._topic
+
+    def topics(self, which: slice | Index) -> pa.Array:
+        """The topics of some rows, each of a different record."""
+        return text(short(self.rows.source.arrow, self.records.topic_at[which], self.records.topic_size[which], pa.binary()))
