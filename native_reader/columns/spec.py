@@ -37,7 +37,7 @@ class Source(IntEnum):
 
 
 class MessageColumn(NamedTuple):
-    """All about one column of `messages`. `what`: its meaning in the docs. `default`: included if no columns are named.
+    """All about one column of `messages`. `what`: its meaning in the docs.
 
     `of_message`: made from the head, but the messages of one inner batch can differ. `single`: the one property it is made from.
     """
@@ -46,7 +46,6 @@ class MessageColumn(NamedTuple):
     source: Source
     make: Maker
     what: str
-    default: bool = False
     of_message: bool = False
     single: str | None = None
 
