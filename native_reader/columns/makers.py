@@ -76,8 +76,7 @@ def _host_texts(hosts: NDArray[np.void]) -> pa.Array:
     return pa.array([host_text(host) for host in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
-def offset_ids(rows: Rows) -> pa.Array:
-    """The ids that brokers give, of records or of messages in an inner batch."""
+def _offset_ids(rows: Rows) -> pa.Array:
     heads, u8 = rows.records.heads, rows.source.u8
     ids = _hex_strings(offset_message_ids(heads["store_host"], heads["physical_offset"]))
     longer = np.flatnonzero(heads["sys_flag"] & STORE_IPV6)
@@ -92,12 +91,16 @@ def _hex_strings(rows: Bytes) -> pa.Array:
     return pa.StringArray.from_buffers(len(rows), pa.py_buffer(ends), pa.py_buffer(rows))
 
 
+def offset_msg_id(chunk: Chunk) -> pa.Array:
+    return _offset_ids(chunk.rows)
+
+
 def msg_id(chunk: Chunk) -> pa.Array:
     unique = chunk.property(UNIQ_KEY)
     if not unique.null_count:
         return unique
     rows = np.flatnonzero(unique.is_null().to_numpy(zero_copy_only=False))
-    return replaced(unique, rows, offset_ids(chunk.rows.where(rows)))
+    return replaced(unique, rows, _offset_ids(chunk.rows.where(rows)))
 
 
 def keys(chunk: Chunk) -> pa.Array:

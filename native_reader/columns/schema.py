@@ -85,7 +85,7 @@ _ON_REQUEST = {
         "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0",
     ),
     "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
-    "offset_msg_id": _text(lambda chunk: make.offset_ids(chunk.rows), "the broker's id: store host and physical offset in hexadecimal"),
+    "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
     "inner_index": MessageColumn(
         pa.int32(), Source.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),

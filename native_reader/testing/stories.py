@@ -165,7 +165,7 @@ class Stories:
         def end(first: Rare) -> None:
             commits = self._random.random() < 0.7
             flag, body = (COMMIT, first.message.body) if commits else (ROLLBACK, b"")
-            more = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
+            more: dict[str, Any] = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
             self._later(1, lambda: self._again(first, topic, queue_id, first.pairs, **more))
 
         return [self._stored(prepared.message, pairs, 16, end)]
