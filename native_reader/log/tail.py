@@ -129,10 +129,10 @@ class _Tail:
         if size > self._walked_whole:
             begin = certain_before(window, self._store.consume_queue, 0, written, self._max_record_bytes)
         walk = EndWalk(window, begin, bound, self._max_record_bytes)
-        runs = Runs.of(walk, window)
+        runs = Runs(walk, window)
         if begin and runs and self._may_be_cut(window, runs.last):
             walk = EndWalk(window, 0, bound, self._max_record_bytes)
-            runs = Runs.of(walk, window)
+            runs = Runs(walk, window)
         base = window.segment.base
         cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
         if cut is not None:
