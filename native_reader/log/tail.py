@@ -21,7 +21,7 @@ import numpy as np
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before
 from native_reader.log.runs import Run, Runs
-from native_reader.log.witness import is_live, is_named
+from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
 from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
@@ -112,9 +112,9 @@ class _Tail:
             with Window(segment, _LOOK, leave_no_trace=self._live, past_unreadable=self._past_unreadable) as window:
                 reached = _written_end(window)
                 written = max(written, segment.base + reached if reached else 0)
-                found = self._end_in(window, reached) if reached else None
-                if found is not None:
-                    return replace(found, written=written, torn=max(torn, found.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
+                end = self._end_in(window, reached) if reached else None
+                if end is not None:
+                    return replace(end, written=written, torn=max(torn, end.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
                 begun = _torn_at(window, 0) if reached else 0
                 if reached >= SMALLEST_RECORD and not begun:
                     junk.append(segment)
@@ -155,7 +155,7 @@ class _Tail:
 
     def _is_finished(self, window: Window, position: int, size: int) -> bool:
         queue = self._store.consume_queue
-        return is_named(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
+        return has_queue_entry(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
 
     # Whether a broker discarded records
 
@@ -234,4 +234,4 @@ def is_fully_written(window: Window, position: int, size: int, consume_queue: st
         return False
     if properties[-1:].all():  # also if there are none
         return True
-    return bool(properties[-2:-1].all()) and is_named(window, consume_queue, position)
+    return bool(properties[-2:-1].all()) and has_queue_entry(window, consume_queue, position)
