@@ -15,30 +15,30 @@ from native_reader.layout.record import HEAD
 _STRING = pa.string()
 
 
-def _number(field: str, what: str, *, of_message: bool = False) -> MessageColumn:
+def _number(field: str, meaning: str, *, of_message: bool = False) -> MessageColumn:
     """A number of the head, as wide as it is there."""
-    return MessageColumn(pa.from_numpy_dtype(HEAD[field].newbyteorder("=")), Source.HEAD, make.number_of(field), what, of_message)
+    return MessageColumn(pa.from_numpy_dtype(HEAD[field].newbyteorder("=")), Source.HEAD, make.number_of(field), meaning, of_message)
 
 
-def _time(field: str, what: str) -> MessageColumn:
-    return MessageColumn(TIMESTAMP, Source.HEAD, make.time_of(field), what)
+def _time(field: str, meaning: str) -> MessageColumn:
+    return MessageColumn(TIMESTAMP, Source.HEAD, make.time_of(field), meaning)
 
 
-def _constant(name: str, what: str) -> MessageColumn:
-    return MessageColumn(_STRING, Source.HEAD, make.constant_of(name), what)
+def _constant(name: str, meaning: str) -> MessageColumn:
+    return MessageColumn(_STRING, Source.HEAD, make.constant_of(name), meaning)
 
 
-def _text(maker: Maker, what: str) -> MessageColumn:
-    return MessageColumn(_STRING, Source.TEXT, maker, what)
+def _text(maker: Maker, meaning: str) -> MessageColumn:
+    return MessageColumn(_STRING, Source.TEXT, maker, meaning)
 
 
-def _body(name: str, what: str) -> MessageColumn:
-    return MessageColumn(pa.binary(), Source.BODY, make.bodies_of(name), what)
+def _body(name: str, meaning: str) -> MessageColumn:
+    return MessageColumn(pa.binary(), Source.BODY, make.bodies_of(name), meaning)
 
 
-def _property(name: str, what: str, kind: pa.DataType = _STRING, maker: Maker | None = None) -> MessageColumn:
+def _property(name: str, meaning: str, kind: pa.DataType = _STRING, maker: Maker | None = None) -> MessageColumn:
     """A column made from one property: by default its text."""
-    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), what, single=name)
+    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), meaning, single=name)
 
 
 _DEFAULT = {
