@@ -49,10 +49,6 @@ def constant_of(name: str) -> Maker:
     return lambda chunk: chunk.columns.constant(name, len(chunk.rows))
 
 
-def nulls(chunk: Chunk) -> pa.Array:
-    return pa.nulls(len(chunk.rows), pa.binary())
-
-
 def born_host(chunk: Chunk) -> pa.Array:
     return _hosts(chunk, "born_host", BORN_IPV6, born_host_at(chunk.records.starts))
 

@@ -81,8 +81,7 @@ _ON_REQUEST = {
     "prepared_transaction_offset": _number("prepared_transaction_offset", "of a committed message: the physical offset of its half"),
     "body_crc": _number("body_crc", "CRC-32 of the stored body without its highest bit; in an inner batch that of the record's whole body"),
     "record_size": _number(
-        "size",
-        "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0",
+        "size", "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0"
     ),
     "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
     "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
@@ -101,7 +100,7 @@ _ON_REQUEST = {
     "corrupt_record": MessageColumn(
         pa.binary(),
         Source.HEAD,
-        make.nulls,
+        lambda chunk: pa.nulls(len(chunk), pa.binary()),
         "mode `PERMISSIVE`: the first 64 KiB of a range of damage; null in a message ([recovery.md](recovery.md))",
     ),
     "corrupt_reason": MessageColumn(

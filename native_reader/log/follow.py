@@ -27,7 +27,7 @@ from native_reader.log.boundary import (
     still_holds,
     window_of,
 )
-from native_reader.log.tail import end_in_checkpoint, end_of_log, has_successor, is_fully_written
+from native_reader.log.tail import end_in_checkpoint, has_successor, is_fully_written, look_at_end
 from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import places_of
 from native_reader.records.walk import EndWalk, is_blank
@@ -110,7 +110,7 @@ class Follower:
         """Search for the boundary at the end of the log, independently of earlier looks."""
         store, limits = self.store, self._limits
         start = Boundary(store.min_offset)
-        end = end_of_log(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail)
+        end = look_at_end(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail).offset
         return boundary_before(store, start, end, limits) if end > start.offset else start
 
     def _advance(self, bound: int | None) -> bool:

@@ -60,15 +60,10 @@ class LogEnd:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
-def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
-    """The offset where the log ends. Walks segments of up to `walked_whole` bytes from their start, larger ones from near their end."""
-    return look_at_end(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable, tail=tail).offset
-
-
 def look_at_end(
     store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE
 ) -> LogEnd:
-    """Like `end_of_log`, and what is there."""
+    """Search for the end. Walks segments of up to `walked_whole` bytes from their start, larger ones from near their end."""
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
     bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
