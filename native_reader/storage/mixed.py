@@ -25,7 +25,7 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
         first = min(dledger)
         raise StoreDamaged(
             f"a plain log and a DLedger log both hold data at or above offset {first.base:,}: {conflict.uri} and {first.uri}. "
-            f"Expected the plain log to end there. Load the directory of the right log itself: "
+            "Expected the plain log to end there. Load the directory of the right log itself: "
             f"{_directory(conflict)} or {_directory(first)}"
         )
     return merged([*dledger, *(segment for segment in plain if segment not in shared)])
