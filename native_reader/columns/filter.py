@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -60,9 +61,9 @@ def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
     """True, false or null for each row."""
     match predicate:
         case And(parts):
-            return _folded(pc.and_kleene, [truth(part, chunk) for part in parts], len(chunk.rows), True)
+            return reduce(pc.and_kleene, (truth(part, chunk) for part in parts), pa.repeat(True, len(chunk)))
         case Or(parts):
-            return _folded(pc.or_kleene, [truth(part, chunk) for part in parts], len(chunk.rows), False)
+            return reduce(pc.or_kleene, (truth(part, chunk) for part in parts), pa.repeat(False, len(chunk)))
         case Not(part):
             return pc.invert(truth(part, chunk))
         case IsNull(column):
@@ -99,13 +100,6 @@ def _values(column: Column, chunk: Chunk) -> pa.Array:
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values
-
-
-def _folded(both: Callable[[pa.Array, pa.Array], pa.Array], parts: list[pa.Array], count: int, empty: bool) -> pa.Array:
-    whole = pa.repeat(pa.scalar(empty), count)
-    for part in parts:
-        whole = both(whole, part)
-    return whole
 
 
 def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:

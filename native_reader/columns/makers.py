@@ -49,10 +49,6 @@ def constant_of(name: str) -> Maker:
     return lambda chunk: chunk.columns.constant(name, len(chunk.rows))
 
 
-def nulls(chunk: Chunk) -> pa.Array:
-    return pa.nulls(len(chunk.rows), pa.binary())
-
-
 def born_host(chunk: Chunk) -> pa.Array:
     return _hosts(chunk, "born_host", BORN_IPV6, born_host_at(chunk.records.starts))
 
@@ -93,14 +89,6 @@ def _hex_strings(rows: Bytes) -> pa.Array:
 
 def offset_msg_id(chunk: Chunk) -> pa.Array:
     return _offset_ids(chunk.rows)
-
-
-def topic(chunk: Chunk) -> pa.Array:
-    return chunk.topic()
-
-
-def properties(chunk: Chunk) -> pa.Array:
-    return chunk.properties().map()
 
 
 def msg_id(chunk: Chunk) -> pa.Array:

@@ -7,139 +7,113 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from native_reader.columns import makers as make
-from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, MessageColumn, Source
+from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Maker, MessageColumn, Source
 from native_reader.errors import SchemaError, did_you_mean, option_name
 from native_reader.layout.properties import DELAY, KEYS, REAL_TOPIC, TAGS, UNIQ_KEY
+from native_reader.layout.record import HEAD
 
-HEAD, TEXT, PROPERTIES, BODY = Source
-COLUMNS: dict[str, MessageColumn] = {
-    "topic": MessageColumn(
-        pa.string(),
-        TEXT,
-        make.topic,
+_STRING = pa.string()
+
+
+def _number(field: str, meaning: str, *, of_message: bool = False) -> MessageColumn:
+    """A number of the head, as wide as it is there."""
+    return MessageColumn(pa.from_numpy_dtype(HEAD[field].newbyteorder("=")), Source.HEAD, make.number_of(field), meaning, of_message)
+
+
+def _time(field: str, meaning: str) -> MessageColumn:
+    return MessageColumn(TIMESTAMP, Source.HEAD, make.time_of(field), meaning)
+
+
+def _constant(name: str, meaning: str) -> MessageColumn:
+    return MessageColumn(_STRING, Source.HEAD, make.constant_of(name), meaning)
+
+
+def _text(maker: Maker, meaning: str) -> MessageColumn:
+    return MessageColumn(_STRING, Source.TEXT, maker, meaning)
+
+
+def _body(name: str, meaning: str) -> MessageColumn:
+    return MessageColumn(pa.binary(), Source.BODY, make.bodies_of(name), meaning)
+
+
+def _property(name: str, meaning: str, kind: pa.DataType = _STRING, maker: Maker | None = None) -> MessageColumn:
+    """A column made from one property: by default its text."""
+    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), meaning, single=name)
+
+
+_DEFAULT = {
+    "topic": _text(
+        lambda chunk: chunk.topic(),
         "the topic that stores the message. Half, delayed and retried messages are stored in the broker's own topics",
-        default=True,
     ),
-    "queue_id": MessageColumn(pa.int32(), HEAD, make.number_of("queue_id"), "the queue of that topic", default=True),
-    "queue_offset": MessageColumn(
-        pa.int64(),
-        HEAD,
-        make.number_of("queue_offset"),
+    "queue_id": _number("queue_id", "the queue of that topic"),
+    "queue_offset": _number(
+        "queue_offset",
         "the offset in that queue; 0 for prepared and rolled back messages of brokers 4.0 to 4.2, which are in no queue",
-        default=True,
         of_message=True,
     ),
-    "tags": MessageColumn(
-        pa.string(), PROPERTIES, make.property_of(TAGS), "the property `TAGS`; null when absent", default=True, single=TAGS
-    ),
-    "keys": MessageColumn(
-        KEYS_TYPE, PROPERTIES, make.keys, "the property `KEYS` split at spaces; null when absent", default=True, single=KEYS
-    ),
-    "msg_id": MessageColumn(
-        pa.string(), PROPERTIES, make.msg_id, "what the Java client shows: `uniq_key`, else `offset_msg_id`", default=True, single=UNIQ_KEY
-    ),
-    "body": MessageColumn(
-        pa.binary(),
-        BODY,
-        make.bodies_of("body"),
-        "decompressed. Empty stays empty; null when it cannot be decompressed, or would be larger than `max_decompressed_bytes`",
-        default=True,
+    "tags": _property(TAGS, "the property `TAGS`; null when absent"),
+    "keys": _property(KEYS, "the property `KEYS` split at spaces; null when absent", KEYS_TYPE, make.keys),
+    "msg_id": _property(UNIQ_KEY, "what the Java client shows: `uniq_key`, else `offset_msg_id`", maker=make.msg_id),
+    "body": _body(
+        "body", "decompressed. Empty stays empty; null when it cannot be decompressed, or would be larger than `max_decompressed_bytes`"
     ),
     "properties": MessageColumn(
         PROPERTIES_TYPE,
-        PROPERTIES,
-        make.properties,
+        Source.PROPERTIES,
+        lambda chunk: chunk.properties().map(),
         "all properties; empty, never null, when there are none. The broker's own checksum is not included",
-        default=True,
     ),
-    "born_timestamp": MessageColumn(
-        TIMESTAMP,
-        HEAD,
-        make.time_of("born_timestamp"),
-        "the producer's clock, in milliseconds; null outside the years 1 to 9999",
-        default=True,
+    "born_timestamp": _time("born_timestamp", "the producer's clock, in milliseconds; null outside the years 1 to 9999"),
+    "store_timestamp": _time("store_timestamp", "the broker's clock, in milliseconds; null outside the years 1 to 9999. It can step back"),
+    "kind": _text(make.kind, "what the message is, see [below](#kinds)"),
+    "physical_offset": _number(
+        "physical_offset", "the offset of the record in the log; in DLedger logs the offset after the entry's header"
     ),
-    "store_timestamp": MessageColumn(
-        TIMESTAMP,
-        HEAD,
-        make.time_of("store_timestamp"),
-        "the broker's clock, in milliseconds; null outside the years 1 to 9999. It can step back",
-        default=True,
+    "store": _constant("store", "URI of the store's root"),
+}
+_ON_REQUEST = {
+    "born_host": _text(make.born_host, "address and port of the producer"),
+    "store_host": _text(make.store_host, "address and port of the broker that stored it"),
+    "reconsume_times": _number("reconsume_times", "how often a consumer sent it back"),
+    "flag": _number("flag", "a number set by the producer; in an inner batch, the message's own", of_message=True),
+    "sys_flag": _number("sys_flag", "as on disk, see [format.md](format.md#flags)"),
+    "prepared_transaction_offset": _number("prepared_transaction_offset", "of a committed message: the physical offset of its half"),
+    "body_crc": _number("body_crc", "CRC-32 of the stored body without its highest bit; in an inner batch that of the record's whole body"),
+    "record_size": _number(
+        "size", "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0"
     ),
-    "kind": MessageColumn(pa.string(), TEXT, make.kind, "what the message is, see [below](#kinds)", default=True),
-    "physical_offset": MessageColumn(
-        pa.int64(),
-        HEAD,
-        make.number_of("physical_offset"),
-        "the offset of the record in the log; in DLedger logs the offset after the entry's header",
-        default=True,
-    ),
-    "store": MessageColumn(pa.string(), HEAD, make.constant_of("store"), "URI of the store's root", default=True),
-    "born_host": MessageColumn(pa.string(), TEXT, make.born_host, "address and port of the producer"),
-    "store_host": MessageColumn(pa.string(), TEXT, make.store_host, "address and port of the broker that stored it"),
-    "reconsume_times": MessageColumn(pa.int32(), HEAD, make.number_of("reconsume_times"), "how often a consumer sent it back"),
-    "flag": MessageColumn(
-        pa.int32(), HEAD, make.number_of("flag"), "a number set by the producer; in an inner batch, the message's own", of_message=True
-    ),
-    "sys_flag": MessageColumn(pa.int32(), HEAD, make.number_of("sys_flag"), "as on disk, see [format.md](format.md#flags)"),
-    "prepared_transaction_offset": MessageColumn(
-        pa.int64(), HEAD, make.number_of("prepared_transaction_offset"), "of a committed message: the physical offset of its half"
-    ),
-    "body_crc": MessageColumn(
-        pa.int32(),
-        HEAD,
-        make.number_of("body_crc"),
-        "CRC-32 of the stored body without its highest bit; in an inner batch that of the record's whole body",
-    ),
-    "record_size": MessageColumn(
-        pa.int32(),
-        HEAD,
-        make.number_of("size"),
-        "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0",
-    ),
-    "uniq_key": MessageColumn(
-        pa.string(),
-        PROPERTIES,
-        make.property_of(UNIQ_KEY),
-        "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent",
-        single=UNIQ_KEY,
-    ),
-    "offset_msg_id": MessageColumn(pa.string(), TEXT, make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
+    "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
+    "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
     "inner_index": MessageColumn(
-        pa.int32(), HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
+        pa.int32(), Source.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),
-    "stored_body": MessageColumn(
-        pa.binary(), BODY, make.bodies_of("stored_body"), "the body as stored on disk; in an inner batch, the message's own part of it"
-    ),
-    "body_size": MessageColumn(pa.int32(), HEAD, make.number_of("body_size"), "bytes of `stored_body`", of_message=True),
-    "magic": MessageColumn(pa.int32(), HEAD, make.number_of("magic"), "-626843481 in V1 records, -626843477 in V2 records"),
-    "real_topic": MessageColumn(
-        pa.string(),
-        PROPERTIES,
-        make.property_of(REAL_TOPIC),
+    "stored_body": _body("stored_body", "the body as stored on disk; in an inner batch, the message's own part of it"),
+    "body_size": _number("body_size", "bytes of `stored_body`", of_message=True),
+    "magic": _number("magic", "-626843481 in V1 records, -626843477 in V2 records"),
+    "real_topic": _property(
+        REAL_TOPIC,
         "the property `REAL_TOPIC`: the target topic of a half or delayed message. Delivered copies may keep it; null when absent",
-        single=REAL_TOPIC,
     ),
-    "delay_level": MessageColumn(
-        pa.int32(), PROPERTIES, make.delays, "the property `DELAY`; null when absent or not a number", single=DELAY
-    ),
-    "segment": MessageColumn(pa.string(), HEAD, make.constant_of("segment"), "name of the commitlog file"),
+    "delay_level": _property(DELAY, "the property `DELAY`; null when absent or not a number", pa.int32(), make.delays),
+    "segment": _constant("segment", "name of the commitlog file"),
     "corrupt_record": MessageColumn(
         pa.binary(),
-        HEAD,
-        make.nulls,
+        Source.HEAD,
+        lambda chunk: pa.nulls(len(chunk), pa.binary()),
         "mode `PERMISSIVE`: the first 64 KiB of a range of damage; null in a message ([recovery.md](recovery.md))",
     ),
     "corrupt_reason": MessageColumn(
         pa.string(),
-        HEAD,
+        Source.HEAD,
         make.corrupt_reason,
         "mode `PERMISSIVE`: the reason; `checksum` or `body` in a message with that fault, else null",
     ),
 }
+COLUMNS: dict[str, MessageColumn] = _DEFAULT | _ON_REQUEST
+DEFAULT_COLUMNS = tuple(_DEFAULT)
 
 CORRUPT_RECORD = "corrupt_record"
-DEFAULT_COLUMNS = tuple(name for name, spec in COLUMNS.items() if spec.default)
 HEADS = "heads"
 ALL = "*"
 _NOT_HEADS = ("body", "properties", "stored_body", "corrupt_record", "corrupt_reason")

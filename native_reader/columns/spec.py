@@ -17,11 +17,11 @@ PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 
 
 class ColumnSpec(NamedTuple):
-    """One column of a table other than `messages`. `default`: included if no columns are named; `what`: the description in the docs."""
+    """One column of a table other than `messages`. `default`: included if no columns are named; `meaning`: the description in the docs."""
 
     type: pa.DataType
     default: bool
-    what: str
+    meaning: str
 
 
 Maker = Callable[["Chunk"], pa.Array]
@@ -37,7 +37,7 @@ class Source(IntEnum):
 
 
 class MessageColumn(NamedTuple):
-    """All about one column of `messages`. `what`: its meaning in the docs. `default`: included if no columns are named.
+    """All about one column of `messages`. `meaning`: its meaning in the docs.
 
     `of_message`: made from the head, but the messages of one inner batch can differ. `single`: the one property it is made from.
     """
@@ -45,8 +45,7 @@ class MessageColumn(NamedTuple):
     type: pa.DataType
     source: Source
     make: Maker
-    what: str
-    default: bool = False
+    meaning: str
     of_message: bool = False
     single: str | None = None
 

@@ -11,39 +11,20 @@ TIMER_TOPIC = "rmq_sys_wheel_timer"
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 
 NORMAL = "normal"
-KINDS = (
-    "prepared",
-    "rollback",
-    "half",
-    "op",
-    "delay",
-    "timer",
-    "retry",
-    "dlq",
-    "trace",
-    "pop",
-    "system",
-    "committed",
-    "batch",
-    NORMAL,
-)
+KINDS = ("prepared", "rollback", "half", "op", "delay", "timer", "retry", "dlq", "trace", "pop", "system", "committed", "batch", NORMAL)
 """In order of precedence. The first two are transactions of 4.0 to 4.2, which are stored in the topic itself."""
 
 SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
 """Internal to the broker. Retry and DLQ topics hold users' messages."""
 
+_SYSTEM_TOPICS = ("TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
 _OF_TOPIC = {
     HALF_TOPIC: "half",
     OP_TOPIC: "op",
     DELAY_TOPIC: "delay",
     TIMER_TOPIC: "timer",
     TRACE_TOPIC: "trace",
-    "TBW102": "system",
-    "BenchmarkTest": "system",
-    "TRANS_CHECK_MAX_TIME_TOPIC": "system",
-    "SELF_TEST_TOPIC": "system",
-    "OFFSET_MOVED_EVENT": "system",
-    "CHECKPOINT_TOPIC": "system",
+    **dict.fromkeys(_SYSTEM_TOPICS, "system"),
 }
 _OF_PREFIX = (("%RETRY%", "retry"), ("%DLQ%", "dlq"), ("rmq_sys_REVIVE_LOG_", "pop"), ("rmq_sys_", "system"))
 _REPLY_SUFFIX = "_REPLY_TOPIC"

@@ -133,10 +133,10 @@ def boundary_before(store: StoreFiles, start: Boundary, target: int, limits: Lim
 
 def boundary_after(store: StoreFiles, start: Boundary, target: int, limits: Limits) -> Boundary:
     """The first boundary at or after `target`, which must be after `start`."""
-    found = boundary_before(store, start, target, limits)
-    while found.offset < target and (further := boundary_before(store, found, found.offset + 1, limits)) != found:
-        found = further
-    return found
+    boundary = boundary_before(store, start, target, limits)
+    while boundary.offset < target and (further := boundary_before(store, boundary, boundary.offset + 1, limits)) != boundary:
+        boundary = further
+    return boundary
 
 
 def counted(store: StoreFiles, start: Boundary, most: int, stop: Boundary, limits: Limits) -> tuple[Boundary, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from native_reader.layout.record import Index
-from native_reader.log.witness import is_named
+from native_reader.log.witness import has_queue_entry
 from native_reader.records.sync import places_of, sync
 from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
@@ -18,7 +18,7 @@ from native_reader.tuning import TUNING
 
 _WIDER, _WIDEST = 16, 64 << 20
 """If no record in the range has a consume queue entry, the range grows by this factor, up to this size."""
-_ASKED = 4
+_CHECKED = 4
 """About this many records of a range are looked up in their queues."""
 
 
@@ -28,7 +28,7 @@ def certain_at_or_after(window: Window, position: int, stop: int, *, queue: str 
     `low`: a certain start at or before `position`. `queue`: the directory of the consume queues, if there is one.
     """
     candidate = sync(window, position, stop)
-    if candidate is not None and is_named(window, queue, candidate):
+    if candidate is not None and has_queue_entry(window, queue, candidate):
         return candidate
     begin = certain_before(window, queue, low, position, max_record_bytes)
     walk = EndWalk(window, begin, position, max_record_bytes).finish()
@@ -39,18 +39,18 @@ def certain_before(window: Window, queue: str | None, low: int, position: int, m
     """A certain start not far before `position`; if there is none, `low`, which must be certain."""
     look = TUNING.certain_look
     while queue is not None and (begin := position - look) > low and look <= _WIDEST:
-        if (found := _named_within(window, queue, begin, position, max_record_bytes)) is not None:
-            return found
+        if (start := _confirmed_within(window, queue, begin, position, max_record_bytes)) is not None:
+            return start
         look *= _WIDER
     return low
 
 
-def _named_within(window: Window, queue: str, begin: int, stop: int, max_record_bytes: int) -> int | None:
+def _confirmed_within(window: Window, queue: str, begin: int, stop: int, max_record_bytes: int) -> int | None:
     """The start of a record in that range with a matching consume queue entry. Looks up only a few records."""
     first = sync(window, begin, stop)
     if first is None:
         return None
     starts: list[Index] = [places_of(window, records)[0] for records in EndWalk(window, first, stop, max_record_bytes)]
     every = np.concatenate(starts) if starts else np.empty(0, np.intp)
-    asked = every[:: -max(1, len(every) // _ASKED)].tolist()
-    return next((position for position in asked if is_named(window, queue, position)), None)
+    checked = every[:: -max(1, len(every) // _CHECKED)].tolist()
+    return next((position for position in checked if has_queue_entry(window, queue, position)), None)

@@ -27,8 +27,8 @@ from native_reader.log.boundary import (
     still_holds,
     window_of,
 )
-from native_reader.log.tail import end_in_checkpoint, end_of_log, has_successor, is_fully_written
-from native_reader.log.witness import is_live, is_named
+from native_reader.log.tail import end_in_checkpoint, has_successor, is_fully_written, look_at_end
+from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import places_of
 from native_reader.records.walk import EndWalk, is_blank
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -99,9 +99,9 @@ class Follower:
     def look_from_scratch(self) -> Boundary:
         """Like `look`, but also finds records after an obstacle that stops a look."""
         try:
-            before, found = self.look(), self._search()
-            if found.offset > before.offset and self.look() == before:
-                self.end = found
+            before, end = self.look(), self._search()
+            if end.offset > before.offset and self.look() == before:
+                self.end = end
         except DataLoss:
             self.is_stale = True
         return self.end
@@ -110,7 +110,7 @@ class Follower:
         """Search for the boundary at the end of the log, independently of earlier looks."""
         store, limits = self.store, self._limits
         start = Boundary(store.min_offset)
-        end = end_of_log(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail)
+        end = look_at_end(store, limits.max_record_bytes, 0, past_unreadable=limits.past_unreadable, tail=self._tail).offset
         return boundary_before(store, start, end, limits) if end > start.offset else start
 
     def _advance(self, bound: int | None) -> bool:
@@ -126,11 +126,11 @@ class Follower:
         with window_of(self.store, segment, self._limits) as window:
             if segment.size - begin >= BLANK_HEAD and is_blank(window, begin):
                 return self._enter_next_segment(segment)
-            found = self._reached(window, begin, until, most)
-            if found is None or found.offset <= self.end.offset:
+            reached = self._reached(window, begin, until, most)
+            if reached is None or reached.offset <= self.end.offset:
                 return False
-            self.end = found
-            return found.offset >= segment.base + until or is_blank(window, found.offset - segment.base)
+            self.end = reached
+            return reached.offset >= segment.base + until or is_blank(window, reached.offset - segment.base)
 
     def _enter_next_segment(self, segment: Segment) -> bool:
         """Advance to the next segment, if something is written there already."""
@@ -145,7 +145,7 @@ class Follower:
 
         None if there is none, or if the log grew meanwhile and needs another look.
         """
-        last = self._chain(window, begin, until)
+        last = self._last_two(window, begin, until)
         if not last:
             return None
         position, size = last[-1]
@@ -153,7 +153,7 @@ class Follower:
             return boundary_after_record(self.store, window, position, size)
         return Boundary(window.segment.base + position, fingerprint_at(window, last[0][0]) if len(last) > 1 else self.end.last)
 
-    def _chain(self, window: Window, begin: int, until: int) -> list[tuple[int, int]]:
+    def _last_two(self, window: Window, begin: int, until: int) -> list[tuple[int, int]]:
         """Position and size of the last two records in the unbroken chain from `begin`; ignores what comes after a break.
 
         Old records can follow a break, if a broker truncated the log. Only a fresh search shows whether the log continues there.
@@ -176,7 +176,7 @@ class Follower:
         """Whether something proves that this record is complete."""
         if size > self._limits.max_record_bytes or has_successor(window, position + size):
             return True
-        if is_named(window, self.store.consume_queue, position):
+        if has_queue_entry(window, self.store.consume_queue, position):
             return True
         if not is_fully_written(window, position, size, None):
             return False
@@ -219,9 +219,9 @@ class Follower:
         entry = storage_of(uri).entry(uri)
         if entry is None or not entry.is_file or not entry.size:
             return None
-        found = Segment(segment.end, entry.size, uri, entry.identity, segment.framing)
-        self.store = replace(self.store, segments=(*segments, found))
-        return found
+        following = Segment(segment.end, entry.size, uri, entry.identity, segment.framing)
+        self.store = replace(self.store, segments=(*segments, following))
+        return following
 
 
 class Following:
@@ -260,12 +260,12 @@ class Following:
     def list(self) -> None:
         """List the stores and their segments again."""
         begun = time.monotonic()
-        found = {store.uri: store for store in self._listed()}
+        listed = {store.uri: store for store in self._listed()}
         if not self._followers:  # new followers search from scratch anyway
             self._next_search = begun + TUNING.search_every
-        for uri in self._followers.keys() - found.keys():
+        for uri in self._followers.keys() - listed.keys():
             self._followers[uri].close()
-        self._followers = {uri: self._follower(store) for uri, store in found.items()}
+        self._followers = {uri: self._follower(store) for uri, store in listed.items()}
         self._next_listing = time.monotonic() + max(TUNING.list_every, TUNING.rest * (time.monotonic() - begun))
 
     def _follower(self, store: StoreFiles) -> Follower:

@@ -8,7 +8,6 @@ All of them are older than the last record of the log. Damage does not cause thi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,6 @@ from native_reader.layout.record import Index, Records
 from native_reader.records.sync import places_of
 from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
-
-Numbers = NDArray[np.int64]
 
 
 class Run(NamedTuple):
@@ -33,46 +30,34 @@ class Run(NamedTuple):
     """Whether bytes other than the next record follow."""
 
 
-@dataclass
 class Runs:
-    """The runs of records in a walk, collected chunk by chunk. A run also ends where the next record is older than its last."""
+    """The runs of records in a walk. A run also ends where the next record is older than its last."""
 
-    _ends: list[Numbers] = field(default_factory=list)
-    _lasts: list[Numbers] = field(default_factory=list)
-    _last_times: list[Numbers] = field(default_factory=list)
-    _newest: list[Numbers] = field(default_factory=list)
-    _begins: list[Numbers] = field(default_factory=list)
-
-    @staticmethod
-    def of(walk: EndWalk, window: Window) -> Runs:
-        """Complete the walk and collect its runs."""
-        runs = Runs()
-        for records in walk:
-            runs._add(records, *places_of(window, records))
-        return runs
-
-    def _add(self, records: Records, starts: Index, sizes: Index) -> None:
-        ends, times = starts + sizes, records.heads["store_timestamp"].astype(np.int64)
-        firsts = np.concatenate(([0], np.flatnonzero((starts[1:] != ends[:-1]) | (times[1:] < times[:-1])) + 1))
-        lasts = np.concatenate((firsts[1:], [len(starts)])) - 1
-        self._begins.append(starts[firsts])
-        self._ends.append(ends[lasts])
-        self._lasts.append(starts[lasts])
-        self._last_times.append(times[lasts])
-        self._newest.append(np.maximum.reduceat(times, firsts))
+    def __init__(self, walk: EndWalk, window: Window) -> None:
+        """Complete the walk and collect its runs, chunk by chunk."""
+        chunks = [_runs_in(records, *places_of(window, records)) for records in walk]
+        self._runs = np.concatenate(chunks, axis=1) if chunks else np.empty((5, 0), np.int64)
 
     def __bool__(self) -> bool:
-        return bool(self._ends)
+        return bool(self._runs.size)
 
     @property
     def last(self) -> Run:
         """The last run."""
-        return Run(int(self._ends[-1][-1]), int(self._lasts[-1][-1]), int(self._last_times[-1][-1]))
+        return Run(*self._runs[1:4, -1].tolist())
 
     def cuts(self) -> Iterator[Run]:
         """Each run, except the last, whose last record is newer than all records after it."""
-        ends, lasts, times, newest, begins = map(np.concatenate, (self._ends, self._lasts, self._last_times, self._newest, self._begins))
+        begins, ends, lasts, times, newest = self._runs
         after = np.maximum.accumulate(newest[::-1])[::-1]
         for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, unless a clock was set back often
             end = int(ends[which])
             yield Run(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))
+
+
+def _runs_in(records: Records, starts: Index, sizes: Index) -> NDArray[np.int64]:
+    """For each run of those records: its begin, end and last record, that record's store time, and the newest in it."""
+    ends, times = starts + sizes, records.heads["store_timestamp"].astype(np.int64)
+    firsts = np.concatenate(([0], np.flatnonzero((starts[1:] != ends[:-1]) | (times[1:] < times[:-1])) + 1))
+    lasts = np.concatenate((firsts[1:], [len(starts)])) - 1
+    return np.stack([starts[firsts], ends[lasts], starts[lasts], times[lasts], np.maximum.reduceat(times, firsts)])

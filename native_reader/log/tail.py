@@ -21,7 +21,7 @@ import numpy as np
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before
 from native_reader.log.runs import Run, Runs
-from native_reader.log.witness import is_live, is_named
+from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
 from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
@@ -60,15 +60,10 @@ class LogEnd:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
-def end_of_log(store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE) -> int:
-    """The offset where the log ends. Walks segments of up to `walked_whole` bytes from their start, larger ones from near their end."""
-    return look_at_end(store, max_record_bytes, walked_whole, past_unreadable=past_unreadable, tail=tail).offset
-
-
 def look_at_end(
     store: StoreFiles, max_record_bytes: int, walked_whole: int, *, past_unreadable: bool = False, tail: str = AVAILABLE
 ) -> LogEnd:
-    """Like `end_of_log`, and what is there."""
+    """Search for the end. Walks segments of up to `walked_whole` bytes from their start, larger ones from near their end."""
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
     bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
@@ -112,9 +107,9 @@ class _Tail:
             with Window(segment, _LOOK, leave_no_trace=self._live, past_unreadable=self._past_unreadable) as window:
                 reached = _written_end(window)
                 written = max(written, segment.base + reached if reached else 0)
-                found = self._end_in(window, reached) if reached else None
-                if found is not None:
-                    return replace(found, written=written, torn=max(torn, found.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
+                end = self._end_in(window, reached) if reached else None
+                if end is not None:
+                    return replace(end, written=written, torn=max(torn, end.torn), junk=tuple(junk[::-1]), checkpoint=self._checkpoint)
                 begun = _torn_at(window, 0) if reached else 0
                 if reached >= SMALLEST_RECORD and not begun:
                     junk.append(segment)
@@ -129,10 +124,10 @@ class _Tail:
         if size > self._walked_whole:
             begin = certain_before(window, self._store.consume_queue, 0, written, self._max_record_bytes)
         walk = EndWalk(window, begin, bound, self._max_record_bytes)
-        runs = Runs.of(walk, window)
+        runs = Runs(walk, window)
         if begin and runs and self._may_be_cut(window, runs.last):
             walk = EndWalk(window, 0, bound, self._max_record_bytes)
-            runs = Runs.of(walk, window)
+            runs = Runs(walk, window)
         base = window.segment.base
         cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
         if cut is not None:
@@ -155,7 +150,7 @@ class _Tail:
 
     def _is_finished(self, window: Window, position: int, size: int) -> bool:
         queue = self._store.consume_queue
-        return is_named(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
+        return has_queue_entry(window, queue, position) if self._live else is_fully_written(window, position, size, queue)
 
     # Whether a broker discarded records
 
@@ -234,4 +229,4 @@ def is_fully_written(window: Window, position: int, size: int, consume_queue: st
         return False
     if properties[-1:].all():  # also if there are none
         return True
-    return bool(properties[-2:-1].all()) and is_named(window, consume_queue, position)
+    return bool(properties[-2:-1].all()) and has_queue_entry(window, consume_queue, position)

@@ -23,7 +23,7 @@ def is_live(store: str) -> bool:
     return storage_of(store).is_locked(f"{store}/lock")
 
 
-def is_named(window: Window, consume_queue: str | None, position: int) -> bool:
+def has_queue_entry(window: Window, consume_queue: str | None, position: int) -> bool:
     """Whether a valid record starts at that position of the file and its consume queue entry has the same offset and size.
 
     The window does not change.
@@ -46,8 +46,8 @@ def _entry(queue: str, number: int) -> tuple[int, int] | None:
         for file in storage.list(queue):
             if file.is_file and is_segment_name(file.name) and int(file.name) <= place < int(file.name) + file.size:
                 with storage.open(f"{queue}/{file.name}") as opened:
-                    (found,) = opened.read_ranges([(place - int(file.name), _ENTRY.size)])
-                return _ENTRY.unpack(found)[:2] if len(found) == _ENTRY.size else None
+                    (entry,) = opened.read_ranges([(place - int(file.name), _ENTRY.size)])
+                return _ENTRY.unpack(entry)[:2] if len(entry) == _ENTRY.size else None
     except OSError:  # the queue is missing, deleted meanwhile, or unreadable
         return None
     return None

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
-from native_reader.log.witness import is_named
+from native_reader.log.witness import has_queue_entry
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, may_be_true
 from native_reader.predicate.tree import Predicate
@@ -120,7 +120,7 @@ def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None
     """A record at or after `start` that its queue names; tries only the first few records."""
     for _ in range(_MOST_CHECKED):
         position = sync(window, start, stop)
-        if position is None or is_named(window, queue, position):
+        if position is None or has_queue_entry(window, queue, position):
             return position
         start = position + 1
     return None

@@ -117,14 +117,12 @@ class Damages(Sequence[Damage]):
     @property
     def starts(self) -> NDArray[np.int64]:
         """The start of each range."""
-        starts: NDArray[np.int64] = self.ranges["start"]
-        return starts
+        return self.ranges["start"]
 
     @property
     def ends(self) -> NDArray[np.int64]:
         """The first offset after each range."""
-        ends: NDArray[np.int64] = self.ranges["end"]
-        return ends
+        return self.ranges["end"]
 
     def __len__(self) -> int:
         return len(self.ranges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from operator import add
 
 from native_reader.records.damages import Damage, Damages
@@ -44,15 +44,7 @@ class SegmentReport:
         return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
 
     def __add__(self, other: SegmentReport) -> SegmentReport:
-        return replace(
-            self,
-            records=self.records + other.records,
-            record_bytes=self.record_bytes + other.record_bytes,
-            blank_bytes=self.blank_bytes + other.blank_bytes,
-            damage_bytes=self.damage_bytes + other.damage_bytes,
-            unwritten_bytes=self.unwritten_bytes + other.unwritten_bytes,
-            stale_bytes=self.stale_bytes + other.stale_bytes,
-        )
+        return SegmentReport(self.segment, self.base, self.size, *map(add, astuple(self)[3:], astuple(other)[3:]))
 
 
 @dataclass(frozen=True, slots=True)

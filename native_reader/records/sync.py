@@ -81,8 +81,9 @@ def valid_records(window: Window, starts: Index) -> tuple[Records, Mask]:
     records, valid = measure(window.u8, window.filled, starts, window.offset)
     if window.segment.frame and len(starts):
         valid &= entries_valid(window.u8, records, window.offset)
-    for start, stop in window.unreadable:  # rarely any, and few
-        valid &= (records.starts + records.sizes <= start - window.position) | (records.starts >= stop - window.position)
+    if window.unreadable:
+        begins = records.starts + window.position
+        valid &= ~window.has_unreadable(begins, begins + records.sizes)
     return records, valid
 
 
@@ -138,7 +139,7 @@ def layout_at(window: Window, position: int, *, entry: bool = True) -> RecordLay
         return None
     if frame and entry and not _entry_matches(begin, size, segment.base + position):
         return None
-    if window.unreadable_within(position, position + frame + size):
+    if window.has_unreadable(position, position + frame + size):
         return None
     start = position + frame
     return RecordLayout(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
@@ -184,9 +185,7 @@ def _valid_outside(window: Window, records: Records) -> Index:
     which, properties_at = which[fits], properties_at[fits]
     sizes = window.peek_pairs(properties_at).astype(np.intp)
     which = which[(sizes >= 0) & (properties_at + 2 + sizes == ends[which])]
-    for first, stop in window.unreadable:  # rarely any, and few
-        which = which[(ends[which] <= first) | (begins[which] - frame >= stop)]
-    return which
+    return which[~window.has_unreadable(begins[which] - frame, ends[which])]
 
 
 def _entry_matches(entry: bytes, size: int, offset: int) -> bool:

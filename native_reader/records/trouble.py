@@ -93,7 +93,7 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
     # A reused file holds records with the offsets that it had before.
     earlier = (offsets >= 0) & (offsets < here) & ((here - offsets) % segment.size == 0) & (segment.size >= _WHOLE_FILE)
     conditions = [
-        (UNREADABLE, _unreadable(window, positions, length)),
+        (UNREADABLE, window.has_unreadable(positions, positions + length)),
         (ZEROS, ~at(u8, f"V{length}")[places].view((np.uint8, length)).any(axis=1)),
         (NO_ENTRY, at(u8, ">i4")[places] != MAGIC_ENTRY if frame else np.zeros(len(places), np.bool_)),
         (TOO_FEW, left < _UP_TO_OFFSET.itemsize),
@@ -110,16 +110,9 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
         position, size = int(positions[row]), int(sizes[row])
         if frame and record_size_at(window, position, entry=False) is not None:
             codes[row], numbers[row] = OTHER_ENTRY, size
-        elif window.unreadable_within(position, position + frame + size):
+        elif window.has_unreadable(position, position + frame + size):
             codes[row] = UNREADABLE_PART
     return codes, numbers
-
-
-def _unreadable(window: Window, positions: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
-    unreadable = np.zeros(len(positions), np.bool_)
-    for first, stop in window.unreadable:  # rarely any, and few
-        unreadable |= (first < positions + length) & (positions < stop)
-    return unreadable
 
 
 def _where(window: Window, position: int) -> str:

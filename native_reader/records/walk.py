@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from native_reader.layout.record import (
     BLANK_HEAD,
@@ -35,8 +34,8 @@ from native_reader.records.trouble import (
     past_end_error,
     too_large_error,
 )
-from native_reader.storage.store import DLEDGER
-from native_reader.storage.window import Window
+from native_reader.storage.store import Segment
+from native_reader.storage.window import Positions, Window
 
 CHUNK = 4 << 20
 """Fits a core's cache: larger chunks were measured to be slower, and need more memory."""
@@ -49,7 +48,7 @@ _LARGE = 1 << 10
 _NO_LIMIT = 2**63 - 1
 _WORDS = (*(reason for reason, _ in ANOMALIES), *(description for _, description in ANOMALIES))
 
-Many = NDArray[np.signedinteger] | int
+Pair = tuple[Positions, Positions]
 
 _read_size = struct.Struct(">i").unpack_from
 
@@ -178,7 +177,7 @@ class _Walk:
         records, is_left_out = records[valid], (is_left_out | (records.sizes > self._limit))[valid]
         starts, sizes = places_of(window, records)
         ends = starts + sizes
-        chain, following = _chain(starts, ends, is_left_out, position)
+        chain, following = _consecutive(starts, ends, is_left_out, position)
         before, after = np.concatenate(([position], ends[chain])), starts[chain]
         after = np.append(after, starts[following] if following < len(starts) else before[-1])
         gaps = np.flatnonzero(before < after)
@@ -200,11 +199,8 @@ class _Walk:
         """Which of those positions of the window may begin the blank that closes the segment."""
         window, content = self._window, self._window.u8
         places = positions - window.position
-        first, second = at(content, ">i4")[places], at(content, ">i4")[places + 4]
-        left = window.segment.size - positions
-        if self._frame:
-            return np.flatnonzero((first == MAGIC_ENTRY_BLANK) & (second == left))
-        return np.flatnonzero((second == MAGIC_BLANK) & (first == left))
+        first, second = (at(content, ">i4")[places + shift].astype(np.int32) for shift in (0, 4))
+        return np.flatnonzero(_closes(window.segment, positions, first, second))
 
     def _skip(self) -> Iterator[Piece]:
         """Skip what is not a record, up to the next record or the end of the file."""
@@ -221,7 +217,7 @@ class _Walk:
         self.reached = self._end if following is None else following
         yield self._damaged(position, anomalies, -1 if following is None else following)
 
-    def _damaged(self, position: int, anomalies: tuple[Many, Many], next_record: int) -> Piece:
+    def _damaged(self, position: int, anomalies: Pair, next_record: int) -> Piece:
         """The damage from that position to where the walk is now."""
         damages = self._damages(anomalies, (position, self.reached), (self._record_before(position), next_record))
         return Piece(NO_RECORDS, damages)
@@ -230,7 +226,7 @@ class _Walk:
         """Where the last record starts, if it ends at that position; otherwise -1."""
         return self.last_record[0] if self.last_record is not None and sum(self.last_record) == position else -1
 
-    def _damages(self, anomalies: tuple[Many, Many], spans: tuple[Many, Many], records: tuple[Many, Many]) -> Damages:
+    def _damages(self, anomalies: Pair, spans: Pair, records: Pair) -> Damages:
         """Damage from ranges of positions, their anomalies, and the records before and after, -1 for none."""
         (codes, numbers), (starts, stops) = anomalies, spans
         base, ranges = self._window.segment.base, np.zeros(np.size(starts), RANGE)
@@ -310,7 +306,7 @@ class EndWalk(_Walk):
         return self
 
 
-def _chain(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tuple[Index, int]:
+def _consecutive(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tuple[Index, int]:
     """Which of those records follow each other from a position on, with or without gaps, and the index where the chain stops.
 
     Skips a record that starts inside another. The chain stops at a record in `is_left_out`, or after the last one.
@@ -329,10 +325,13 @@ def _chain(starts: Index, ends: Index, is_left_out: Mask, position: int) -> tupl
 
 def is_blank(window: Window, position: int) -> bool:
     """Whether only the filler that closes a segment follows that position."""
-    segment, left = window.segment, window.segment.size - position
-    if left < BLANK_HEAD:  # too few for a blank's head: only a truncated file can end so
-        return segment.framing != DLEDGER
-    first, second = struct.unpack(">ii", window.peek(position, BLANK_HEAD))
-    if segment.framing == DLEDGER:
-        return bool(first == MAGIC_ENTRY_BLANK and second == left)
-    return bool(second == MAGIC_BLANK and first == left)
+    if window.segment.size - position < BLANK_HEAD:  # too few for a blank's head: only a truncated file can end so
+        return not window.segment.frame
+    return bool(_closes(window.segment, position, *struct.unpack(">ii", window.peek(position, BLANK_HEAD))))
+
+
+def _closes(segment: Segment, position: Positions, first: Positions, second: Positions) -> Mask:
+    """Whether these two numbers at that position are a blank that closes the segment."""
+    magic, size, blank = (first, second, MAGIC_ENTRY_BLANK) if segment.frame else (second, first, MAGIC_BLANK)
+    closes: Mask = np.equal(magic, blank) & np.equal(size, segment.size - position)
+    return closes

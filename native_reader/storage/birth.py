@@ -33,15 +33,15 @@ _statx = statx_of(ctypes.CDLL(None))
 def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Callable[[bytes], Look | None]:
     """A function that looks up a name in an open directory, or a path. `itself`: the open file itself, whatever the name.
 
-    It returns None if nothing is found or the system does not support statx; use os.stat then. Each thread needs its own function.
+    It returns None if the name does not exist or the system does not support statx; use os.stat then. Each thread needs its own function.
     """
-    statx, found, unpack = _statx, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
+    statx, answer, unpack = _statx, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
     if statx is None:
         return lambda _: None
-    view, where, flags = memoryview(found), ctypes.c_int(directory), ctypes.c_int(_EMPTY_PATH if itself else _NO_AUTOMOUNT)
+    view, where, flags = memoryview(answer), ctypes.c_int(directory), ctypes.c_int(_EMPTY_PATH if itself else _NO_AUTOMOUNT)
 
     def look(name: bytes) -> Look | None:
-        if statx(where, name, flags, _WANTED, found):
+        if statx(where, name, flags, _WANTED, answer):
             return None
         known, mode, inode, size, seconds, nanoseconds = unpack(view)
         return mode, size, (seconds << 30 | nanoseconds) << 64 | inode if known & _KNOWS_BIRTH else inode

@@ -27,6 +27,8 @@ else:  # type, whence, start, length, pid
 _LONGEST = 4096
 """PATH_MAX of Linux, in bytes; also the limit for patterns."""
 _MOST = 100_000
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""Nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
 _ENCODING = sys.getfilesystemencoding()
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -224,18 +226,13 @@ def _existing(uri: str) -> str:
     return path
 
 
-def _means_missing(error: OSError) -> bool:
-    """Whether nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
-    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
-
-
 def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | None = None) -> DirEntry | None:
     facts = look(name.encode(_ENCODING, "surrogateescape"))
     if facts is None:
         try:
             status = os.stat(name, dir_fd=directory)
         except OSError as error:
-            if _means_missing(error):
+            if error.errno in _MISSING:
                 return None
             raise
         facts = status.st_mode, status.st_size, status.st_ino

@@ -22,20 +22,18 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     shared = _reaching_into(dledger, plain)
     conflict = next(filter(_holds_data, shared), None)
     if conflict is not None:
-        raise _two_logs(conflict, min(dledger))
+        first = min(dledger)
+        raise StoreDamaged(
+            f"a plain log and a DLedger log both hold data at or above offset {first.base:,}: {conflict.uri} and {first.uri}. "
+            "Expected the plain log to end there. Load the directory of the right log itself: "
+            f"{_directory(conflict)} or {_directory(first)}"
+        )
     return merged([*dledger, *(segment for segment in plain if segment not in shared)])
 
 
 def _reaching_into(dledger: Sequence[Segment], plain: Sequence[Segment]) -> list[Segment]:
     """The plain segments that end after the start of the DLedger log."""
     return [segment for segment in plain if segment.end > min(dledger).base] if dledger else []
-
-
-def _two_logs(plain: Segment, dledger: Segment) -> StoreDamaged:
-    return StoreDamaged(
-        f"a plain log and a DLedger log both hold data at or above offset {dledger.base:,}: {plain.uri} and {dledger.uri}. "
-        f"Expected the plain log to end there. Load the directory of the right log itself: {_directory(plain)} or {_directory(dledger)}"
-    )
 
 
 def _holds_data(segment: Segment) -> bool:

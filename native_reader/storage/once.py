@@ -24,7 +24,7 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
     if len(stores) < 2:
         return list(stores)
     alike: dict[Hashable, list[StoreFiles]] = {}
-    for store in sorted(stores, key=_links) if real_first else stores:
+    for store in sorted(stores, key=lambda store: storage_of(store.uri).links(store.uri)) if real_first else stores:
         alike.setdefault(storage_of(store.uri).location(store.uri), []).append(store)
     files = _Files()
     whole = [group[0] if len(group) == 1 else _one_of(group, files, join) for group in alike.values()]
@@ -32,10 +32,6 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
         for uri in {store.uri for store in group} - {group[0].uri}:
             _log_duplicate(uri, group[0].uri)
     return _without_shared(whole, files)
-
-
-def _links(store: StoreFiles) -> int:
-    return storage_of(store.uri).links(store.uri)
 
 
 def _one_of(group: Sequence[StoreFiles], files: _Files, join: Join) -> StoreFiles:

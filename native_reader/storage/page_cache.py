@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable
 
 import numpy as np
 
@@ -17,9 +16,10 @@ def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
     Empty if unknown. Linux reports the pages of files that the user owns or may write, and reports all others as resident.
     """
     begin = offset // _PAGE * _PAGE
-    mincore = _mincore()
+    mincore = getattr(ctypes.CDLL(None), "mincore", None)
     if mincore is None or length <= 0:
         return []
+    mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
     # The map is never read, so truncating the file cannot raise SIGBUS.
     with mmap.mmap(descriptor, offset + length - begin, mmap.MAP_SHARED, mmap.PROT_READ, offset=begin) as mapped:
         pages = np.ones(-(-len(mapped) // _PAGE), np.uint8)
@@ -30,10 +30,3 @@ def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
         return []
     edges = np.flatnonzero(np.diff((pages & 1) == 0, prepend=False, append=False))
     return [(begin + int(first) * _PAGE, int(stop - first) * _PAGE) for first, stop in edges.reshape(-1, 2)]
-
-
-def _mincore() -> Callable[..., int] | None:
-    mincore = getattr(ctypes.CDLL(None), "mincore", None)
-    if mincore is not None:
-        mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    return mincore

@@ -199,18 +199,18 @@ def _created(uri: str, origin: str) -> Storage:
 
 
 @contextmanager
-def _named(what: str) -> Iterator[None]:
+def _named(problem: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
-        raise _unreadable(error, what) from error
+        raise _unreadable(error, problem) from error
 
 
-def _unreadable(error: OSError, what: str) -> OSError:
+def _unreadable(error: OSError, problem: str) -> OSError:
     """An error that names what could not be read; a StoreError names it already."""
     if isinstance(error, StoreError):
         return error
-    text = f"{what}: {error.strerror or error}"
+    text = f"{problem}: {error.strerror or error}"
     return UnreadableError(text) if error.errno is None else UnreadableError(error.errno, text)

@@ -16,7 +16,7 @@ _SEGMENT_NAME = re.compile("[0-9]{20}")
 _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
 _COMPARED = 1 << 20
-_ASKED = 8
+_SAMPLED = 8
 _FIRST_ENTRY = struct.Struct(">ii16xq12xiii")
 """DLedger entry: magic, size, position, body size. The record in it: size, magic."""
 
@@ -97,7 +97,7 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
 
 def _framing_of(uris: Sequence[str]) -> str:
     """PLAIN or DLEDGER, from the first segment with enough bytes to tell. DLEDGER needs several fields to agree."""
-    for uri in uris[:_ASKED]:
+    for uri in uris[:_SAMPLED]:
         try:
             with storage_of(uri).open(uri) as file:
                 (head,) = file.read_ranges([(0, _FIRST_ENTRY.size)])

@@ -31,10 +31,8 @@ class Topics:
 
     def has(self, name: str) -> bool:
         """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
-        return (
-            re.search(rb'"topicName"\s*:\s*' + re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")), self._text)
-            is not None
-        )
+        quoted = re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace"))
+        return re.search(rb'"topicName"\s*:\s*' + quoted, self._text) is not None
 
     def queues_of(self, name: str) -> int:
         """The number of queues of that topic; 0 if unknown."""
@@ -44,7 +42,8 @@ class Topics:
 
     def of_batches(self) -> frozenset[str]:
         """The topics that may contain inner batches."""
-        if self._is_whole and _OF_BATCHES.encode() not in self._text:
+        is_whole = self._text.rstrip().endswith(b"}")
+        if is_whole and _OF_BATCHES.encode() not in self._text:
             return frozenset()
         return frozenset(name for name, each in self._table.items() if _attributes_of(each).get(_TYPE) == _OF_BATCHES)
 
@@ -52,16 +51,10 @@ class Topics:
     def _text(self) -> bytes:
         return _read(self._directory, "topics.json")
 
-    @property
-    def _is_whole(self) -> bool:
-        return self._text.rstrip().endswith(b"}")
-
     @cached_property
     def _table(self) -> Mapping[str, Any]:
         table = _table_in(self._text)
-        if table is None:
-            table = _table_in(_read(self._directory, "topics.json.bak"))
-        return {} if table is None else table
+        return (_table_in(_read(self._directory, "topics.json.bak")) or {}) if table is None else table
 
 
 def _read(directory: str | None, name: str) -> bytes:

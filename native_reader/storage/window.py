@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 
+Positions = NDArray[np.signedinteger] | int
 _PAIRS = 64 << 10
 _BLOCK = 4 << 10
 """The smallest range that a disk error affects."""
@@ -47,14 +47,7 @@ class Window:
         if length > self._room:
             self._grow(length)
         filled = self._read(position, self._view[:length])
-        if self._pace is not None:
-            self._pace.spend(filled)
-        if filled < length:
-            raise self._cut_short(position + filled)
-        self.bytes_read += filled
-        self.u8[filled : filled + PADDING] = 0
-        self.position, self.filled = position, filled
-        return filled
+        return self._loaded(position, filled, position + filled if filled < length else None)
 
     def gather(self, positions: list[int], lengths: list[int]) -> int:
         """Load many ranges of the file, one after the other; `position` is then meaningless."""
@@ -62,13 +55,17 @@ class Window:
         if total > self._room:
             self._grow(total)
         filled = self._file.read_many(positions, lengths, self._view)
+        return self._loaded(0, filled, self._file.size() if filled < total else None)
+
+    def _loaded(self, position: int, filled: int, cut_short: int | None) -> int:
+        """The window now shows those bytes; `cut_short`: the size of the file if it ended too early."""
         if self._pace is not None:
             self._pace.spend(filled)
-        if filled < total:
-            raise self._cut_short(self._file.size())
+        if cut_short is not None:
+            raise self._cut_short(cut_short)
         self.bytes_read += filled
         self.u8[filled : filled + PADDING] = 0
-        self.position, self.filled = 0, filled
+        self.position, self.filled = position, filled
         return filled
 
     def peek(self, position: int, length: int) -> bytes:
@@ -115,9 +112,12 @@ class Window:
             "Something truncated it since: load the store again to read what is left"
         )
 
-    def unreadable_within(self, start: int, stop: int) -> bool:
-        """Whether part of that range could not be read."""
-        return any(first < stop and start < end for first, end in self.unreadable)
+    def has_unreadable(self, starts: Positions, stops: Positions) -> Mask:
+        """Of which ranges `[start, stop)` of positions a part could not be read."""
+        unreadable = np.zeros(np.shape(starts), np.bool_)
+        for first, end in self.unreadable:  # rarely any, and few
+            unreadable |= np.less(first, stops) & np.less(starts, end)
+        return unreadable
 
     def _read(self, position: int, view: memoryview) -> int:
         try:
@@ -177,7 +177,7 @@ class Window:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -26,15 +26,7 @@ class Bodies:
     """Draws bodies as ranges of the pool."""
 
     def __init__(
-        self,
-        pool: Pool,
-        rng: np.random.Generator,
-        *,
-        mean: int,
-        sizes: Sizes,
-        compressed: float,
-        codecs: Sequence[str],
-        largest: int,
+        self, pool: Pool, rng: np.random.Generator, *, mean: int, sizes: Sizes, compressed: float, codecs: Sequence[str], largest: int
     ) -> None:
         self._mean, self._sizes, self._largest = mean, sizes, min(largest, max(64 * 1024, 16 * mean))
         if sizes == "fixed" and mean > self._largest:

@@ -11,29 +11,24 @@ from native_reader.testing.java import map_order
 
 _CHECKPOINT: Final = 4096
 _SYSTEM_GROUPS: Final = (
-    "TOOLS_CONSUMER",
-    "FILTERSRV_CONSUMER",
-    "SELF_TEST_C_GROUP",
-    "CID_ONSAPI_OWNER",
-    "CID_ONSAPI_PERMISSION",
-    "CID_ONSAPI_PULL",
-)
+    "TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_OWNER", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_PULL",
+)  # fmt: skip
 
 
 def fastjson(value: Any, depth: int = 0) -> str:
     """fastjson 1.x with PrettyFormat: tabs, and integer keys without quotes, which is not valid JSON."""
     if isinstance(value, Mapping):
-        if not value:
-            return "{}"
-        inner = "\n" + "\t" * (depth + 1)
-        items = (f"{_text(key) if isinstance(key, str) else key}:{fastjson(item, depth + 1)}" for key, item in value.items())
-        return "{" + inner + f",{inner}".join(items) + "\n" + "\t" * depth + "}"
+        return _enclosed("{}", [f"{fastjson(key)}:{fastjson(item, depth + 1)}" for key, item in value.items()], depth)
     if isinstance(value, list):
-        inner = "\n" + "\t" * (depth + 1)
-        return "[" + inner + f",{inner}".join(fastjson(item, depth + 1) for item in value) + "\n" + "\t" * depth + "]" if value else "[]"
+        return _enclosed("[]", [fastjson(item, depth + 1) for item in value], depth)
     if isinstance(value, bool):
         return "true" if value else "false"
     return _text(value) if isinstance(value, str) else str(value)
+
+
+def _enclosed(brackets: str, items: list[str], depth: int) -> str:
+    inner = "\n" + "\t" * (depth + 1)
+    return f"{brackets[0]}{inner}{f',{inner}'.join(items)}{inner[:-1]}{brackets[1]}" if items else brackets
 
 
 def write_json(directory: Path, name: str, value: Mapping[str, Any]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import functools
 import struct
 from dataclasses import dataclass
 from typing import Final
@@ -119,15 +117,9 @@ class Producers:
         return struct.pack(">IHIiH", *fields).hex().upper()
 
 
-@functools.lru_cache(maxsize=64)
-def _month_start(day: int) -> int:
-    moment = dt.datetime.fromtimestamp(day * 86400, dt.UTC)
-    return int(moment.replace(day=1).timestamp() * 1000)
-
-
 def month_start(timestamp: int) -> int:
     """The first millisecond of its month, in the producers' time zone (UTC here)."""
-    return _month_start(timestamp // 86_400_000)
+    return int(np.datetime64(timestamp, "ms").astype("M8[M]").astype("M8[ms]").astype(np.int64))
 
 
 def tags_code(tag: str | None) -> int:

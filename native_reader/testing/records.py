@@ -67,9 +67,9 @@ class InnerMessage:
     flag: int = 0
 
 
-def body_crc(body: bytes) -> int:
-    """CRC32 of the stored body, sign bit cleared."""
-    return zlib.crc32(body) & 0x7FFFFFFF
+def crc_of(content: bytes) -> int:
+    """CRC32 of these bytes, sign bit cleared."""
+    return zlib.crc32(content) & 0x7FFFFFFF
 
 
 def pack_properties(pairs: Mapping[str, str] | Iterable[tuple[str, str]], *, trailing: bool = True) -> bytes:
@@ -94,11 +94,6 @@ def body_position(message: Message) -> int:
     return 72 + len(message.born_host[0]) + 4 + len(message.store_host[0]) + 4
 
 
-def crc_digits(crc: int) -> bytes:
-    """Ten digits in reverse order, padded with zeros at the end."""
-    return str(crc)[::-1].ljust(10, "0").encode()
-
-
 def encode(message: Message, physical_offset: int = 0) -> bytes:
     """The record as a broker writes it at `physical_offset`."""
     topic, properties = message.topic_bytes, message.properties
@@ -108,7 +103,7 @@ def encode(message: Message, physical_offset: int = 0) -> bytes:
         properties += bytes(CRC_TRAILER)
     sys_flag = message.sys_flag & ~(BORN_HOST_V6 | STORE_HOST_V6)
     sys_flag |= BORN_HOST_V6 * (len(message.born_host[0]) == 16) | STORE_HOST_V6 * (len(message.store_host[0]) == 16)
-    crc = body_crc(message.body) if message.body_crc is None else message.body_crc
+    crc = crc_of(message.body) if message.body_crc is None else message.body_crc
     offset = physical_offset if message.physical_offset is None else message.physical_offset
     parts = [
         struct.pack(">iii", crc, message.queue_id, message.flag),
@@ -125,13 +120,9 @@ def encode(message: Message, physical_offset: int = 0) -> bytes:
     record = struct.pack(">iI", total, MAGIC_V1 if message.version == 1 else MAGIC_V2) + rest
     if message.property_crc:
         covered = record[:-CRC_TRAILER]
-        record = covered + b"__CRC32#\x01" + crc_digits(zlib.crc32(covered) & 0x7FFFFFFF) + b"\x02"
+        digits = str(crc_of(covered))[::-1].ljust(10, "0")  # in reverse order, padded with zeros at the end
+        record = covered + f"__CRC32#\x01{digits}\x02".encode()
     return record
-
-
-def encoded_size(message: Message) -> int:
-    """The number of bytes that `encode` returns."""
-    return len(encode(message))
 
 
 def forge(carrier: Message, inner: Message, physical_offset: int) -> Message:

@@ -72,8 +72,8 @@ class StoreWriter:
         )  # fmt: skip
         self._topics = topics
         self._blocks = Blocks(topics, make_shapes(spec.shapes, rng), producers, pool=pool, bodies=bodies, rng=rng)
-        told_of = [topic for topic in topics if topic.name not in (*spec.shares, *spec.lives)]
-        self._stories = Stories(told_of, producers, min(room // 2, 256 * 1024), spec.seed, spec.huge)
+        story_topics = [topic for topic in topics if topic.name not in (*spec.shares, *spec.lives)]
+        self._stories = Stories(story_topics, producers, min(room // 2, 256 * 1024), spec.seed, spec.huge)
         self._segments = SegmentFiles(root / "commitlog", segment)
         self._queues = Queues(root, spec.mapped_file_size_consume_queue, spec.mapper_file_size_batch_consume_queue)
         self._index = IndexFiles(root / "index", spec.max_hash_slot_num, spec.max_index_num)

@@ -11,7 +11,7 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -72,15 +72,21 @@ class Stories:
     def _later(self, seconds: float, make: Callable[[], list[Rare]]) -> None:
         heapq.heappush(self._due, (self._now + int(seconds * 1000), next(self._tie), make))
 
-    def _send(self, topic: str, queue_id: int, own: Mapping[str, str], body: bytes, *, producer: int | None = None, **more: Any) -> Rare:
-        """The record that a broker stores for a single message of a client."""
-        producer = self._random.randrange(self._producers.count) if producer is None else producer
+    def _after(self, seconds: float, make: Callable[[Rare], list[Rare]]) -> Next:
+        """The sequel of a record: what to store some seconds after it."""
+        return lambda stored: self._later(seconds, lambda: make(stored))
+
+    def _send(
+        self, topic: str, queue_id: int, own: Pairs, body: bytes, *, producer: int = -1, then: Next | None = None, **more: Any
+    ) -> Rare:
+        """The record that a broker stores for a single message of a client; by default of any producer."""
+        producer = self._random.randrange(self._producers.count) if producer < 0 else producer
         born = self._now - self._random.randint(1, 9)
         pairs = {"UNIQ_KEY": self._producers.unique_id(producer, born), "WAIT": "true", **own}
         pairs |= {"MSG_REGION": "DefaultRegion", "CLUSTER": CLUSTER, "TRACE_ON": "true"}
         host = self._producers.host(producer)
         message = Message(topic=topic, queue_id=queue_id, body=body, born_timestamp=born, born_host=host, **more)
-        return self._stored(message, pairs)
+        return self._stored(message, pairs, then=then)
 
     def _stored(self, message: Message, pairs: Pairs, capacity: int = 128, then: Next | None = None) -> Rare:
         ordered = [(name, pairs[name]) for name in map_order(pairs, capacity)]
@@ -88,9 +94,9 @@ class Stories:
         host = message.store_host if len(message.store_host[0]) == 16 else STORE_HOST
         return Rare(replace(message, properties=properties, store_timestamp=self._now, store_host=host), pairs, then=then)
 
-    def _again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, **more: Any) -> Rare:
+    def _again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, then: Next | None = None, **more: Any) -> list[Rare]:
         """The same message, stored again in another queue."""
-        return self._stored(replace(rare.message, topic=topic, queue_id=queue_id, queue_offset=0, **more), pairs)
+        return [self._stored(replace(rare.message, topic=topic, queue_id=queue_id, queue_offset=0, **more), pairs, then=then)]
 
     def _somewhere(self) -> tuple[str, int, str]:
         """A topic, one of its queues and one of its tags."""
@@ -109,8 +115,7 @@ class Stories:
         own = {"TRAN_MSG": "true", "PGROUP": "PG_" + GROUP, "KEYS": key, "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
         half = self._send(HALF, 0, own, self._text())
         half.pairs["__transactionId__"] = half.pairs["UNIQ_KEY"]
-        half = self._stored(half.message, half.pairs, then=self._decide)
-        return [half]
+        return [self._stored(half.message, half.pairs, then=self._decide)]
 
     def _decide(self, half: Rare) -> None:
         fate = self._random.random()
@@ -127,7 +132,7 @@ class Stories:
         self._later(3, self._op)
         pairs = {name: value for name, value in half.pairs.items() if name not in ("REAL_TOPIC", "REAL_QID")}
         topic, queue_id = half.pairs["REAL_TOPIC"], int(half.pairs["REAL_QID"])
-        return [self._again(half, topic, queue_id, pairs, sys_flag=COMMIT, prepared_transaction_offset=half.offset)]
+        return self._again(half, topic, queue_id, pairs, sys_flag=COMMIT, prepared_transaction_offset=half.offset)
 
     def _roll_back(self, half: Rare) -> list[Rare]:
         self._decided.append(half.message.queue_offset)
@@ -147,10 +152,8 @@ class Stories:
         times = int(half.pairs.get("TRANSACTION_CHECK_TIMES", "0")) + 1
         pairs = half.pairs | {"TRANSACTION_CHECK_TIMES": str(times)}
         if times > 2:
-            return [self._again(half, MAX_TIME, 0, pairs)]
-        copy = self._again(half, HALF, 0, pairs)
-        copy.then = self._decide if self._random.random() < 0.5 else lambda again: self._later(6, lambda: self._check(again))
-        return [copy]
+            return self._again(half, MAX_TIME, 0, pairs)
+        return self._again(half, HALF, 0, pairs, self._decide if self._random.random() < 0.5 else self._after(6, self._check))
 
     def _old_transaction(self) -> list[Rare]:
         """A transaction of 4.0 to 4.2, as in an upgraded store: a PREPARED record in the real topic, in no queue."""
@@ -158,16 +161,14 @@ class Stories:
         own = {"TRAN_MSG": "true", "PGROUP": "PG_old", "TAGS": tag, "KEYS": f"old{self._random.randrange(1000)}"}
         prepared = self._send(topic, queue_id, own, self._text(), sys_flag=PREPARED)
         pairs = {name: prepared.pairs[name] for name in prepared.pairs if name != "CLUSTER"}  # since 4.6.0
-        prepared = self._stored(prepared.message, pairs, 16)
 
         def end(first: Rare) -> None:
             commits = self._random.random() < 0.7
             flag, body = (COMMIT, first.message.body) if commits else (ROLLBACK, b"")
-            more = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
-            self._later(1, lambda: [self._again(first, topic, queue_id, first.pairs, **more)])
+            more: dict[str, Any] = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
+            self._later(1, lambda: self._again(first, topic, queue_id, first.pairs, **more))
 
-        prepared.then = end
-        return [prepared]
+        return [self._stored(prepared.message, pairs, 16, end)]
 
     # Delays, retries, timers.
 
@@ -175,9 +176,7 @@ class Stories:
         topic, queue_id, tag = self._somewhere()
         level = self._random.choice((1, 1, 2, 3, 4, 5, 14, 18))
         own = {"DELAY": str(level), "TAGS": tag, "KEYS": f"d{self._random.randrange(1000)}", "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
-        delayed = self._send(SCHEDULE, level - 1, own, self._text())
-        delayed.then = lambda stored: self._deliver(stored, level, topic, queue_id)
-        return [delayed]
+        return [self._send(SCHEDULE, level - 1, own, self._text(), then=lambda stored: self._deliver(stored, level, topic, queue_id))]
 
     def _deliver(self, delayed: Rare, level: int, topic: str, queue_id: int, then: Next | None = None) -> None:
         """When it is due, a delayed record is stored again in its real topic."""
@@ -187,56 +186,47 @@ class Stories:
             if then:
                 then(stored)
 
-        def make() -> list[Rare]:
-            again = self._again(delayed, topic, queue_id, delayed.pairs)
-            again.then = count
-            return [again]
-
-        self._later(DELAY_SECONDS[level - 1], make)
+        self._later(DELAY_SECONDS[level - 1], lambda: self._again(delayed, topic, queue_id, delayed.pairs, count))
 
     def _retried(self) -> list[Rare]:
         """A consumer sends a message back: delay level 3 + times, then %RETRY%, and finally %DLQ%."""
         topic, queue_id, tag = self._somewhere()
-        sent = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"r{self._random.randrange(1000)}"}, self._text())
-        sent.then = lambda stored: self._later(0.5, lambda: self._send_back(stored, topic))
-        return [sent]
+        own = {"TAGS": tag, "KEYS": f"r{self._random.randrange(1000)}"}
+        return [self._send(topic, queue_id, own, self._text(), then=self._after(0.5, lambda stored: self._send_back(stored, topic)))]
 
     def _send_back(self, rare: Rare, topic: str) -> list[Rare]:
         times = rare.message.reconsume_times
         origin = (STORE_HOST[0] + STORE_HOST[1].to_bytes(4) + rare.offset.to_bytes(8)).hex().upper()
         pairs = {"RETRY_TOPIC": topic, "ORIGIN_MESSAGE_ID": origin} | rare.pairs | {"WAIT": "false"}
         if times >= 3:
-            return [self._again(rare, f"%DLQ%{GROUP}", 0, pairs | {"DELAY": "0"}, reconsume_times=times)]
+            return self._again(rare, f"%DLQ%{GROUP}", 0, pairs | {"DELAY": "0"}, reconsume_times=times)
         retry = f"%RETRY%{GROUP}"
         pairs |= {"DELAY": str(3 + times), "REAL_TOPIC": retry, "REAL_QID": "0"}
-        waiting = self._again(rare, SCHEDULE, 2 + times, pairs, reconsume_times=times + 1)
 
         def fail(stored: Rare) -> None:
             if self._random.random() < 0.7:
                 self._later(0.2, lambda: self._send_back(stored, topic))
 
-        waiting.then = lambda stored: self._deliver(stored, 3 + times, retry, 0, fail)
-        return [waiting]
+        def deliver(stored: Rare) -> None:
+            self._deliver(stored, 3 + times, retry, 0, fail)
+
+        return self._again(rare, SCHEDULE, 2 + times, pairs, deliver, reconsume_times=times + 1)
 
     def _timed(self) -> list[Rare]:
         topic, queue_id, tag = self._somewhere()
         seconds = self._random.choice((2, 5, 20, 3600))
         due = (self._now + 1000 * seconds) // 1000 * 1000
         own = {"TIMER_DELAY_SEC": str(seconds), "TIMER_OUT_MS": str(due), "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
-        timed = self._send(TIMER, 0, own, self._text())
-        timed.then = lambda stored: self._later(min(seconds, 10), lambda: self._tick(stored, due))
-        return [timed]
+        return [self._send(TIMER, 0, own, self._text(), then=self._after(min(seconds, 10), lambda stored: self._tick(stored, due)))]
 
     def _tick(self, rare: Rare, due: int) -> list[Rare]:
         """A long delay is stored in the timer topic repeatedly; then the message goes to its real topic."""
         enqueued = rare.message.store_timestamp // 1000 * 1000
         pairs = rare.pairs | {"TIMER_ENQUEUE_MS": str(enqueued), "TIMER_DEQUEUE_MS": str(self._now)}
         if self._now >= due:
-            return [self._again(rare, rare.pairs["REAL_TOPIC"], int(rare.pairs["REAL_QID"]), pairs)]
+            return self._again(rare, rare.pairs["REAL_TOPIC"], int(rare.pairs["REAL_QID"]), pairs)
         pairs["TIMER_ROLL_TIMES"] = str(int(pairs.get("TIMER_ROLL_TIMES", "0")) + 1)
-        rolled = self._again(rare, TIMER, 0, pairs)
-        rolled.then = lambda stored: self._later(10, lambda: self._tick(stored, due))
-        return [rolled]
+        return self._again(rare, TIMER, 0, pairs, self._after(10, lambda stored: self._tick(stored, due)))
 
     def _popped(self) -> list[Rare]:
         """A check point in the revive log. Without an ack the message returns in the pop retry topic, as V2 if the name is long."""
@@ -244,22 +234,15 @@ class Stories:
         group = GROUP
         if self._random.random() < 0.5:
             topic, queue_id, group = LONG_TOPIC, 0, LONG_GROUP
-        popped = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"p{self._random.randrange(1000)}"}, self._text())
-        popped.then = lambda stored: self._later(0.1, lambda: self._check_point(stored, group))
-        return [popped]
+        own = {"TAGS": tag, "KEYS": f"p{self._random.randrange(1000)}"}
+        return [self._send(topic, queue_id, own, self._text(), then=self._after(0.1, lambda stored: self._check_point(stored, group)))]
 
     def _check_point(self, rare: Rare, group: str) -> list[Rare]:
         topic, queue_id, start = str(rare.message.topic), rare.message.queue_id, rare.message.queue_offset
         point = {"bm": 0, "bn": BROKER, "c": group, "d": [0], "it": 1000, "n": 1, "pt": self._now, "q": queue_id, "ro": 0, "so": start}
-        pairs = {
-            "UNIQ_KEY": f"{topic}@{queue_id}@{start}@{group}@{self._now}@{BROKER}@ck",
-            "TAGS": "ck",
-            "TIMER_DELIVER_MS": str(self._now),
-        }
-        message = Message(
-            topic=REVIVE, body=json.dumps(point, separators=(",", ":")).encode(), born_timestamp=self._now, born_host=STORE_HOST
-        )
-        check = self._stored(message, pairs, 16)
+        unique = f"{topic}@{queue_id}@{start}@{group}@{self._now}@{BROKER}@ck"
+        pairs = {"UNIQ_KEY": unique, "TAGS": "ck", "TIMER_DELIVER_MS": str(self._now)}
+        body = json.dumps(point, separators=(",", ":")).encode()
         popped = self._now
 
         def revive(_: Rare) -> None:
@@ -270,43 +253,25 @@ class Stories:
                 message = replace(rare.message, topic=retry, version=version, queue_id=0, queue_offset=0, reconsume_times=1)
                 self._later(1, lambda: [self._stored(message, again, 16)])
 
-        check.then = revive
-        return [check]
+        return [self._stored(Message(topic=REVIVE, body=body, born_timestamp=popped, born_host=STORE_HOST), pairs, 16, revive)]
 
     # Messages from clients.
 
     def _trace(self) -> list[Rare]:
         topic, _, tag = self._somewhere()
         key = f"tr{self._random.randrange(1000)}"
-        fields = (
-            "Pub",
-            self._now,
-            "DefaultRegion",
-            "PG_" + GROUP,
-            topic,
-            "0" * 32,
-            tag,
-            key,
-            "10.0.0.11:10911",
-            8,
-            19,
-            0,
-            "0" * 32,
-            "true",
-        )
+        host, no_id = "10.0.0.11:10911", "0" * 32
+        fields = ("Pub", self._now, "DefaultRegion", "PG_" + GROUP, topic, no_id, tag, key, host, 8, 19, 0, no_id, "true")
         body = "\x01".join(map(str, fields)) + "\x02"
-        return [self._send(TRACE, 0, {"KEYS": f"{key} {'0' * 32}"}, body.encode() * self._random.randint(1, 4))]
+        return [self._send(TRACE, 0, {"KEYS": f"{key} {no_id}"}, body.encode() * self._random.randint(1, 4))]
 
     def _light(self) -> list[Rare]:
         """An LMQ message: stored once, with entries in its topic's queue and in each of its light queues."""
         names = self._random.sample([f"%LMQ%{device}" for device in ("alice", "bob", "carol", "sensor-7")], self._random.randint(1, 3))
         taken = [(name, self._lmq.get(name, 0)) for name in names]
         self._lmq |= {name: offset + 1 for name, offset in taken}
-        own = {
-            "INNER_MULTI_DISPATCH": ",".join(names),
-            "INNER_MULTI_QUEUE_OFFSET": ",".join(str(offset) for _, offset in taken),
-            "TAGS": "lmq",
-        }
+        offsets = ",".join(str(offset) for _, offset in taken)
+        own = {"INNER_MULTI_DISPATCH": ",".join(names), "INNER_MULTI_QUEUE_OFFSET": offsets, "TAGS": "lmq"}
         light = self._send(LMQ_PARENT, self._random.randrange(2), own, self._text())
         light.lmq = taken
         return [light]
@@ -375,11 +340,8 @@ class Stories:
         if kind == 2:  # a resumed half keeps the type bits of its decompressed body
             return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.TYPE_ZSTD)]
         if kind == 3:
-            return [
-                self._send(
-                    topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=_MULTI_TAGS, flag=self._random.randint(-(2**31), 2**31 - 1)
-                )
-            ]
+            text, flag = self._text(), self._random.randint(-(2**31), 2**31 - 1)
+            return [self._send(topic, queue_id, {"TAGS": tag}, text, sys_flag=_MULTI_TAGS, flag=flag)]
         if kind == 4:
             return [self._send(topic, queue_id, {"KEYS": "dup dup  Ünïcode🚀 ", "TAGS": "tag with space", "blank": " "}, self._text())]
         return [self._send(topic, queue_id, {"TAGS": tag}, self._text(), sys_flag=compression.COMPRESSED)]  # cannot be decompressed

@@ -51,10 +51,7 @@ def texts_at(buffer: NDArray[np.uint8], offsets: NDArray[np.int32], width: int) 
 
 
 def concatenate(
-    buffers: Sequence[NDArray[np.uint8]],
-    which: NDArray[np.uint8],
-    offsets: NDArray[np.int32],
-    lengths: NDArray[np.int32],
+    buffers: Sequence[NDArray[np.uint8]], which: NDArray[np.uint8], offsets: NDArray[np.int32], lengths: NDArray[np.int32]
 ) -> memoryview:
     """Concatenate all tokens. Tokens of at most INLINE bytes must be in the first buffer."""
     views = np.empty(len(offsets), dtype=_VIEW)

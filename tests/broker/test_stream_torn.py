@@ -29,7 +29,7 @@ from support.tune import Tune
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
 from native_reader.log.follow import Follower
-from native_reader.log.tail import end_of_log
+from native_reader.log.tail import look_at_end
 from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 from rmqstore_spark.source import RocketmqStore
@@ -243,7 +243,7 @@ def begun(store: Path) -> Query | None:
 def half_a_record(store: Path) -> set[int]:
     """The offset of what was begun behind the end of the log, if something was."""
     (files,) = nr.open(store).stores
-    end = end_of_log(files, 4 << 20, 0)
+    end = look_at_end(files, 4 << 20, 0).offset
     segment = next((each for each in files.segments if each.base <= end < each.end), None)
     if segment is None:
         return set()

@@ -17,7 +17,7 @@ from support.golden import unpack
 from support.own_stores import STORES
 
 import native_reader as nr
-from native_reader.columns.schema import COLUMNS, projected
+from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
@@ -52,7 +52,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_column_is_told_with_its_type() -> None:
     told = [(quoted(name)[0], quoted(kind)[0], default == "default", what) for name, kind, default, what in rows_of(COLUMNS_MD, "column")]
-    assert told == [(name, str(spec.type), spec.default, spec.what) for name, spec in COLUMNS.items()]
+    assert told == [(name, str(spec.type), name in DEFAULT_COLUMNS, spec.meaning) for name, spec in COLUMNS.items()]
 
 
 def test_what_heads_leaves_out_is_told() -> None:
@@ -138,7 +138,7 @@ def test_the_columns_of_the_other_tables_are_told() -> None:
     for table in TABLES.values():
         part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
         told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
-        assert told == [(name, str(spec.type), spec.what) for name, spec in table.columns.items()]
+        assert told == [(name, str(spec.type), spec.meaning) for name, spec in table.columns.items()]
 
 
 def test_the_rescue_prints_what_is_shown(tmp_path: Path) -> None:
