@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import java_hash
 from native_reader.predicate.patterns import fits
-from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+from native_reader.predicate.tree import And, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 
 TRUE, FALSE, NULL = 1, 2, 4
 ANYTHING = TRUE | FALSE | NULL
@@ -82,8 +82,8 @@ def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
             return result
         case Not(part):
             return _swapped(outcomes(part, facts))
-    columns = list(predicate.columns())
-    known = facts.get(columns[0].name) if columns and columns[0].key is None else None
+    column = next(predicate.columns())
+    known = facts.get(column.name) if column.key is None else None
     return ANYTHING if known is None else _leaf(predicate, known)
 
 
@@ -211,4 +211,4 @@ def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
 
 def mentions(predicate: Predicate, *names: str) -> bool:
     """Whether the predicate uses one of those columns."""
-    return any(column.name in names for column in predicate.columns() if isinstance(column, Column))
+    return any(column.name in names for column in predicate.columns())
