@@ -11,7 +11,6 @@ After a clean stop, the checkpoint then has the time of the last record in the l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from native_reader.errors import DataLoss, option_name
 from native_reader.log.tail import LogEnd
 from native_reader.plan.index import index_files, search
 from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.plan.threads import map_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
 from native_reader.storage.strays import how_to_restore, unpack_command
@@ -28,7 +28,6 @@ from native_reader.storage.window import Window
 
 _TOPICS = 32
 """The queues of this many topics are checked first, so that planning stays fast with thousands of topics."""
-_SIDE_BY_SIDE, _SLOW = 16, 1 << 20
 _FEW_BYTES = 64 << 10
 """Brokers leave a few bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
 _BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
@@ -144,11 +143,7 @@ def _named_by(topics: Sequence[Topic], offset: int) -> Named:
                 per_queue.append(reader.within(offset, _BEYOND_ALL))
         return [entries for entries in per_queue if len(entries)]
 
-    if not topics or storage_of(topics[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        queues = [entries for topic in topics for entries in of_topic(topic)]
-    else:
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-            queues = [entries for several in threads.map(of_topic, topics) for entries in several]
+    queues = [entries for per_queue in map_files(of_topic, topics) for entries in per_queue]
     offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in queues)])
     ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in queues)])
     # If the log continued, each record except the first starts where another ends, or at the start of a segment.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,9 +22,10 @@ from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.batches import has_queues, topics_with_batches
 from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.estimate import SCAN, TRUST
-from native_reader.plan.index import FileHits, Hits, IndexFile, index_files, search
+from native_reader.plan.index import Hits, index_files, search
 from native_reader.plan.planning import Planning
-from native_reader.plan.queues import Numbers, topics_in
+from native_reader.plan.queues import topics_in
+from native_reader.plan.threads import map_files
 from native_reader.plan.trusted import check_files, check_trusted_files
 from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten
@@ -35,8 +35,6 @@ from native_reader.storage.topics import Topics
 from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"
-_SIDE_BY_SIDE = 16
-_SLOW = 1 << 20
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
@@ -91,7 +89,8 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
         why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
         return KeyLookup(by_id, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
-    results = _search(files, np.unique(np.fromiter(hashes.values(), np.int64, count)), log, costs)
+    wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
+    results = map_files(lambda file: search(file, wanted, log, costs), files)
     lookup = KeyLookup(by_id, topics=len(topics.names), files=len(files))
     if access == TRUST:
         evidence = check_trusted_files(store, results, planning.max_record_bytes)
@@ -198,16 +197,6 @@ def _named(predicate: Predicate) -> Iterator[str]:
                 yield name
             case In(Column("topic"), names):
                 yield from (name for name in names if isinstance(name, str))
-
-
-def _search(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], costs: int) -> list[FileHits]:
-    def one(file: IndexFile) -> FileHits:
-        return search(file, hashes, log, costs)
-
-    if storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        return list(map(one, files))
-    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-        return list(threads.map(one, files))
 
 
 def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[tuple[str, int]]:
