@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.errors import did_you_mean, option_name
+from native_reader.errors import did_you_mean, option_name, spelled
 from native_reader.plan.batches import has_queues
+from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import numbers_of, topics_in
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
 
+_log = logging.getLogger("native_reader")
 _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
 _FORMS = "32 or 56 hex digits; from gRPC clients 34 that begin with 01"
@@ -23,7 +26,7 @@ _MOST_TOPICS = 256
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if rows were found."""
+    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if the read returned rows."""
 
     text: str
     topic: str | None = None
@@ -48,10 +51,17 @@ def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]
     return [*doubts, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
 
 
-def may_doubt_rows(predicate: Predicate) -> bool:
-    """Whether there may be warnings although rows were found."""
+def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, rows: int) -> None:
+    """After a complete read, log why it may have returned no rows, or more than intended."""
     conditions, bounds = _split(predicate)
-    return bool(bounds) or len(set(_values("topic", conditions))) > 1
+    if rows and not bounds and len(set(_values("topic", conditions))) <= 1:
+        return
+    for doubt in doubts_of(stores, predicate):
+        if not rows:
+            missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and access == TRUST else ""
+            _log.warning("%s%s", spelled(doubt.after(predicate), str), missed)
+        elif doubt.always and doubt.text:
+            _log.warning("%s", spelled(doubt.text, str))
 
 
 class _Known:
