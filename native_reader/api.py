@@ -269,7 +269,7 @@ class TableScan(Lazy):
     def parts(self) -> list[Part]:
         """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
-            planning = replace(self._planning, lenient=True, refuses_loss=False)
+            planning = replace(self._planning, lenient=True, fail_on_data_loss=False)
             self._parts = self._table.parts(Request(self._stores, planning))
         return self._parts
 

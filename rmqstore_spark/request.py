@@ -104,12 +104,12 @@ class Request:
     @property
     def corrupt_name(self) -> str | None:
         """The user's name for `corrupt_record`."""
-        return self.projection.corrupt_name
+        return self.projection.column_name_of_corrupt_record
 
     def with_columns(self, names: tuple[str, ...]) -> Request:
         """The same request for these columns."""
         corrupt_name = self.corrupt_name if CORRUPT_RECORD in names else None
-        return replace(self, projection=replace(self.projection, columns=names, corrupt_name=corrupt_name))
+        return replace(self, projection=replace(self.projection, columns=names, column_name_of_corrupt_record=corrupt_name))
 
     def open(self) -> Store:
         """The stores as of now."""

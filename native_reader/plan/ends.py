@@ -31,14 +31,14 @@ def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, Che
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
     # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
-    walked_whole = max(_WALKED_WHOLE, planning.partition_bytes)
+    walked_whole = max(_WALKED_WHOLE, planning.max_partition_bytes)
     end = look_at_end(store, planning.max_record_bytes, walked_whole, past_unreadable=planning.lenient, tail=planning.tail)
     lost = lost_after(store, end) if planning.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
     if end.stale:
         _log.info("%s: %s bytes of old records follow the end of the log: a broker discarded them", store.uri, f"{end.stale:,}")
     if lost is None:
         return CheckedEnd(end.offset, end.stale)
-    if lost.is_loss and planning.refuses_loss and not planning.lenient:
+    if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
     _log.warning("%s", lost)
     return CheckedEnd(max(end.offset, lost.junk_end) if planning.lenient else end.offset, end.stale, lost)

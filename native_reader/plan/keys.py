@@ -79,7 +79,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
     if access == SCAN or not keys:
         return KeyLookup(by_id)
-    files = index_files(store.index, planning.index_slots)
+    files = index_files(store.index, planning.max_hash_slot_num)
     if not files:
         return KeyLookup(by_id, why=(_why_none(store),))
     topics, log = _Candidates(store, predicate), (store.first_record, end)

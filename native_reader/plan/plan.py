@@ -119,9 +119,9 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     parts = _Parts(predicate, pruning_of(predicate, lookups))
     for read in reads:
         parts.add(read)
-    if parts.gaps and planning.refuses_loss:
+    if parts.gaps and planning.fail_on_data_loss:
         raise _loss(parts.gaps)
-    most, is_spread = planning.partition_bytes, planning.min_partitions > 1
+    most, is_spread = planning.max_partition_bytes, planning.min_partitions > 1
     if is_spread:
         most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
     splits = [piece for split in parts.splits for piece in _cut(split, most, 1.0 if is_spread else split.share)]

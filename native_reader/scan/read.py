@@ -55,14 +55,14 @@ class Projection:
     max_record_bytes: int = 64 << 20
     max_decompressed_bytes: int = 64 << 20
     max_read_rate: int | None = None
-    refuses_loss: bool = True
-    ignores_missing: bool = False
-    corrupt_name: str | None = None
+    fail_on_data_loss: bool = True
+    ignore_missing_files: bool = False
+    column_name_of_corrupt_record: str | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
-        return schema_of(self.columns, self.corrupt_name)
+        return schema_of(self.columns, self.column_name_of_corrupt_record)
 
     @property
     def has_damage_rows(self) -> bool:
@@ -97,7 +97,7 @@ class Reading:
         try:
             yield from self._read()
         except DataLoss as error:
-            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.is_file_gone):
+            if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
             _log.warning("%s. Continued without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:

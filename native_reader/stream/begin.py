@@ -23,7 +23,7 @@ class Start:
     by_time: bool = False
     by_queue_offset: bool = False
 
-    def begin_in(self, store: StoreFiles, end: Boundary, predicate: Predicate, clock_skew: int, limits: Limits) -> Boundary:
+    def begin_in(self, store: StoreFiles, end: Boundary, predicate: Predicate, time_skew_tolerance: int, limits: Limits) -> Boundary:
         """The boundary at which a new stream begins in a log that ends at `end`; rows before the start may follow it."""
         is_set = self.position is not None or self.offset is not None or self.by_time or self.by_queue_offset
         if self.position == LATEST or not is_set:
@@ -32,14 +32,14 @@ class Start:
         if self.offset is not None:
             begins.append(_begin_by_offset(store, end, self.offset, limits))
         if self.by_time:
-            begins.append(_begin_by_time(store, end, predicate, clock_skew))
+            begins.append(_begin_by_time(store, end, predicate, time_skew_tolerance))
         return max(begins, key=lambda begin: begin.offset)
 
 
-def _begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, clock_skew: int) -> Boundary:
+def _begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, time_skew_tolerance: int) -> Boundary:
     """The start of the first segment that may hold a record matching a condition on its store time."""
     written = [segment for segment in store.segments if segment.base < end.offset]
-    times = times_of(written, end.offset, predicate, tolerance=clock_skew, cut=False)
+    times = times_of(written, end.offset, predicate, tolerance=time_skew_tolerance, cut=False)
     wanted = (segment for segment in written if may_be_true(predicate, times.facts(segment)))
     return Boundary(next((segment.base for segment in wanted), store.min_offset))
 

@@ -114,7 +114,7 @@ class Stream:
     # Where a batch begins and ends
 
     def _begin(self, uri: str, end: Boundary) -> Boundary:
-        return self._start.begin_in(self._store(uri), end, self._predicate, self._planning.clock_skew, self._limits)
+        return self._start.begin_in(self._store(uri), end, self._predicate, self._planning.time_skew_tolerance, self._limits)
 
     def _next_offset(self, start: Offset, limit: BatchLimit) -> Offset:
         ends = self._allowed_ends()
@@ -222,7 +222,7 @@ class Stream:
 
     def _report_loss(self, text: str) -> None:
         """Report messages that the stream should have read but cannot."""
-        if self._planning.refuses_loss:
+        if self._planning.fail_on_data_loss:
             raise DataLoss(
                 f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
                 "to start over, use a new checkpointLocation"

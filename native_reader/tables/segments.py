@@ -67,7 +67,7 @@ def _of_missing(part: Part) -> dict[str, object]:
 def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
     split, segment = part.split, part.split.segment
     columns = ("store_timestamp", "corrupt_reason")
-    reading = read(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, refuses_loss=False))
+    reading = read(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
     (account,), damage = reading.report.segments, reading.report.damage
     failed = [each for each in damage if each.reason == CHECKSUM]

@@ -37,7 +37,7 @@ def store_of(sizes: list[int], uri: str = "file:///data/store", first: int = 0) 
 
 
 def planned(*reads: StoreRead, predicate: Predicate = EVERYTHING, most: int = 128 << 20) -> Plan:
-    return make_plan(reads, predicate, Planning(partition_bytes=most))
+    return make_plan(reads, predicate, Planning(max_partition_bytes=most))
 
 
 # Cutting
