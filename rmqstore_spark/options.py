@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from native_reader.checks import Size
-from native_reader.errors import OptionError, did_you_mean
+from native_reader.errors import OptionError, StoreError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
 from native_reader.tables import TABLES
 from native_reader.values import FLAG, number, one_of, size_of
@@ -43,6 +44,15 @@ def spark_name(name: str) -> str:
     """The name of an option in Spark: max_partition_bytes → maxPartitionBytes; `=False` becomes `=false`."""
     name, equals, value = name.partition("=")
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name) + equals + value.lower()
+
+
+@contextmanager
+def in_sparks_words() -> Iterator[None]:
+    """Raise the engine's errors with Spark's option names, and without a second traceback."""
+    try:
+        yield
+    except StoreError as error:
+        raise error.spelled(spark_name) from None
 
 
 def parsed(options: Mapping[str, str]) -> dict[str, object]:

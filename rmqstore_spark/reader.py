@@ -15,9 +15,8 @@ from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, read
-from rmqstore_spark.options import spark_name
+from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import Request
-from rmqstore_spark.speech import in_sparks_words
 
 _BATCHES_AHEAD = 2
 """How many batches are prepared while Spark processes one; the pipe to Spark holds little."""

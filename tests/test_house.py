@@ -46,7 +46,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 # File of the Spark face → the parts of native_reader it may import. Of the face itself it may import only files named above it.
 SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/options.py": {"errors", "log", "plan", "scan"},
-    "rmqstore_spark/speech.py": {"errors"},
     "rmqstore_spark/request.py": {
         *("native_reader", "api", "checks", "conditions", "errors", "options"),
         *("columns", "plan", "predicate", "scan", "stream", "tables"),
