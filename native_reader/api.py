@@ -277,8 +277,8 @@ class TableScan(Lazy):
         """Record batches in log order. `jobs`: how many parts are read in parallel."""
         if _jobs(jobs) == 1:
             for part in self.parts():
-                yield from self._table.rows(part, self._projection)
+                yield from self._table.read(part, self._projection)
             return
         with ThreadPoolExecutor(jobs) as threads:
-            for batches in threads.map(lambda part: list(self._table.rows(part, self._projection)), self.parts()):
+            for batches in threads.map(lambda part: list(self._table.read(part, self._projection)), self.parts()):
                 yield from batches
