@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 
 from native_reader.errors import StoreError
 from native_reader.stream.begin import Start
-from native_reader.stream.offset import ends_to_json, from_json, to_json
+from native_reader.stream.offset import Offset, ends_to_json, from_json, to_json
 from native_reader.stream.portion import BatchLimit
 from native_reader.stream.stream import Stream
 from rmqstore_spark.options import in_sparks_words
@@ -51,6 +51,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, request: Request) -> None:
         self._request = request
         self._projection, self._predicate = request.projection, request.predicate
+        self._parsed: tuple[dict[str, Any], Offset] = {}, {}
 
     @cached_property
     def _stream(self) -> Stream:
@@ -81,7 +82,9 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the batch that begins at `start`; `start` itself if there is nothing new."""
         with in_sparks_words():
-            begin = from_json(start)
+            if start != self._parsed[0]:  # parsed once, because an idle query asks with the same offset all the time
+                self._parsed = start, from_json(start)
+            begin = self._parsed[1]
             end = self._stream.next_offset(begin, self._batch_limit(limit))
             return start if end is begin else to_json(end)
 
