@@ -14,7 +14,7 @@ from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import Known, Projection, read
+from native_reader.scan.read import Known, Projection, Reading
 from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import Request
 
@@ -60,7 +60,7 @@ def rows_of(partition: InputPartition, projection: Projection, predicate: Predic
         splits, pruning = partition.value or ((), None)
         known: Known = {}
         for split in splits:
-            ahead = Ahead(read(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
+            ahead = Ahead(Reading(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
             try:
                 yield from ahead
             finally:  # LIMIT stops early

@@ -71,13 +71,19 @@ class Projection:
 
 
 class Reading:
-    """Iterate it once for its batches; `report` then accounts for every byte of the split.
+    """The rows of a split that match the predicate. Iterate it once for its batches; `report` then accounts for every byte.
 
-    If you stop early, the report covers what was read until then.
+    If you stop early, the report covers what was read until then. `pruning`: the predicate extended with the offsets where its
+    rows may be. `known`: shared by the splits of one read, so that no split repeats the walk of another.
     """
 
     def __init__(
-        self, split: Split, projection: Projection, predicate: Predicate, pruning: Predicate | None = None, known: Known | None = None
+        self,
+        split: Split,
+        projection: Projection,
+        predicate: Predicate = EVERYTHING,
+        pruning: Predicate | None = None,
+        known: Known | None = None,
     ) -> None:
         self._split, self._projection = split, projection
         self._known = {} if known is None else known
@@ -250,18 +256,3 @@ class Reading:
         read = 0 if self._window is None else self._window.bytes_read
         scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
         return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
-
-
-def read(
-    split: Split,
-    projection: Projection,
-    predicate: Predicate = EVERYTHING,
-    pruning: Predicate | None = None,
-    known: Known | None = None,
-) -> Reading:
-    """The rows of a split that match the predicate, and a report on its bytes.
-
-    `pruning`: the predicate extended with the offsets where its rows may be. `known`: shared by the splits of one read, so that
-    no split repeats the walk of another.
-    """
-    return Reading(split, projection, predicate, pruning, known)

@@ -12,7 +12,7 @@ from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import Known, Projection, Reading, read
+from native_reader.scan.read import Known, Projection, Reading
 from native_reader.tuning import TUNING
 
 
@@ -53,7 +53,7 @@ class Run:
             self._at_end(sum(report.rows for report in self._reports))
 
     def _reading(self, split: Split) -> Reading:
-        return read(split, self._projection, self._plan.predicate, self._plan.pruning, self._known)
+        return Reading(split, self._projection, self._plan.predicate, self._plan.pruning, self._known)
 
     def _side_by_side(self) -> Iterator[pa.RecordBatch]:
         ahead = deque[Ahead]()

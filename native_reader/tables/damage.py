@@ -10,7 +10,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.scan.read import PERMISSIVE, Projection, read
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
 
 COLUMNS = {
@@ -35,7 +35,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     if isinstance(part, Missing):
         return [_row(part.store, part.start, part.stop, part.reason, part.description)]
     assert isinstance(part, Split)
-    reading = read(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
+    reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
     for _ in reading:
         pass
     return [

@@ -11,7 +11,7 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.log.recovery import recovery_begins, recovery_stops
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM
-from native_reader.scan.read import PERMISSIVE, Projection, read
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.window import Window
 from native_reader.tables.table import Missing, Part, Request, Table, missing_in
 
@@ -58,7 +58,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     assert isinstance(part, Whole)
     split, segment = part.split, part.split.segment
     columns = ("store_timestamp", "corrupt_reason")
-    reading = read(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
+    reading = Reading(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
     (account,), damage = reading.report.segments, reading.report.damage
     failed = [each for each in damage if each.reason == CHECKSUM]
