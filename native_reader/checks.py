@@ -125,7 +125,7 @@ def size(name: str, value: Size, least: int) -> int:
 def duration(name: str, value: object) -> int:
     """A duration in microseconds."""
     if isinstance(value, timedelta):
-        microseconds: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        microseconds: int | None = value // timedelta(microseconds=1)
     elif isinstance(value, str):
         parts = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
         microseconds = None if parts is None else int(parts[1]) * _MILLISECONDS[parts[2] or "ms"] * 1000
@@ -149,7 +149,7 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
             since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
             raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return since // timedelta(microseconds=1)
     try:
         milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:

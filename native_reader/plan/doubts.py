@@ -12,7 +12,7 @@ from native_reader.errors import did_you_mean, option_name, spelled
 from native_reader.plan.batches import has_queues
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import numbers_of, topics_in
-from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
+from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
 
@@ -132,12 +132,7 @@ def _wanted(predicate: Predicate) -> Iterator[Predicate]:
 
 def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
     """The values that the conditions compare a column with, by = or IN."""
-    for leaf in (leaf for part in conditions for leaf in _wanted(part)):
-        match leaf:
-            case Compare(Column(column, None), "=", value) if column == name:
-                yield value
-            case In(Column(column, None), values) if column == name:
-                yield from values
+    return (value for part in conditions for leaf in _wanted(part) for value in values_of(leaf, name))
 
 
 def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
@@ -188,10 +183,8 @@ _OPTION = option_name("msg_id")
 def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
     """Columns and the ids they are compared with. The option `msg_id` compares two columns."""
     match part:
-        case Or((Compare(Column("uniq_key"), "=", str(text)), Compare(Column("offset_msg_id"), "=", _))):
-            yield _OPTION, text
-        case Or((In(Column("uniq_key"), (str(text), *_)), Compare(Column("offset_msg_id"), "=", _))):
-            yield _OPTION, text
+        case Or((of_client, Compare(Column("offset_msg_id"), "=", _))) if texts := values_of(of_client, "uniq_key"):
+            yield _OPTION, str(texts[0])
         case _:
             for name in _IDS:
                 yield from ((f"column {name}", text) for text in _values(name, [part]) if isinstance(text, str))

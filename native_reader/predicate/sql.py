@@ -12,7 +12,7 @@ Nothing is cast: comparing a text with a number or a timestamp is an error. Test
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -52,15 +52,12 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
         raise PredicateError(f"where has brackets nested more than {_DEEPEST} deep")
     try:
         conditions = sqlglot.parse(text, dialect="spark")
+        _refuse_what_spark_refuses(text)
+        if len(conditions) != 1 or conditions[0] is None:
+            raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
+        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except (ParseError, TokenError) as error:
         raise PredicateError(_not_sql(text, error)) from None
-    except RecursionError:
-        raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
-    _refuse_what_spark_refuses(text)
-    if len(conditions) != 1 or conditions[0] is None:
-        raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
-    try:
-        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except RecursionError:
         raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
 
@@ -128,7 +125,8 @@ class _Reading:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):
-                return self._in(node)
+                column, kind = self._column(node.this)
+                return In(column, tuple(self._value(each, column, kind) for each in node.args["expressions"]))
             case exp.Between():
                 bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
                 return And(tuple(self._compared(node.this, operator, bound) for operator, bound in bounds))
@@ -157,10 +155,6 @@ class _Reading:
     def _compared(self, left: Any, operator: str, right: Any) -> Predicate:
         column, kind = self._column(left)
         return Compare(column, operator, self._value(right, column, kind))
-
-    def _in(self, node: Any) -> Predicate:
-        column, kind = self._column(node.this)
-        return In(column, tuple(self._value(each, column, kind) for each in node.args["expressions"]))
 
     def _like(self, node: Any, escape: Any) -> Predicate:
         column, pattern = self._matched(node)
@@ -277,11 +271,12 @@ class _Reading:
 
     def _moment(self, node: Any) -> int:
         text = node.this.this
-        time = moment(text, self._zone or UTC)
-        if time is not None and self._zone is None and not names_zone(text):
-            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
-        if time is None:
+        parts = _MOMENT.fullmatch(text.strip())
+        time = None if parts is None else _moment_of(parts, self._zone or UTC)
+        if parts is None or time is None:
             raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}, with a time zone after it if needed", node)
+        if self._zone is None and not parts[8]:
+            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
         return time
 
     def _error(self, what: str, node: Any, more: str = "") -> PredicateError:
@@ -290,25 +285,17 @@ class _Reading:
         return PredicateError(f"where: {what}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
 
 
-def moment(text: str, zone: tzinfo) -> int | None:
-    """Parse a timestamp in Spark's format to microseconds since 1970; None if it is invalid."""
-    parts = _MOMENT.fullmatch(text.strip())
-    if parts is None or not 0 < int(parts[1]) <= 9999:
+def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
+    """Microseconds from 1970 to a timestamp in Spark's format; None if it is invalid."""
+    if not 0 < int(parts[1]) <= 9999:
         return None
     fraction = (parts[7] or "")[:6].ljust(6, "0")
     numbers = [int(each) if each else least for each, least in zip(parts.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
     try:
         local = datetime(*numbers, int(fraction), tzinfo=moment_zone(parts[8]) if parts[8] else zone)  # type: ignore[misc,arg-type]
-        since = local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
+        return (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
-def names_zone(text: str) -> bool:
-    """Whether a timestamp names its time zone."""
-    parts = _MOMENT.fullmatch(text.strip())
-    return parts is not None and parts[8] is not None
 
 
 def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:

@@ -157,6 +157,16 @@ def leaves(predicate: Predicate) -> Iterator[Leaf]:
             yield predicate
 
 
+def values_of(leaf: Predicate, *names: str) -> tuple[Value, ...]:
+    """The values that a leaf compares one of those columns with, by `=` or IN."""
+    match leaf:
+        case Compare(Column(name, None), "=", value) if name in names:
+            return (value,)
+        case In(Column(name, None), values) if name in names:
+            return values
+    return ()
+
+
 def rewritten(predicate: Predicate, more: Callable[[Leaf], Predicate | None]) -> Predicate:
     """The predicate with `AND more(leaf)` added to each leaf; nothing is added if `more` returns None."""
     match predicate:

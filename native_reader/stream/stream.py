@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TypeVar
 
 from native_reader.errors import DataLoss, option_name
@@ -124,7 +125,7 @@ class Stream:
         if self._idle == (start, ends, limit):
             return start
         begins, absent = self._begins(start, ends)
-        unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=_offset_of)) for uri, begin in begins.items()}
+        unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=attrgetter("offset"))) for uri, begin in begins.items()}
         stops = portion(unread, limit, self._limits)
         # After a loss, store the new position at once. Otherwise the next records would count as lost too.
         has_moved = any(begin != start[uri].end for uri, begin in begins.items() if uri in start)
@@ -246,10 +247,6 @@ class Stream:
             self._announce_once(
                 f"{option_name('starting_offsets')}={self._start.position} is for new queries; this one continues from its checkpoint"
             )
-
-
-def _offset_of(boundary: Boundary) -> int:
-    return boundary.offset
 
 
 def _holder(stores: dict[str, StoreFiles], at: Boundary) -> str | None:
