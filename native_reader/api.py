@@ -34,7 +34,7 @@ _SHOWN = 300
 
 
 class Store:
-    """One or more stores, with the files found when they were opened."""
+    """One or more stores, with their files as of when they were opened."""
 
     def __init__(self, paths: Sequence[str], parts: StorePaths) -> None:
         self._paths, self._parts = tuple(paths), parts

@@ -178,9 +178,9 @@ def _with_time(text: str) -> str:
 
 def _not_milliseconds(number: int) -> str:
     """A hint for a number that is not a plausible count of milliseconds."""
-    for unit, meant in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
-        if _PLAUSIBLE[0] <= meant < _PLAUSIBLE[1]:
-            return f"these look like {unit}. Did you mean milliseconds: {meant}?"
+    for unit, milliseconds in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
+        if _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
+            return f"these look like {unit}. Did you mean milliseconds: {milliseconds}?"
     return (
         "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
         "other years can be written as text: '1999-01-31 12:00:00Z'"

@@ -36,19 +36,19 @@ from native_reader.values import (
 
 
 class Option(NamedTuple):
-    """`what`: its meaning in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
+    """`meaning`: its text in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
 
     name: str
     default: object
     type: ValueType
-    what: str
+    meaning: str
     tables: bool = False
     streams: bool = True
 
 
-def option(default: Any, type_: ValueType, what: str, **applies: bool) -> Any:
+def option(default: Any, type_: ValueType, meaning: str, **applies: bool) -> Any:
     """The field of an option in a dataclass; see `Option`."""
-    return field(default=default, metadata={"type": type_, "what": what, **applies})
+    return field(default=default, metadata={"type": type_, "meaning": meaning, **applies})
 
 
 def options_of(holder: type[Options]) -> tuple[Option, ...]:

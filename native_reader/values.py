@@ -97,8 +97,8 @@ def _offsets(name: str, value: object, all_of_it: str, unbounded: int) -> list[t
             raise TypeError
         bounds = [(topic, _queue(queue), offset) for topic, queues in by_topic.items() for queue, offset in queues.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
-        how = f"'{all_of_it}', or offsets by topic and queue. Example: {_EXAMPLE}"
-        raise OptionError(f"{option_name(name)}={value!r} is invalid. It must be {how}") from None
+        expected = f"'{all_of_it}', or offsets by topic and queue. Example: {_EXAMPLE}"
+        raise OptionError(f"{option_name(name)}={value!r} is invalid. It must be {expected}") from None
     return [
         (topic, _queue_id(name, queue), whole(name, offset, 0, of=f" of {topic}/{queue}"))
         for topic, queue, offset in bounds

@@ -80,7 +80,7 @@ def as_markdown() -> str:
     lines = ["| option | in Python | value | default | meaning |", "|---|---|---|---|---|"]
     for each in OPTIONS:
         python = "" if each.name in _NOT_IN_PYTHON else f"`{each.name}`"
-        cells = (f"`{spark_name(each.name)}`", python, each.type.values, _default(each), each.what)
+        cells = (f"`{spark_name(each.name)}`", python, each.type.values, _default(each), each.meaning)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 

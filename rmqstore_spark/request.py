@@ -146,7 +146,7 @@ def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
 
 
 def _is_new_table(options: Mapping[str, str]) -> bool:
-    """Whether this is a CREATE TABLE asking for columns; Spark 4.3 then adds the table's own properties to the options."""
+    """Whether this is a CREATE TABLE that needs the columns; Spark 4.3 then adds the table's own properties to the options."""
     return "provider" in options and "owner" in options
 
 

@@ -119,7 +119,7 @@ def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]
 
 
 def _wanted(predicate: Predicate) -> Iterator[Predicate]:
-    """Its conditions, except those under a NOT: what must not match need not exist."""
+    """Its conditions, except those under a NOT: names that must not match need not exist."""
     match predicate:
         case And(parts) | Or(parts):
             for part in parts:

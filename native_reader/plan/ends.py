@@ -221,9 +221,9 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     return "There are only zeros or half a record: the log was copied before its queues, or its newest pages were lost"
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """`1 record`, `2 records`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _looks_like(segment: Segment) -> str:

@@ -174,7 +174,7 @@ def _bounded(file: FileHits) -> FileHits:
 
 
 def _too_often(hits: Hits, keys: Numbers, is_hit: Mask) -> Mask:
-    """Hits that name a record more often than it has keys of that hash. One of them was meant for another record with that key."""
+    """Hits that name a record more often than it has keys of that hash. One of them is for another record with that key."""
     pairs = np.stack([hits.hashes, hits.offsets], axis=1)
     _, which = np.unique(pairs, axis=0, return_inverse=True)
     counts = np.bincount(which.ravel(), is_hit)

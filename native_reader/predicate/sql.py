@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 _EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
-_HOW = (
+_SUPPORTED = (
     "Supported are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
@@ -69,7 +69,7 @@ def _refuse_what_spark_refuses(text: str) -> None:
     tokens = tokenize(text, dialect="spark")
     for token, after in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.SEMICOLON:
-            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_HOW}")
+            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_SUPPORTED}")
         if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
             raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL, IS NOT NULL")
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
@@ -104,7 +104,7 @@ class _Reading:
 
         # Reject attributes that we do not understand: another version of sqlglot may add some.
         if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
-            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _SUPPORTED)
         match node:
             case exp.Paren():
                 return self.condition(node.this)
@@ -146,7 +146,7 @@ class _Reading:
         operators = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
         operator = operators.get(type(node))
         if operator is None:
-            raise self._error(f"{_named(node)} is not supported here", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here", node, _SUPPORTED)
         left, right = node.this, node.expression
         if isinstance(right, exp.Column | exp.Bracket) and not isinstance(left, exp.Column | exp.Bracket):
             left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
@@ -163,8 +163,8 @@ class _Reading:
             raise self._error("ESCAPE must be a single character", escape)
         after = re.findall(f"{re.escape(mark)}(.?)", pattern, re.DOTALL)
         if wrong := [each for each in after if each not in ("%", "_", mark)]:
-            what = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
-            raise self._error(f"LIKE: the escape character {mark!r} {what}; it must be before %, _ or itself", node)
+            problem = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
+            raise self._error(f"LIKE: the escape character {mark!r} {problem}; it must be before %, _ or itself", node)
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
@@ -204,7 +204,7 @@ class _Reading:
             if kind == PAIRS:
                 return Column(column.name, self._text_of(node.expressions[0])), TEXT
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._error("expected a column", node, _HOW)
+            raise self._error("expected a column", node, _SUPPORTED)
         if len(node.parts) > 1:
             last = node.parts[-1].name
             raise self._error(f"a column cannot have a prefix. Write a property as properties['{last}']", node)
@@ -258,8 +258,8 @@ class _Reading:
             case exp.Concat():
                 raise self._error("two texts without an operator between. Write a quote inside a text as \\'", node)
             case exp.Column():
-                raise self._error(f"expected a value, not the column {node.sql()}", node, _HOW)
-        raise self._error("expected a value", node, _HOW)
+                raise self._error(f"expected a value, not the column {node.sql()}", node, _SUPPORTED)
+        raise self._error("expected a value", node, _SUPPORTED)
 
     def _number(self, node: Any, sign: int) -> int:
         if not re.fullmatch("[0-9]+", node.this):
@@ -279,10 +279,10 @@ class _Reading:
             raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
         return time
 
-    def _error(self, what: str, node: Any, more: str = "") -> PredicateError:
+    def _error(self, problem: str, node: Any, more: str = "") -> PredicateError:
         where = _begin(node, self._text)
         near = self._text[where : where + 30] + ("…" if len(self._text) > where + 30 else "")
-        return PredicateError(f"where: {what}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
+        return PredicateError(f"where: {problem}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
 
 
 def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
@@ -359,4 +359,4 @@ def _not_sql(text: str, error: Any) -> str:
     if line == 1 and column:
         where = max(0, column - len(highlight))
     near = highlight or text[where : where + 30]
-    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_HOW}"
+    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_SUPPORTED}"

@@ -165,12 +165,12 @@ def _number(where: str, value: Any, allowed: range) -> int:
 
 def _check_members(where: str, value: Any, *members: str) -> None:
     if not isinstance(value, dict) or value.keys() != set(members):
-        found = sorted(value) if isinstance(value, dict) else value
-        raise _changed(where or "the offset", f"the members {', '.join(members)}", found)
+        given = sorted(value) if isinstance(value, dict) else value
+        raise _changed(where or "the offset", f"the members {', '.join(members)}", given)
 
 
-def _changed(where: str, expected: str, found: Any) -> OffsetError:
+def _changed(where: str, expected: str, given: Any) -> OffsetError:
     return OffsetError(
-        f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(found)}. "
+        f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(given)}. "
         f"Restore the checkpoint from a copy. {_START_OVER}"
     )
