@@ -13,8 +13,8 @@ from native_reader.plan.estimate import SCAN
 from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.ahead import Ahead
 from native_reader.scan.read import Known, Projection, Reading
+from native_reader.scan.run import Ahead
 from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import Request
 

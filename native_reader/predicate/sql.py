@@ -14,15 +14,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from native_reader.errors import PredicateError, did_you_mean, no_zone, option_name
 from native_reader.predicate.patterns import java_regex, like_regex
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 _EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
@@ -108,20 +105,13 @@ class _Reading:
         match node:
             case exp.Paren():
                 return self.condition(node.this)
-            case exp.And():
-                return And(tuple(map(self.condition, _flat(node, exp.And))))
-            case exp.Or():
-                return Or(tuple(map(self.condition, _flat(node, exp.Or))))
+            case exp.And() | exp.Or():
+                parts = tuple(map(self.condition, _flat(node)))
+                return And(parts) if isinstance(node, exp.And) else Or(parts)
             case exp.Not():
                 return Not(self.condition(node.this))
             case exp.Boolean():
                 return And(()) if node.this else Or(())
-        return self._test(node)
-
-    def _test(self, node: Any) -> Predicate:
-        from sqlglot import exp
-
-        match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):
@@ -242,7 +232,7 @@ class _Reading:
                 return self._number(node, 1), NUMBER
             case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
                 return self._number(node.this, -1), NUMBER
-            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
+            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and node.this.is_number:
                 number, _ = self._literal(node.this)
                 if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
                     raise self._error(f"{number!r} does not fit in 32 bits", node)
@@ -298,12 +288,12 @@ def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
         return None
 
 
-def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
-    """The parts of `a AND b AND c`. Not recursive: a thousand parts would exceed the recursion limit."""
+def _flat(node: Any) -> list[Any]:
+    """The parts of `a AND b AND c`, or of `a OR b OR c`. Not recursive: a thousand parts would exceed the recursion limit."""
     parts, waiting = [], [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, kind):
+        if type(each) is type(node):
             waiting += [each.expression, each.this]
         else:
             parts.append(each)
@@ -312,13 +302,6 @@ def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
 
 def _escaped(character: str) -> str:
     return f"\\{character}" if character in "%_\\" else character
-
-
-def _is_number(node: Any) -> bool:
-    from sqlglot import exp
-
-    number = node.this if isinstance(node, exp.Neg) else node
-    return isinstance(number, exp.Literal) and not number.is_string
 
 
 def _named(node: Any) -> str:

@@ -16,10 +16,9 @@ from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
-from native_reader.stream.begin import Start
+from native_reader.stream.begin import Start, can_resume, expiry_text, resume, rewrite_text
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
-from native_reader.stream.resume import can_resume, expiry_text, resume, rewrite_text
 from native_reader.tuning import TUNING
 
 Result = TypeVar("Result")
