@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +15,12 @@ from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, UseError, did_you_mean, shown, spelled
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
-from native_reader.plan.doubts import Doubt, doubts_of, may_doubt_rows
-from native_reader.plan.estimate import TRUST
+from native_reader.plan.doubts import doubts_of, log_doubts
 from native_reader.plan.explain import Explanation
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
+from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores
@@ -31,11 +31,10 @@ from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.table import Part, Request, Table
 
 _SHOWN = 300
-_log = logging.getLogger("native_reader")
 
 
 class Store:
-    """One or more stores, with the files found when they were opened."""
+    """One or more stores, with their files as of when they were opened."""
 
     def __init__(self, paths: Sequence[str], parts: StorePaths) -> None:
         self._paths, self._parts = tuple(paths), parts
@@ -181,11 +180,11 @@ _INSTEAD = {
 """What to use instead of names from other libraries."""
 
 
-def _refuse_as_dataset(asked: Mapping[str, object]) -> None:
+def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
     """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
-    if asked:
+    if arguments:
         raise UseError(
-            f"{next(iter(asked))}= is not possible here, because a scan is not a pyarrow dataset. "
+            f"{next(iter(arguments))}= is not possible here, because a scan is not a pyarrow dataset. "
             "Select with .messages(columns=..., where=...), then polars.from_arrow(scan)"
         )
 
@@ -228,27 +227,11 @@ class Scan(Lazy):
 
         `spell`: how option names are written.
         """
-        return [spelled(doubt.text, spell) for doubt in self._doubts() if doubt.text]
-
-    def _doubts(self) -> list[Doubt]:
-        return doubts_of(self._stores, self._predicate)
-
-    def _tell(self, rows: int) -> None:
-        """After a complete read, log why it may have found nothing, or more than intended."""
-        if rows and not may_doubt_rows(self._predicate):
-            return
-        for doubt in self._doubts():
-            if not rows:
-                missed = (
-                    " (access=trust does not search the log for deleted topics)" if doubt.topic and self._planning.access == TRUST else ""
-                )
-                _log.warning("%s%s", spelled(doubt.after(self._predicate), str), missed)
-            elif doubt.always and doubt.text:
-                _log.warning("%s", spelled(doubt.text, str))
+        return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
     def run(self, jobs: int = 1) -> Run:
         """Start reading: iterate the result for its batches, then use its `report`."""
-        return Run(self.plan(), self._projection, _jobs(jobs), self._tell)
+        return self._run(self._projection, jobs)
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
         """Record batches in log order, except that rows named by an index come first."""
@@ -256,10 +239,14 @@ class Scan(Lazy):
 
     def count_rows(self, jobs: int = 1) -> int:
         """The number of rows. Builds no columns."""
-        run = Run(self.plan(), replace(self._projection, columns=()), _jobs(jobs), self._tell)
+        run = self._run(replace(self._projection, columns=()), jobs)
         for _ in run:
             pass
         return run.report.rows
+
+    def _run(self, projection: Projection, jobs: int) -> Run:
+        at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)
+        return Run(self.plan(), projection, _jobs(jobs), at_end)
 
 
 class TableScan(Lazy):
@@ -282,16 +269,16 @@ class TableScan(Lazy):
     def parts(self) -> list[Part]:
         """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
-            how = replace(self._planning, lenient=True, refuses_loss=False)
-            self._parts = self._table.parts(Request(self._stores, how))
+            planning = replace(self._planning, lenient=True, fail_on_data_loss=False)
+            self._parts = self._table.parts(Request(self._stores, planning))
         return self._parts
 
     def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
         """Record batches in log order. `jobs`: how many parts are read in parallel."""
         if _jobs(jobs) == 1:
             for part in self.parts():
-                yield from self._table.rows(part, self._projection)
+                yield from self._table.read(part, self._projection)
             return
         with ThreadPoolExecutor(jobs) as threads:
-            for batches in threads.map(lambda part: list(self._table.rows(part, self._projection)), self.parts()):
+            for batches in threads.map(lambda part: list(self._table.read(part, self._projection)), self.parts()):
                 yield from batches

@@ -125,7 +125,7 @@ def size(name: str, value: Size, least: int) -> int:
 def duration(name: str, value: object) -> int:
     """A duration in microseconds."""
     if isinstance(value, timedelta):
-        microseconds: int | None = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        microseconds: int | None = value // timedelta(microseconds=1)
     elif isinstance(value, str):
         parts = re.fullmatch(r"\s*([0-9]{1,12})\s*(ms|s|m|h|d)?\s*", value.lower())
         microseconds = None if parts is None else int(parts[1]) * _MILLISECONDS[parts[2] or "ms"] * 1000
@@ -149,7 +149,7 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
             since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
             raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return since // timedelta(microseconds=1)
     try:
         milliseconds = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -178,9 +178,9 @@ def _with_time(text: str) -> str:
 
 def _not_milliseconds(number: int) -> str:
     """A hint for a number that is not a plausible count of milliseconds."""
-    for unit, meant in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
-        if _PLAUSIBLE[0] <= meant < _PLAUSIBLE[1]:
-            return f"these look like {unit}. Did you mean milliseconds: {meant}?"
+    for unit, milliseconds in (("seconds", number * 1000), ("microseconds", number // 1000), ("nanoseconds", number // 1_000_000)):
+        if _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
+            return f"these look like {unit}. Did you mean milliseconds: {milliseconds}?"
     return (
         "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
         "other years can be written as text: '1999-01-31 12:00:00Z'"

@@ -17,7 +17,7 @@ from native_reader.predicate.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXT
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
 
 _HEX = re.compile("[0-9A-Fa-f]+")
-_MEANT = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
+_SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
 
 
 def predicate_of(options: MessageOptions) -> Predicate:
@@ -91,14 +91,14 @@ def _check_kinds(condition: Predicate) -> None:
     for leaf in leaves(condition):
         match leaf:
             case Compare(Column("kind"), "=" | "!=", value):
-                asked: tuple[object, ...] = (value,)
+                kinds: tuple[object, ...] = (value,)
             case In(Column("kind"), values):
-                asked = values
+                kinds = values
             case _:
                 continue
-        for each in asked:
+        for each in kinds:
             if each not in KINDS:
-                near = did_you_mean(_MEANT.get(str(each).lower(), str(each)), KINDS)
+                near = did_you_mean(_SYNONYMS.get(str(each).lower(), str(each)), KINDS)
                 raise PredicateError(f"where: kind {each!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
 
 

@@ -1,6 +1,6 @@
 """The errors of the engine. Each one is a StoreError and the matching built-in error.
 
-A message says what happened, where, what was expected and found, and what to do next. It never shows bodies or property values.
+A message says what happened, where, what was expected, and what to do next. It never shows bodies or property values.
 """
 
 from __future__ import annotations
@@ -110,6 +110,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if near is None else f" Did you mean '{near}'?"
 
 
-def no_zone(what: str, with_one: str) -> str:
+def no_zone(time: str, with_one: str) -> str:
     """The error text for a time without a time zone."""
-    return f"{what} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"
+    return f"{time} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"

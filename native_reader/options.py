@@ -36,19 +36,19 @@ from native_reader.values import (
 
 
 class Option(NamedTuple):
-    """`what`: its meaning in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
+    """`meaning`: its text in the docs. `tables`: the tables other than `messages` take it. `streams`: a stream takes it."""
 
     name: str
     default: object
     type: ValueType
-    what: str
+    meaning: str
     tables: bool = False
     streams: bool = True
 
 
-def option(default: Any, type_: ValueType, what: str, **applies: bool) -> Any:
+def option(default: Any, type_: ValueType, meaning: str, **applies: bool) -> Any:
     """The field of an option in a dataclass; see `Option`."""
-    return field(default=default, metadata={"type": type_, "what": what, **applies})
+    return field(default=default, metadata={"type": type_, "meaning": meaning, **applies})
 
 
 def options_of(holder: type[Options]) -> tuple[Option, ...]:
@@ -141,33 +141,16 @@ class MessageOptions(Options):
 
     def projection(self) -> Projection:
         """The columns, and the limits of the read."""
-        values = self.values
-        return Projection(
-            projected(values["columns"], values["column_name_of_corrupt_record"]),
-            mode=values["mode"],
-            verify_crc=values["verify_crc"],
-            max_record_bytes=values["max_record_bytes"],
-            max_decompressed_bytes=values["max_decompressed_bytes"],
-            max_read_rate=values["max_read_rate"],
-            refuses_loss=values["fail_on_data_loss"],
-            ignores_missing=values["ignore_missing_files"],
-            corrupt_name=values["column_name_of_corrupt_record"],
-        )
+        columns = projected(self.values["columns"], self.values["column_name_of_corrupt_record"])
+        return Projection(**{**self._fields_of(Projection), "columns": columns})
 
     def planning(self) -> Planning:
         """The settings for planning."""
-        values = self.values
-        return Planning(
-            access=values["access"],
-            tail=values["tail"],
-            partition_bytes=values["max_partition_bytes"],
-            min_partitions=values["min_partitions"],
-            max_record_bytes=values["max_record_bytes"],
-            clock_skew=values["time_skew_tolerance"],
-            index_slots=values["max_hash_slot_num"],
-            lenient=values["mode"] != FAILFAST,
-            refuses_loss=values["fail_on_data_loss"],
-        )
+        return Planning(**self._fields_of(Planning), lenient=self.values["mode"] != FAILFAST)
+
+    def _fields_of(self, holder: type[Projection | Planning]) -> dict[str, Any]:
+        """The values of the options that a dataclass has as fields of the same name."""
+        return {each.name: self.values[each.name] for each in fields(holder) if each.name in self.values}
 
 
 TABLE_OPTIONS = tuple(each.name for each in options_of(MessageOptions) if each.tables)

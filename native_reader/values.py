@@ -46,10 +46,6 @@ def _parse_integer(name: str, given: str) -> int | str:
     return int(given) if re.fullmatch(r"\s*[+-]?[0-9]{1,19}\s*", given) else given
 
 
-def _parse_integers(name: str, given: str) -> list[int | str]:
-    return [_parse_integer(name, each) for each in given.split(",")]
-
-
 def _parse_flag(name: str, given: str) -> bool:
     if given.strip().lower() not in ("true", "false"):
         raise OptionError(f"{option_name(name)} must be true or false, not {given!r}")
@@ -101,8 +97,8 @@ def _offsets(name: str, value: object, all_of_it: str, unbounded: int) -> list[t
             raise TypeError
         bounds = [(topic, _queue(queue), offset) for topic, queues in by_topic.items() for queue, offset in queues.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
-        how = f"'{all_of_it}', or offsets by topic and queue. Example: {_EXAMPLE}"
-        raise OptionError(f"{option_name(name)}={value!r} is invalid. It must be {how}") from None
+        expected = f"'{all_of_it}', or offsets by topic and queue. Example: {_EXAMPLE}"
+        raise OptionError(f"{option_name(name)}={value!r} is invalid. It must be {expected}") from None
     return [
         (topic, _queue_id(name, queue), whole(name, offset, 0, of=f" of {topic}/{queue}"))
         for topic, queue, offset in bounds
@@ -138,7 +134,7 @@ STARTING_OFFSETS = ValueType("JSON", _parse_text, lambda name, value: _offsets(n
 ENDING_OFFSETS = ValueType("JSON", _parse_text, lambda name, value: _offsets(name, value, "latest", _LATEST))
 QUEUE_IDS = ValueType(
     "numbers, separated by commas",
-    _parse_integers,
+    lambda name, given: [_parse_integer(name, each) for each in given.split(",")],
     lambda name, value: [_queue_id(name, each) for each in list_of(name, value)],
 )
 
@@ -155,6 +151,5 @@ def size_of(least: int) -> ValueType:
 
 def one_of(*words: str) -> ValueType:
     """One of `words`; case does not matter."""
-    return ValueType(
-        ", ".join(f"`{word}`" for word in words), lambda name, given: given, lambda name, value: one_of_words(name, value, words)
-    )
+    values = ", ".join(f"`{word}`" for word in words)
+    return ValueType(values, lambda name, given: given, lambda name, value: one_of_words(name, value, words))

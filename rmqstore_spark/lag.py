@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from native_reader.plan.explain import size_of
-from native_reader.stream.offset import Offset, OffsetError, ends_from_json, from_json
+from native_reader.stream.offset import OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -51,11 +51,12 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
             continue
         read = sum(batch.end.offset - batch.start for batch in ended.values())
         for uri, end in newest.items():
-            behind = _bytes_behind(uri, ended, end.offset)
-            last, first = end.last, ended[uri].end.last if uri in ended else None
+            done = ended[uri].end if uri in ended else None
+            unread = max(0, end.offset - (0 if done is None else done.offset))
+            last, first = end.last, None if done is None else done.last
             seconds = None if last is None or first is None else max(0.0, (last.stored - first.stored) / 1000)
-            rows = round(behind * source.numInputRows / read) if read and source.numInputRows else None
-            yield Lag(uri, behind, seconds, rows)
+            rows = round(unread * source.numInputRows / read) if read and source.numInputRows else None
+            yield Lag(uri, unread, seconds, rows)
 
 
 class LagListener(StreamingQueryListener):
@@ -78,7 +79,3 @@ class LagListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing to print."""
-
-
-def _bytes_behind(uri: str, ended: Offset, newest: int) -> int:
-    return max(0, newest - (ended[uri].end.offset if uri in ended else 0))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from native_reader.checks import Size
-from native_reader.errors import OptionError, did_you_mean
+from native_reader.errors import OptionError, StoreError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
 from native_reader.tables import TABLES
 from native_reader.values import FLAG, number, one_of, size_of
@@ -45,6 +46,15 @@ def spark_name(name: str) -> str:
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name) + equals + value.lower()
 
 
+@contextmanager
+def in_sparks_words() -> Iterator[None]:
+    """Raise the engine's errors with Spark's option names, and without a second traceback."""
+    try:
+        yield
+    except StoreError as error:
+        raise error.spelled(spark_name) from None
+
+
 def parsed(options: Mapping[str, str]) -> dict[str, object]:
     """The values of all given options by Python name, without `path` and `paths`. They are not checked yet."""
     values: dict[str, object] = {}
@@ -70,7 +80,7 @@ def as_markdown() -> str:
     lines = ["| option | in Python | value | default | meaning |", "|---|---|---|---|---|"]
     for each in OPTIONS:
         python = "" if each.name in _NOT_IN_PYTHON else f"`{each.name}`"
-        cells = (f"`{spark_name(each.name)}`", python, each.type.values, _default(each), each.what)
+        cells = (f"`{spark_name(each.name)}`", python, each.type.values, _default(each), each.meaning)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 

@@ -62,12 +62,9 @@ def predicate_of(given: spark.Filter) -> Predicate | None:
         case spark.In():
             values = [_value(column, each) for each in given.value]
             return In(column, tuple(value for value in values if value is not None)) if values and None not in values else None
-        case spark.StringStartsWith():
-            return _like(column, "", given.value, "%")
-        case spark.StringEndsWith():
-            return _like(column, "%", given.value, "")
-        case spark.StringContains():
-            return _like(column, "%", given.value, "%")
+        case spark.StringStartsWith() | spark.StringEndsWith() | spark.StringContains():
+            begin, end = ("" if isinstance(given, each) else "%" for each in (spark.StringStartsWith, spark.StringEndsWith))
+            return _like(column, begin, given.value, end)
     operator, value = _OPERATORS.get(type(given)), _value(column, getattr(given, "value", None))
     return None if operator is None or value is None else Compare(column, operator, value)
 

@@ -13,11 +13,10 @@ from native_reader.plan.estimate import SCAN
 from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.ahead import Ahead
-from native_reader.scan.read import Known, Projection, read
-from rmqstore_spark.options import spark_name
+from native_reader.scan.read import Known, Projection, Reading
+from native_reader.scan.run import Ahead
+from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import Request
-from rmqstore_spark.speech import in_sparks_words
 
 _BATCHES_AHEAD = 2
 """How many batches are prepared while Spark processes one; the pipe to Spark holds little."""
@@ -61,7 +60,7 @@ def rows_of(partition: InputPartition, projection: Projection, predicate: Predic
         splits, pruning = partition.value or ((), None)
         known: Known = {}
         for split in splits:
-            ahead = Ahead(read(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
+            ahead = Ahead(Reading(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
             try:
                 yield from ahead
             finally:  # LIMIT stops early
@@ -83,7 +82,7 @@ class TableReader(DataSourceReader):
         """The rows of a part. For an empty plan, Spark 4.3 passes None."""
         with in_sparks_words():
             if partition.value is not None:
-                yield from self._request.other().rows(partition.value, self._request.projection)
+                yield from self._request.other().read(partition.value, self._request.projection)
 
 
 def announce(line: str) -> None:

@@ -12,11 +12,12 @@ from native_reader.api import Scan, Store, TableScan
 from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
-from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, options_of
+from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import Projection
 from native_reader.stream.begin import EARLIEST, LATEST
+from native_reader.stream.portion import BatchLimit
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Table
 from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
@@ -33,17 +34,8 @@ _FORGOTTEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """Options for streams only."""
-
-    start: str | None = None
-    most_bytes: int | None = None
-    most_records: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
-    """The checked options of a `load`; nothing is opened yet. `predicate` and `projection` are what they ask for."""
+    """The checked options of a `load`; nothing is opened yet. `start` and `limit` are for streams only."""
 
     paths: tuple[str, ...]
     places: dict[str, Any]
@@ -52,7 +44,8 @@ class Request:
     projection: Projection
     table: str
     takes_filters: bool
-    stream: Stream
+    start: str | None
+    limit: BatchLimit
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Request:
@@ -60,26 +53,24 @@ class Request:
         values: dict[str, Any] = parsed(options)
         if values and _is_new_table(options):
             raise OptionError(_FORGOTTEN.format(option_name(next(iter(values)))))
-        places = _taken(values, (each.name for each in PLACES))
-        start = _start(values)
-        messages = _taken(values, (each.name for each in options_of(MessageOptions)))
+        places, start = _taken(values, PLACES), _start(values)
+        messages = _taken(values, options_of(MessageOptions))
         spark = SparkOptions(**values).values
         paths = _paths(options)
         if not paths and not places:
             raise OptionError(_NO_PATH)
         checked = MessageOptions(**messages)
-        stream = Stream(start, spark["max_bytes_per_trigger"], spark["max_offsets_per_trigger"])
+        limit = BatchLimit(spark["max_bytes_per_trigger"], spark["max_offsets_per_trigger"])
         if spark["table"] != MESSAGES:
             _check_table(spark, messages)
-        return Request(
-            paths, places, checked, predicate_of(checked), checked.projection(), spark["table"], spark["filter_pushdown"], stream
-        )
+        chosen = predicate_of(checked), checked.projection()
+        return Request(paths, places, checked, *chosen, spark["table"], spark["filter_pushdown"], start, limit)
 
     def for_batch(self) -> Request:
         """This request, or an error if a batch read cannot answer it."""
-        if self.stream.start == LATEST:
+        if self.start == LATEST:
             raise OptionError("startingOffsets=latest: there is nothing after the end of the log. Only a stream can begin there")
-        for name, value in (("maxBytesPerTrigger", self.stream.most_bytes), ("maxOffsetsPerTrigger", self.stream.most_records)):
+        for name, value in (("maxBytesPerTrigger", self.limit.most_bytes), ("maxOffsetsPerTrigger", self.limit.most_records)):
             if value is not None:
                 raise OptionError(f"{name}={value}: only a stream has triggers. Omit it; spark.read reads everything at once")
         return self
@@ -97,19 +88,19 @@ class Request:
             if not each.streams and values[each.name] is not None:
                 raise OptionError(f"{option_name(each.name)}: a stream has no end. Omit it, or use spark.read")
         for name in ("starting_timestamp", "starting_physical_offset"):
-            if self.stream.start == LATEST and values[name] is not None:
+            if self.start == LATEST and values[name] is not None:
                 raise OptionError(f"startingOffsets=latest contradicts {option_name(name)}. Omit one of them")
         return self
 
     @property
     def corrupt_name(self) -> str | None:
         """The user's name for `corrupt_record`."""
-        return self.projection.corrupt_name
+        return self.projection.column_name_of_corrupt_record
 
     def with_columns(self, names: tuple[str, ...]) -> Request:
         """The same request for these columns."""
         corrupt_name = self.corrupt_name if CORRUPT_RECORD in names else None
-        return replace(self, projection=replace(self.projection, columns=names, corrupt_name=corrupt_name))
+        return replace(self, projection=replace(self.projection, columns=names, column_name_of_corrupt_record=corrupt_name))
 
     def open(self) -> Store:
         """The stores as of now."""
@@ -128,9 +119,9 @@ class Request:
         return TableScan(self.other(), self.open().stores, self.options).parts()
 
 
-def _taken(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Take the options with these names out of `values`."""
-    return {name: values.pop(name) for name in names if name in values}
+def _taken(values: dict[str, Any], options: Iterable[Option]) -> dict[str, Any]:
+    """Take these options out of `values`."""
+    return {each.name: values.pop(each.name) for each in options if each.name in values}
 
 
 def _start(values: dict[str, Any]) -> str | None:
@@ -155,7 +146,7 @@ def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
 
 
 def _is_new_table(options: Mapping[str, str]) -> bool:
-    """Whether this is a CREATE TABLE asking for columns; Spark 4.3 then adds the table's own properties to the options."""
+    """Whether this is a CREATE TABLE that needs the columns; Spark 4.3 then adds the table's own properties to the options."""
     return "provider" in options and "owner" in options
 
 

@@ -30,8 +30,7 @@ class RocketmqStore(DataSource):
     def schema(self) -> StructType:
         """The requested or default columns. Not called if the user gives a schema."""
         from rmqstore_spark.columns import schema_of_table, spark_schema
-        from rmqstore_spark.options import MESSAGES
-        from rmqstore_spark.speech import in_sparks_words
+        from rmqstore_spark.options import MESSAGES, in_sparks_words
 
         with in_sparks_words():
             request = self._request()
@@ -43,9 +42,8 @@ class RocketmqStore(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader for exactly these columns."""
         from rmqstore_spark.columns import check_schema_of_table, names_of
-        from rmqstore_spark.options import MESSAGES
+        from rmqstore_spark.options import MESSAGES, in_sparks_words
         from rmqstore_spark.reader import StoreReader, TableReader
-        from rmqstore_spark.speech import in_sparks_words
 
         with in_sparks_words():
             request = self._request().for_batch()
@@ -63,7 +61,7 @@ class RocketmqStore(DataSource):
         """A stream reader for exactly these columns."""
         from native_reader.errors import StoreError
         from rmqstore_spark.columns import names_of
-        from rmqstore_spark.speech import in_sparks_words
+        from rmqstore_spark.options import in_sparks_words
         from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 
         # Spark 4.3 adds its own error after one that is raised here, so the error is raised later, by RefusedStream.

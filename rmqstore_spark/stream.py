@@ -25,12 +25,12 @@ from pyspark.sql.streaming.datasource import (
 
 from native_reader.errors import StoreError
 from native_reader.stream.begin import Start
-from native_reader.stream.offset import ends_to_json, from_json, to_json
+from native_reader.stream.offset import Offset, ends_to_json, from_json, to_json
 from native_reader.stream.portion import BatchLimit
 from native_reader.stream.stream import Stream
+from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import Request
-from rmqstore_spark.speech import in_sparks_words
 
 
 class RefusedStream(DataSourceStreamReader):
@@ -51,6 +51,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, request: Request) -> None:
         self._request = request
         self._projection, self._predicate = request.projection, request.predicate
+        self._parsed: tuple[dict[str, Any], Offset] = {}, {}
 
     @cached_property
     def _stream(self) -> Stream:
@@ -58,7 +59,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         request = self._request  # a reference to this reader would keep it, and its open files, alive
         options = request.options
         by_time, by_queue_offset = options.starting_timestamp is not None, options.starting_offsets is not None
-        start = Start(request.stream.start, options.values["starting_physical_offset"], by_time, by_queue_offset)
+        start = Start(request.start, options.values["starting_physical_offset"], by_time, by_queue_offset)
         return Stream(lambda: request.open().stores, self._predicate, options.planning(), start, announce)
 
     def initialOffset(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit set by the options. Spark accepts only one, so bytes before records; `latestOffset` applies both."""
-        options = self._request.stream
+        options = self._request.limit
         if options.most_bytes is not None:
             return ReadMaxBytes(options.most_bytes)
         return ReadAllAvailable() if options.most_records is None else ReadMaxRows(options.most_records)
@@ -81,7 +82,9 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the batch that begins at `start`; `start` itself if there is nothing new."""
         with in_sparks_words():
-            begin = from_json(start)
+            if start != self._parsed[0]:  # parsed once, because an idle query asks with the same offset all the time
+                self._parsed = start, from_json(start)
+            begin = self._parsed[1]
             end = self._stream.next_offset(begin, self._batch_limit(limit))
             return start if end is begin else to_json(end)
 
@@ -107,16 +110,16 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _batch_limit(self, limit: ReadLimit) -> BatchLimit:
         """Spark's limit, combined with those of the options."""
-        options = self._request.stream
+        options = self._request.limit
         match limit:
             case ReadAllAvailable():  # overrides the options
                 return BatchLimit()
             case ReadMinRows():
                 return BatchLimit(least_records=limit.min_rows)
             case ReadMaxBytes():
-                return BatchLimit(limit.max_bytes, options.most_records)
+                return options._replace(most_bytes=limit.max_bytes)
             case ReadMaxRows():
-                return BatchLimit(options.most_bytes, limit.max_rows)
+                return options._replace(most_records=limit.max_rows)
             case ReadMaxFiles():
-                return BatchLimit(options.most_bytes, options.most_records, limit.max_files)
-        return BatchLimit(options.most_bytes, options.most_records)
+                return options._replace(most_files=limit.max_files)
+        return options

@@ -45,14 +45,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # File of the Spark face → the parts of native_reader it may import. Of the face itself it may import only files named above it.
 SPARK_MAY_IMPORT: dict[str, set[str]] = {
-    "rmqstore_spark/options.py": {"errors", "log", "plan", "scan"},
-    "rmqstore_spark/speech.py": {"errors"},
+    "rmqstore_spark/options.py": {"checks", "errors", "options", "tables", "values"},
     "rmqstore_spark/request.py": {
         *("native_reader", "api", "checks", "conditions", "errors", "options"),
         *("columns", "plan", "predicate", "scan", "stream", "tables"),
     },
     "rmqstore_spark/columns.py": {"columns", "errors", "tables"},
-    "rmqstore_spark/reader.py": {"plan", "predicate", "scan"},
+    "rmqstore_spark/reader.py": {"errors", "plan", "predicate", "scan"},
     "rmqstore_spark/pushdown.py": {"columns", "predicate"},
     "rmqstore_spark/stream.py": {"errors", "options", "stream"},
     "rmqstore_spark/lag.py": {"plan", "stream"},

@@ -6,16 +6,16 @@ record, whatever the queue offset of that record is.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from native_reader.layout.record import HEAD, HEAD_SIZE, INNER_BATCH
+from native_reader.layout.record import INNER_BATCH
+from native_reader.log.boundary import segment_before
 from native_reader.plan.queues import Queue, QueueReader, Topic, queues_of
+from native_reader.records.sync import head_at
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
+from native_reader.storage.window import Window
 
 
 def topics_with_batches(store: StoreFiles, names: Sequence[str], configured: Topics, end: int, *, by_records: bool) -> Iterator[str]:
@@ -50,16 +50,12 @@ def _may_hold_batches(store: StoreFiles, queue: Queue, end: int) -> bool:
     if not len(newest):
         return False
     number, offset = int(newest.numbers[0]), int(newest.offsets[0])
-    which = bisect_right(store.segments, offset, key=lambda segment: segment.base) - 1
-    if which < 0 or offset >= store.segments[which].end:
+    segment = segment_before(store.segments, offset + 1)
+    if segment is None or offset >= segment.end:
         return False
-    segment = store.segments[which]
     try:
-        with storage_of(segment.uri).open(segment.uri) as file:
-            (content,) = file.read_ranges([(offset - segment.base, HEAD_SIZE)])
+        with Window(segment, 0) as window:
+            head = head_at(window, offset - segment.base - segment.frame)
     except OSError:
         return True
-    if len(content) < HEAD_SIZE:
-        return True
-    head = np.frombuffer(content, HEAD)[0]
     return bool(head["sys_flag"] & INNER_BATCH) or (int(head["physical_offset"]), int(head["queue_offset"])) != (offset, number)

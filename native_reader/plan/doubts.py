@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.errors import did_you_mean, option_name
+from native_reader.errors import did_you_mean, option_name, spelled
 from native_reader.plan.batches import has_queues
+from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import numbers_of, topics_in
-from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
+from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
 
+_log = logging.getLogger("native_reader")
 _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
 _FORMS = "32 or 56 hex digits; from gRPC clients 34 that begin with 01"
@@ -23,7 +26,7 @@ _MOST_TOPICS = 256
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if rows were found."""
+    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if the read returned rows."""
 
     text: str
     topic: str | None = None
@@ -48,10 +51,17 @@ def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]
     return [*doubts, *(Doubt(text, always=True) for text in _of_bounds(known, bounds))]
 
 
-def may_doubt_rows(predicate: Predicate) -> bool:
-    """Whether there may be warnings although rows were found."""
+def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, rows: int) -> None:
+    """After a complete read, log why it may have returned no rows, or more than intended."""
     conditions, bounds = _split(predicate)
-    return bool(bounds) or len(set(_values("topic", conditions))) > 1
+    if rows and not bounds and len(set(_values("topic", conditions))) <= 1:
+        return
+    for doubt in doubts_of(stores, predicate):
+        if not rows:
+            missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and access == TRUST else ""
+            _log.warning("%s%s", spelled(doubt.after(predicate), str), missed)
+        elif doubt.always and doubt.text:
+            _log.warning("%s", spelled(doubt.text, str))
 
 
 class _Known:
@@ -109,7 +119,7 @@ def _split(predicate: Predicate) -> tuple[list[Predicate], list[tuple[str, int]]
 
 
 def _wanted(predicate: Predicate) -> Iterator[Predicate]:
-    """Its conditions, except those under a NOT: what must not match need not exist."""
+    """Its conditions, except those under a NOT: names that must not match need not exist."""
     match predicate:
         case And(parts) | Or(parts):
             for part in parts:
@@ -122,12 +132,7 @@ def _wanted(predicate: Predicate) -> Iterator[Predicate]:
 
 def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
     """The values that the conditions compare a column with, by = or IN."""
-    for leaf in (leaf for part in conditions for leaf in _wanted(part)):
-        match leaf:
-            case Compare(Column(column, None), "=", value) if column == name:
-                yield value
-            case In(Column(column, None), values) if column == name:
-                yield from values
+    return (value for part in conditions for leaf in _wanted(part) for value in values_of(leaf, name))
 
 
 def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
@@ -178,10 +183,8 @@ _OPTION = option_name("msg_id")
 def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
     """Columns and the ids they are compared with. The option `msg_id` compares two columns."""
     match part:
-        case Or((Compare(Column("uniq_key"), "=", str(text)), Compare(Column("offset_msg_id"), "=", _))):
-            yield _OPTION, text
-        case Or((In(Column("uniq_key"), (str(text), *_)), Compare(Column("offset_msg_id"), "=", _))):
-            yield _OPTION, text
+        case Or((of_client, Compare(Column("offset_msg_id"), "=", _))) if texts := values_of(of_client, "uniq_key"):
+            yield _OPTION, str(texts[0])
         case _:
             for name in _IDS:
                 yield from ((f"column {name}", text) for text in _values(name, [part]) if isinstance(text, str))

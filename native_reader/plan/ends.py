@@ -1,19 +1,82 @@
-"""Finds where the logs of a read end, and reports what follows."""
+"""Finds where each log of a read ends, and what should not follow: records that consume queues name, and foreign bytes.
+
+A read that stops after the last record looks complete. Other files of the store show whether it is: consume queues and index
+name the records that existed, and the checkpoint has the store time of the last flushed one. Only queue entries confirm
+each other, so the index and the checkpoint cause a warning, never an error.
+
+Queues of healthy stores name such records too: a broker that truncates its log during recovery leaves their queue entries.
+After a clean stop, the checkpoint then has the time of the last record in the log. Otherwise old records follow the end.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from native_reader.log.tail import ALL, AVAILABLE, look_at_end
+import numpy as np
+
+from native_reader.errors import DataLoss, option_name
+from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.log.witness import is_live
-from native_reader.plan.beyond import Lost, lost_after
+from native_reader.plan.index import index_files, search
 from native_reader.plan.planning import Planning
-from native_reader.storage.store import StoreFiles
+from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.plan.threads import map_files
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
+from native_reader.storage.strays import how_to_restore, unpack_command
+from native_reader.storage.window import Window
 
 _WALKED_WHOLE = 8 << 20
+_TOPICS = 32
+"""The queues of this many topics are checked first, so that planning stays fast with thousands of topics."""
+_FEW_BYTES = 64 << 10
+"""Brokers leave a few bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
+_BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
+_FORMATS = {
+    b"\x1f\x8b": ("gzip", "gz"),
+    b"\xfd7zXZ": ("xz", "xz"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zst"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4"),
+    b"BZh": ("bzip2", "bz2"),
+    b"PK\x03\x04": ("zip", "zip"),
+}
+
 _log = logging.getLogger("native_reader")
+
+
+class Named(NamedTuple):
+    """Records that consume queues name after an offset: how many, in how many queues, and the end of the last one."""
+
+    records: int = 0
+    queues: int = 0
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, and a description.
+
+    `is_loss`: bytes were overwritten, files are missing, or no segment holds a record. Otherwise there are only zeros or half
+    a record, as in a copy whose log was copied before its queues.
+    """
+
+    store: str
+    start: int
+    stop: int
+    text: str
+    is_loss: bool
+    junk_end: int = 0
+    """Bytes before this offset may be neither records nor zeros."""
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.text}"
+
+    def error(self) -> DataLoss:
+        """The error for a read that must not lose anything."""
+        return DataLoss(f"{self}. {option_name('fail_on_data_loss', False)} reads what is there; the table 'damage' lists what is missing")
 
 
 class CheckedEnd(NamedTuple):
@@ -31,14 +94,151 @@ def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, Che
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
     # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
-    walked_whole = max(_WALKED_WHOLE, planning.partition_bytes)
+    walked_whole = max(_WALKED_WHOLE, planning.max_partition_bytes)
     end = look_at_end(store, planning.max_record_bytes, walked_whole, past_unreadable=planning.lenient, tail=planning.tail)
     lost = lost_after(store, end) if planning.tail in (AVAILABLE, ALL) and not is_live(store.uri) else None
     if end.stale:
         _log.info("%s: %s bytes of old records follow the end of the log: a broker discarded them", store.uri, f"{end.stale:,}")
     if lost is None:
         return CheckedEnd(end.offset, end.stale)
-    if lost.is_loss and planning.refuses_loss and not planning.lenient:
+    if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
     _log.warning("%s", lost)
     return CheckedEnd(max(end.offset, lost.junk_end) if planning.lenient else end.offset, end.stale, lost)
+
+
+def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
+    """What is missing after the end of a log at rest; None if nothing is."""
+    if end.stale or (_stopped_cleanly(store, end) and not end.junk and not store.strays) or not _has_all_segments(store):
+        return None
+    named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
+    files_end = store.segments[-1].end if store.segments else 0
+    packed = next((name for name in store.strays if int(name[:_DIGITS]) >= end.offset), None)
+    is_missing = named.until > files_end or packed is not None
+    is_foreign = foreign > (0 if named.records else _FEW_BYTES) or bool(end.junk)
+    is_empty = end.is_empty and bool(store.segments)
+    by_index = 0 if named.records else _last_in_index(store, end.offset)
+    if not (named.records or is_foreign or is_empty or packed or by_index or _flushed_later(store, end)):
+        return None
+    junk_end = end.written if is_foreign else 0
+    text = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
+    stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
+    return Lost(store.uri, end.offset, stop, text, is_missing or is_foreign or is_empty, junk_end)
+
+
+def _has_all_segments(store: StoreFiles) -> bool:
+    """Whether the store has every segment of its directory. False if the user named only some segments."""
+    known = {segment.uri for segment in store.segments}
+    if not known:
+        return True
+    directory = store.segments[-1].uri.rpartition("/")[0]
+    entries = storage_of(directory).list(directory)
+    return all(f"{directory}/{each.name}" in known for each in entries if each.is_file and each.size and is_segment_name(each.name))
+
+
+def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:
+    """Whether a broker stopped cleanly and recorded the time of the last record before `end`."""
+    is_last = end.last_time is not None and end.last_time in (end.checkpoint.flushed_time, end.checkpoint.dispatched_time)
+    return is_last and storage_of(store.uri).entry(f"{store.uri}/abort") is None
+
+
+def _flushed_later(store: StoreFiles, end: LogEnd) -> bool:
+    """Whether the checkpoint has a newer store time than the last record. DLedger keeps its own checkpoint, so False there."""
+    if end.last_time is None and not end.is_empty:
+        return False
+    is_plain = all(segment.framing == PLAIN for segment in store.segments[-1:])
+    return is_plain and end.checkpoint.newest > (end.last_time or 0)
+
+
+def _last_in_index(store: StoreFiles, offset: int) -> int:
+    """The last offset in the newest index file if it is at or after `offset`, else 0."""
+    files = index_files(store.index)
+    if not files:
+        return 0
+    last = search(files[-1], np.empty(0, np.int64), (0, _BEYOND_ALL), 0)
+    return last.end if last.why is None and last.end >= offset else 0
+
+
+def _named_after(store: StoreFiles, offset: int) -> Named:
+    """Records that consume queues name. Checks a sample of topics, then all topics if the sample names any record."""
+    topics = topics_in(store.queues)
+    sample = topics[:: max(1, len(topics) // _TOPICS)]
+    named = _named_by(sample, offset)
+    return _named_by(topics, offset) if named.records and len(sample) < len(topics) else named
+
+
+def _named_by(topics: Sequence[Topic], offset: int) -> Named:
+    """Records that the queues of these topics name, if entries confirm each other: a changed entry can name any offset."""
+
+    def of_topic(topic: Topic) -> list[Entries]:
+        per_queue = []
+        for queue in queues_of(topic):
+            with QueueReader(queue) as reader:
+                per_queue.append(reader.within(offset, _BEYOND_ALL))
+        return [entries for entries in per_queue if len(entries)]
+
+    queues = [entries for per_queue in map_files(of_topic, topics) for entries in per_queue]
+    offsets = np.concatenate([np.empty(0, np.int64), *(entries.offsets for entries in queues)])
+    ends = offsets + np.concatenate([np.empty(0, np.int64), *(entries.sizes for entries in queues)])
+    # If the log continued, each record except the first starts where another ends, or at the start of a segment.
+    confirmed = (offsets == offset) | np.isin(offsets, ends) | np.isin(ends, offsets)
+    if not confirmed.any():
+        return Named()
+    until = int(ends[confirmed].max())
+    counts = [int(entries.counts[entries.offsets < until].sum()) for entries in queues]
+    return Named(sum(counts), sum(count > 0 for count in counts), until)
+
+
+def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packed: str | None) -> str:
+    where = f"the end of the log at offset {end.offset:,}"
+    if named.records:
+        records = f"{counted(named.records, 'record')} in {counted(named.queues, 'queue')}"
+        return f"{records} {'is' if named.records == 1 else 'are'} after {where}, up to offset {named.until:,}"
+    if end.is_empty:
+        count = len(store.segments)
+        return f"none of its {count} segments holds a record" if count > 1 else "its one segment holds no record"
+    if packed:
+        return f"{packed} is not a segment, but begins after {where}"
+    if end.junk:
+        return f"{counted(len(end.junk), 'segment')} after {where} {'holds' if len(end.junk) == 1 else 'hold'} no record"
+    if end.written - max(end.offset, end.torn) > _FEW_BYTES:
+        return f"{end.written - end.offset:,} bytes after {where} are not records"
+    if by_index:
+        return f"the index names a record at offset {by_index:,}, after {where}"
+    return f"the checkpoint has the time of a newer record than the last one before {where}"
+
+
+def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
+    if end.junk:
+        return f"{end.junk[0].uri} {_looks_like(end.junk[0])}"
+    if is_foreign:
+        return "The bytes there are neither records nor zeros: they were overwritten"
+    if is_missing or not store.segments:
+        hint = f": {packed} is there, {how_to_restore(packed)}" if packed else ""
+        return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
+    if end.is_empty and store.segments:
+        return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
+    return "There are only zeros or half a record: the log was copied before its queues, or its newest pages were lost"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _looks_like(segment: Segment) -> str:
+    """A description of the first bytes of a file that does not show any of them."""
+    with Window(segment, 512, past_unreadable=True) as window:
+        begin = window.peek(0, 512)
+    for magic, (name, ending) in _FORMATS.items():
+        if begin.startswith(magic):
+            packed = f"{segment.name}.{ending}"
+            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
+    if begin[257:262] == b"ustar":
+        return "begins like a tar archive: unpack it first"
+    if not any(begin):
+        return "begins with zeros: nothing was written, or the data is lost"
+    text = begin[:_TEXT]
+    if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in text):
+        return "begins with text"
+    return "begins with unknown bytes"

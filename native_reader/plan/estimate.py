@@ -25,7 +25,7 @@ AUTO, SCAN, TRUST = "auto", "scan", "trust"
 ACCESSES = (AUTO, SCAN, TRUST)
 """`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
 _NARROWED_BY_QUEUES = ("topic", "kind", "queue_id", "queue_offset", "record_size", "tags")
-"""A condition on one of these columns makes queues useful. A physical offset is found without them."""
+"""A condition on one of these columns makes queues useful. A physical offset needs none."""
 
 _MOST_TOPICS = 64
 _SAMPLES, _SAMPLED = 4, 32

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.plan.beyond import counted
+from native_reader.plan.ends import counted
 from native_reader.plan.estimate import SCAN, TRUST, AccessPath
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,20 +22,19 @@ from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.batches import has_queues, topics_with_batches
 from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.estimate import SCAN, TRUST
-from native_reader.plan.index import FileHits, Hits, IndexFile, index_files, search
+from native_reader.plan.index import Hits, index_files, search
 from native_reader.plan.planning import Planning
-from native_reader.plan.queues import Numbers, topics_in
+from native_reader.plan.queues import topics_in
+from native_reader.plan.threads import map_files
 from native_reader.plan.trusted import check_files, check_trusted_files
 from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.topics import Topics
 from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"
-_SIDE_BY_SIDE = 16
-_SLOW = 1 << 20
 _OFFSET = Column("physical_offset")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OFFSET_ID = re.compile("(?:[0-9A-F]{32}|[0-9A-F]{56})")
@@ -81,7 +79,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
     if access == SCAN or not keys:
         return KeyLookup(by_id)
-    files = index_files(store.index, planning.index_slots)
+    files = index_files(store.index, planning.max_hash_slot_num)
     if not files:
         return KeyLookup(by_id, why=(_why_none(store),))
     topics, log = _Candidates(store, predicate), (store.first_record, end)
@@ -91,7 +89,8 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
         why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
         return KeyLookup(by_id, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
-    results = _search(files, np.unique(np.fromiter(hashes.values(), np.int64, count)), log, costs)
+    wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
+    results = map_files(lambda file: search(file, wanted, log, costs), files)
     lookup = KeyLookup(by_id, topics=len(topics.names), files=len(files))
     if access == TRUST:
         evidence = check_trusted_files(store, results, planning.max_record_bytes)
@@ -116,7 +115,8 @@ class _Candidates:
 
     def __init__(self, store: StoreFiles, predicate: Predicate) -> None:
         facts = {"store": exactly(store.uri)}
-        named, self.configured = set(_named(predicate)), Topics(store.config)
+        named = {name for leaf in leaves(predicate) for name in values_of(leaf, "topic") if isinstance(name, str)}
+        self.configured = Topics(store.config)
         self.may_be_unknown = bool(may_be_true(predicate, {**facts, "topic": NoneOf(tuple(named))}))
         if self.may_be_unknown:
             named |= {*(topic.name for topic in topics_in(store.queues)), *self.configured.names()}
@@ -153,61 +153,32 @@ def _keys_of(leaf: Predicate) -> tuple[str, ...]:
     match leaf:
         case ArrayContains(Column("keys", None), key):
             values: tuple[object, ...] = (key,)
-        case Compare(Column("uniq_key" | "msg_id", None), "=", key) | Compare(Column("properties", "UNIQ_KEY"), "=", key):
+        case Compare(Column("properties", "UNIQ_KEY"), "=", key):
             values = (key,)
-        case In(Column("uniq_key" | "msg_id", None), keys) | In(Column("properties", "UNIQ_KEY"), keys):
+        case In(Column("properties", "UNIQ_KEY"), keys):
             values = keys
         case Compare(Column("properties", "KEYS"), "=", str(words)):
             values = (max(words.split(KEYS_SEPARATOR), key=len),)
         case _:
-            return ()
+            values = values_of(leaf, "uniq_key", "msg_id")
     usable = tuple(key for key in values if isinstance(key, str) and key and _REPLACEMENT not in key)
     return usable if len(usable) == len(values) else ()
 
 
 def _by_id(leaf: Predicate) -> Predicate | None:
     """Where rows with given offset message ids may be: the id encodes the offset; an invalid id matches nothing."""
-    match leaf:
-        case Compare(Column("offset_msg_id"), "=", _) | In(Column("offset_msg_id"), _):
-            return _at(_offsets_of(leaf))
-    return None
+    return _at(_offsets_of(leaf)) if values_of(leaf, "offset_msg_id") else None
 
 
 def _offsets_of(leaf: Predicate) -> tuple[int, ...]:
     """The offsets encoded in the message ids of a condition."""
-    match leaf:
-        case Compare(Column("msg_id" | "offset_msg_id"), "=", str(text)):
-            texts: tuple[object, ...] = (text,)
-        case In(Column("msg_id" | "offset_msg_id"), values):
-            texts = values
-        case _:
-            return ()
+    texts = values_of(leaf, "msg_id", "offset_msg_id")
     offsets = (int(text[-16:], 16) for text in texts if isinstance(text, str) and _OFFSET_ID.fullmatch(text))
     return tuple(offset for offset in offsets if offset < 2**63)
 
 
 def _at(offsets: Sequence[int]) -> Predicate:
     return In(_OFFSET, tuple(offsets))
-
-
-def _named(predicate: Predicate) -> Iterator[str]:
-    """The topics that the predicate names."""
-    for leaf in leaves(predicate):
-        match leaf:
-            case Compare(Column("topic"), "=", str(name)):
-                yield name
-            case In(Column("topic"), names):
-                yield from (name for name in names if isinstance(name, str))
-
-
-def _search(files: Sequence[IndexFile], hashes: Numbers, log: tuple[int, int], costs: int) -> list[FileHits]:
-    def one(file: IndexFile) -> FileHits:
-        return search(file, hashes, log, costs)
-
-    if storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        return list(map(one, files))
-    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-        return list(threads.map(one, files))
 
 
 def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[tuple[str, int]]:

@@ -103,9 +103,8 @@ class StoreRead:
     def whole(self, segment: Segment) -> Split:
         """A segment as one split, from `start` on."""
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
-        queues = () if self.path.access == SCAN else self.store.queues
-        stale = self.stale if 0 < end < segment.size else 0
-        path = self.path
+        path, stale = self.path, self.stale if 0 < end < segment.size else 0
+        queues = () if path.access == SCAN else self.store.queues
         return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, border=start, stale=stale)
 
 
@@ -120,16 +119,14 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     parts = _Parts(predicate, pruning_of(predicate, lookups))
     for read in reads:
         parts.add(read)
-    if parts.gaps and planning.refuses_loss:
+    if parts.gaps and planning.fail_on_data_loss:
         raise _loss(parts.gaps)
-    most, is_spread = planning.partition_bytes, planning.min_partitions > 1
+    most, is_spread = planning.max_partition_bytes, planning.min_partitions > 1
     if is_spread:
         most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
     splits = [piece for split in parts.splits for piece in _cut(split, most, 1.0 if is_spread else split.share)]
     hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
-    first = [split for split in splits if _is_hit(split, hits)]
-    if first:
-        splits = [*first, *(split for split in splits if not _is_hit(split, hits))]
+    splits.sort(key=lambda split: not _is_hit(split, hits))
     return Plan(
         splits=tuple(splits),
         ends=tuple((read.store.uri, read.end) for read in reads),
@@ -204,13 +201,8 @@ def spans_of(predicate: Predicate, facts: Facts, low: int, high: int) -> list[tu
                 borders.update(border for value in values if isinstance(value, int) for border in (value, value + 1))
     cuts = np.array([low, *sorted(border for border in borders if low < border < high), high], np.int64)
     chosen = np.broadcast_to(may_be_true(predicate, {**facts, "physical_offset": Within(cuts[:-1], cuts[1:] - 1)}), len(cuts) - 1)
-    spans: list[tuple[int, int]] = []
-    for start, stop in zip(cuts[:-1][chosen].tolist(), cuts[1:][chosen].tolist(), strict=True):
-        if spans and spans[-1][1] == start:
-            spans[-1] = spans[-1][0], stop
-        else:
-            spans.append((start, stop))
-    return spans
+    edges = cuts[np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))].tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _within(spans: Sequence[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:

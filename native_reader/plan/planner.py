@@ -49,5 +49,5 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
 def _times(store: StoreFiles, end: int, predicate: Predicate, planning: Planning) -> Times:
     written = [segment for segment in store.segments if segment.base < end]
     # A user who allows no cuts inside a segment (large max_partition_bytes) gets none here either.
-    cut = any(segment.size > planning.partition_bytes for segment in written)
-    return times_of(written, end, predicate, tolerance=planning.clock_skew, cut=cut, queue=store.consume_queue)
+    cut = any(segment.size > planning.max_partition_bytes for segment in written)
+    return times_of(written, end, predicate, tolerance=planning.time_skew_tolerance, cut=cut, queue=store.consume_queue)

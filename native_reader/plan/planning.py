@@ -12,15 +12,15 @@ from native_reader.plan.estimate import AUTO
 class Planning:
     """The defaults are those of the options.
 
-    `clock_skew`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
+    `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
     """
 
     access: str = AUTO
     tail: str = AVAILABLE
-    partition_bytes: int = 128 << 20
+    max_partition_bytes: int = 128 << 20
     min_partitions: int = 1
     max_record_bytes: int = 64 << 20
-    clock_skew: int = 60_000_000
-    index_slots: int | None = None
+    time_skew_tolerance: int = 60_000_000
+    max_hash_slot_num: int | None = None
     lenient: bool = False
-    refuses_loss: bool = True
+    fail_on_data_loss: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from native_reader.plan.estimate import SCAN
 from native_reader.storage.store import Segment
@@ -55,29 +56,16 @@ class Split:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled flat, with the store's name only once: a plan has one split or more per task."""
-        segment = self.segment
+        segment, share = self.segment, () if self.access == SCAN else (self.share,)
+        uris = tuple(uri.removeprefix(f"{self.store}/") for uri in (segment.uri, self.queue, *self.queues))
         known = segment.base, segment.size, segment.identity, segment.framing
-        way = (self.access, *(_inside(uri, self.store) for uri in self.queues), self.share) if self.access != SCAN else ()
-        cut = self.start, self.stop, self.end, self.alone, self.border, self.follows, self.stale
-        return _split, (self.store, (_inside(segment.uri, self.store), _inside(self.queue, self.store)), known, cut, way)
+        cut = self.start, self.stop, self.end, self.access, self.alone, self.border, self.follows, self.stale, *share
+        return _split, (self.store, uris, known, cut)
 
 
-def _inside(uri: str, store: str) -> str:
-    return uri.removeprefix(f"{store}/")
-
-
-def _split(
-    store: str,
-    places: tuple[str, str],
-    known: tuple[int, int, int, str],
-    cut: tuple[int, int, int, bool, int, bool, int],
-    way: tuple[str | float, ...],
-) -> Split:
-    def whole(inside: str) -> str:
-        return inside if "://" in inside or not inside else f"{store}/{inside}"
-
-    (base, size, identity, framing), (place, queue) = known, map(whole, places)
-    segment, (start, stop, end, alone, border, follows, stale) = Segment(base, size, place, identity, framing), cut
-    access, *queues, share = way or (SCAN, 1.0)
-    directories = tuple(map(whole, map(str, queues)))
-    return Split(store, segment, start, stop, end, str(access), directories, float(share), alone, border, follows, queue, stale)
+def _split(store: str, uris: tuple[str, ...], known: tuple[int, int, int, str], cut: tuple[Any, ...]) -> Split:
+    uri, queue, *queues = (inside if "://" in inside or not inside else f"{store}/{inside}" for inside in uris)
+    base, size, identity, framing = known
+    start, stop, end, access, alone, border, follows, stale, *share = cut
+    segment, share_read = Segment(base, size, uri, identity, framing), share[0] if share else 1.0
+    return Split(store, segment, start, stop, end, access, tuple(queues), share_read, alone, border, follows, queue, stale)

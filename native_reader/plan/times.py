@@ -7,7 +7,6 @@ the clock stepped back further or a head is wrong, so the range is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ import numpy as np
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2
 from native_reader.log.witness import has_queue_entry
 from native_reader.plan.split import Split
+from native_reader.plan.threads import map_files
 from native_reader.predicate.outcomes import Known, Within, may_be_true
 from native_reader.predicate.tree import Predicate
 from native_reader.records.sync import head_at, head_in, sync
@@ -24,8 +24,6 @@ from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
-_SIDE_BY_SIDE = 64
-_SLOW = 1 << 20
 _LOOK = 256 << 10
 """No sample is taken if no record starts within this many bytes, as in a hole."""
 _MOST_CHECKED = 4
@@ -70,12 +68,7 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
     `cut`: also sample segments that a condition on time cuts through, so that only the matching part is read. Samples are
     records that the consume queues in `queue` name.
     """
-    counts = [1] * (len(segments) - 1) + [2]
-    if segments and storage_of(segments[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        firsts = list(map(_first_store_times, segments, counts))
-    else:
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-            firsts = list(threads.map(_first_store_times, segments, counts))
+    firsts = map_files(lambda segment: _first_store_times(segment, 2 if segment is segments[-1] else 1), segments)
     bounds: dict[int, tuple[int, int]] = {}
     inside: dict[int, tuple[tuple[int, int, int, int], ...]] = {}
     for which, (segment, first) in enumerate(zip(segments, firsts, strict=True)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import java_hash
 from native_reader.predicate.patterns import fits
-from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+from native_reader.predicate.tree import And, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 
 TRUE, FALSE, NULL = 1, 2, 4
 ANYTHING = TRUE | FALSE | NULL
@@ -23,6 +23,7 @@ ANYTHING = TRUE | FALSE | NULL
 Outcomes = Any
 """An integer, or an array of integers."""
 
+_OPPOSITE = {"!=": "=", ">=": "<", ">": "<="}
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -82,8 +83,10 @@ def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
             return result
         case Not(part):
             return _swapped(outcomes(part, facts))
-    columns = list(predicate.columns())
-    known = facts.get(columns[0].name) if columns and columns[0].key is None else None
+        case Compare(column, "!=" | ">=" | ">" as operator, value):
+            return _swapped(outcomes(Compare(column, _OPPOSITE[operator], value), facts))
+    column = next(predicate.columns())
+    known = facts.get(column.name) if column.key is None else None
     return ANYTHING if known is None else _leaf(predicate, known)
 
 
@@ -122,7 +125,7 @@ def _of_text(predicate: Predicate, text: str) -> int:
     """The outcome for a known text. Texts are ordered by code point, like their UTF-8 bytes."""
     match predicate:
         case Compare(_, operator, str(value)):
-            result = _ordered(operator, text == value, text < value)
+            result = {"=": text == value, "<": text < value, "<=": text <= value}[operator]
         case In(_, values):
             result = text in values
         case Like(_, pattern):
@@ -141,8 +144,6 @@ def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
     match predicate:
         case Compare(_, "=", value) if value in texts:
             return FALSE
-        case Compare(_, "!=", value) if value in texts:
-            return TRUE
         case In(_, values) if set(values) <= set(texts):
             return FALSE
         case IsNull():
@@ -150,15 +151,15 @@ def _of_another(predicate: Predicate, texts: tuple[str, ...]) -> int:
     return TRUE | FALSE
 
 
-def _ordered(operator: str, equal: bool, less: bool) -> bool:
-    return {"=": equal, "!=": not equal, "<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}[operator]
-
-
 def _of_numbers(predicate: Predicate, known: Within) -> Outcomes:
     low, high = known.low, known.high
     match predicate:
         case Compare(_, operator, int(value)):
-            true, false = _compared(operator, low, high, value)
+            true, false = {
+                "=": ((low <= value) & (value <= high), (low != value) | (high != value)),
+                "<": (low < value, high >= value),
+                "<=": (low <= value, high > value),
+            }[operator]
         case In(_, values):
             allowed = np.unique(np.array([each for each in values if isinstance(each, int)], np.int64))
             first = np.searchsorted(allowed, low)
@@ -172,28 +173,12 @@ def _of_numbers(predicate: Predicate, known: Within) -> Outcomes:
     return np.where(true, TRUE, 0) | np.where(false, FALSE, 0) | null
 
 
-def _compared(operator: str, low: Any, high: Any, value: int) -> tuple[Any, Any]:
-    """Whether the comparison can be true for a number from `low` to `high`, and whether it can be false."""
-    can = {
-        "=": ((low <= value) & (value <= high), (low != value) | (high != value)),
-        "<": (low < value, high >= value),
-        "<=": (low <= value, high > value),
-    }
-    opposite = {"!=": "=", ">=": "<", ">": "<="}
-    if operator in can:
-        return can[operator]
-    true, false = can[opposite[operator]]
-    return false, true
-
-
 def _of_hashes(predicate: Predicate, known: Hashed) -> Outcomes:
     """A hash can prove that two texts differ, or that a text is not null. It cannot prove that two texts are equal."""
     there = NULL * ((known.hashes == 0) | ~known.known)
     match predicate:
         case Compare(_, "=", str(value)):
             return FALSE | there | TRUE * _may_equal(known, (value,))
-        case Compare(_, "!=", str(value)):
-            return TRUE | there | FALSE * _may_equal(known, (value,))
         case In(_, values):
             return FALSE | there | TRUE * _may_equal(known, values)
         case IsNull():
@@ -211,4 +196,4 @@ def _may_equal(known: Hashed, values: tuple[Value, ...]) -> NDArray[np.bool_]:
 
 def mentions(predicate: Predicate, *names: str) -> bool:
     """Whether the predicate uses one of those columns."""
-    return any(column.name in names for column in predicate.columns() if isinstance(column, Column))
+    return any(column.name in names for column in predicate.columns())

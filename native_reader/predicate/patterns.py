@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     | (?P<set>\[\^?\]?(?:\\.|[^\]\\\[])*\])
     | (?P<open>\((?:\?(?:<?[=!]|<[A-Za-z][A-Za-z0-9]*>|[a-zA-Z-]*[:)]|>|<)?)?)
     | (?P<close>\))
-    | (?P<repeat>(?:\{(?P<least>[0-9]{1,9})(?P<most>,[0-9]{0,9})?\}|[*+?])(?P<how>[?+]?))
+    | (?P<repeat>(?:\{(?P<least>[0-9]{1,9})(?P<most>,[0-9]{0,9})?\}|[*+?])(?P<suffix>[?+]?))
     | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
@@ -122,12 +122,12 @@ class _Translation:
         return "".join(self._made)
 
     def take(self, token: re.Match[str]) -> None:
-        here, text = self._open[-1], token[0]
+        group, text = self._open[-1], token[0]
         match token.lastgroup, text:
             case "open", _:
                 if text not in ("(", "(?:"):
                     raise ValueError(f"{text!r} {_why_no_group(text)}")
-                self._not_after_end(here)
+                self._not_after_end(group)
                 self._open.append(_Branches())
                 self._made.append("(?:")
             case "close", _:
@@ -135,25 +135,25 @@ class _Translation:
             case "repeat", _:
                 self._repeat(token)
             case "other", "|":
-                here.ended = here.can_repeat = False
+                group.ended = group.can_repeat = False
                 self._made.append("|")
             case "other", "$":
-                here.ended = here.ends = self.ends = True
-                here.can_repeat = False
+                group.ended = group.ends = self.ends = True
+                group.can_repeat = False
                 self._made.append(r"\z")
             case "other", "^":
-                self._not_after_end(here)
-                here.can_repeat = False
+                self._not_after_end(group)
+                group.can_repeat = False
                 self._made.append(r"\A")
             case _:
-                self._not_after_end(here)
+                self._not_after_end(group)
                 self._atom(self._any if text == "." else _atom(token, self._folded), 1)
 
     def _atom(self, text: str, size: int) -> None:
-        here = self._open[-1]
-        here.size, here.last, here.can_repeat = here.size + size, size, True
+        group = self._open[-1]
+        group.size, group.last, group.can_repeat = group.size + size, size, True
         self._made.append(text)
-        if here.size > _LONGEST:
+        if group.size > _LONGEST:
             raise ValueError(f"the pattern has more than {_LONGEST:,} characters after its repetitions are expanded")
 
     def _close(self) -> None:
@@ -161,29 +161,29 @@ class _Translation:
             raise ValueError(f"{_INVALID}: missing (")
         closed = self._open.pop()
         self._atom(")", closed.size)
-        here = self._open[-1]
+        group = self._open[-1]
         if closed.ends:
-            here.ended = here.ends = True
-            here.can_repeat = False
+            group.ended = group.ends = True
+            group.can_repeat = False
 
     def _repeat(self, token: re.Match[str]) -> None:
-        here = self._open[-1]
-        if token["how"] == "+":
+        group = self._open[-1]
+        if token["suffix"] == "+":
             raise ValueError(f"{token[0]!r} {_LINEAR}")
-        if not here.can_repeat:
+        if not group.can_repeat:
             raise ValueError(f"{token[0]!r} must follow what it repeats: a character, a set or a group without $")
-        here.can_repeat = False
+        group.can_repeat = False
         if token["least"]:
             times = int((token["most"] or "").strip(",") or token["least"])
             self._made.append(token[0])
-            self._atom("", here.last * max(0, times - 1))
-            here.can_repeat = False
+            self._atom("", group.last * max(0, times - 1))
+            group.can_repeat = False
         else:
             self._made.append(token[0])
 
-    def _not_after_end(self, here: _Branches) -> None:
+    def _not_after_end(self, group: _Branches) -> None:
         # Text after a `$` could match the line end that `$` matches before.
-        if here.ended:
+        if group.ended:
             raise ValueError("$ is supported only at the end of the pattern or of an alternative")
 
 

@@ -12,21 +12,18 @@ Nothing is cast: comparing a text with a number or a timestamp is an error. Test
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from native_reader.errors import PredicateError, did_you_mean, no_zone, option_name
 from native_reader.predicate.patterns import java_regex, like_regex
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 _EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
-_HOW = (
+_SUPPORTED = (
     "Supported are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
@@ -52,15 +49,12 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
         raise PredicateError(f"where has brackets nested more than {_DEEPEST} deep")
     try:
         conditions = sqlglot.parse(text, dialect="spark")
+        _refuse_what_spark_refuses(text)
+        if len(conditions) != 1 or conditions[0] is None:
+            raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
+        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except (ParseError, TokenError) as error:
         raise PredicateError(_not_sql(text, error)) from None
-    except RecursionError:
-        raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
-    _refuse_what_spark_refuses(text)
-    if len(conditions) != 1 or conditions[0] is None:
-        raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
-    try:
-        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except RecursionError:
         raise PredicateError("where is nested too deeply. Use IN ('a', 'b') instead of many ORs") from None
 
@@ -72,7 +66,7 @@ def _refuse_what_spark_refuses(text: str) -> None:
     tokens = tokenize(text, dialect="spark")
     for token, after in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.SEMICOLON:
-            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_HOW}")
+            raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_SUPPORTED}")
         if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
             raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL, IS NOT NULL")
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
@@ -107,28 +101,22 @@ class _Reading:
 
         # Reject attributes that we do not understand: another version of sqlglot may add some.
         if unknown := [name for name, value in node.args.items() if value and name not in _UNDERSTOOD]:
-            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here ({unknown[0]})", node, _SUPPORTED)
         match node:
             case exp.Paren():
                 return self.condition(node.this)
-            case exp.And():
-                return And(tuple(map(self.condition, _flat(node, exp.And))))
-            case exp.Or():
-                return Or(tuple(map(self.condition, _flat(node, exp.Or))))
+            case exp.And() | exp.Or():
+                parts = tuple(map(self.condition, _flat(node)))
+                return And(parts) if isinstance(node, exp.And) else Or(parts)
             case exp.Not():
                 return Not(self.condition(node.this))
             case exp.Boolean():
                 return And(()) if node.this else Or(())
-        return self._test(node)
-
-    def _test(self, node: Any) -> Predicate:
-        from sqlglot import exp
-
-        match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):
-                return self._in(node)
+                column, kind = self._column(node.this)
+                return In(column, tuple(self._value(each, column, kind) for each in node.args["expressions"]))
             case exp.Between():
                 bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
                 return And(tuple(self._compared(node.this, operator, bound) for operator, bound in bounds))
@@ -148,7 +136,7 @@ class _Reading:
         operators = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
         operator = operators.get(type(node))
         if operator is None:
-            raise self._error(f"{_named(node)} is not supported here", node, _HOW)
+            raise self._error(f"{_named(node)} is not supported here", node, _SUPPORTED)
         left, right = node.this, node.expression
         if isinstance(right, exp.Column | exp.Bracket) and not isinstance(left, exp.Column | exp.Bracket):
             left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
@@ -158,10 +146,6 @@ class _Reading:
         column, kind = self._column(left)
         return Compare(column, operator, self._value(right, column, kind))
 
-    def _in(self, node: Any) -> Predicate:
-        column, kind = self._column(node.this)
-        return In(column, tuple(self._value(each, column, kind) for each in node.args["expressions"]))
-
     def _like(self, node: Any, escape: Any) -> Predicate:
         column, pattern = self._matched(node)
         mark = "\\" if escape is None else self._text_of(escape)
@@ -169,8 +153,8 @@ class _Reading:
             raise self._error("ESCAPE must be a single character", escape)
         after = re.findall(f"{re.escape(mark)}(.?)", pattern, re.DOTALL)
         if wrong := [each for each in after if each not in ("%", "_", mark)]:
-            what = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
-            raise self._error(f"LIKE: the escape character {mark!r} {what}; it must be before %, _ or itself", node)
+            problem = f"is before {wrong[0]!r}" if wrong[0] else "ends the pattern"
+            raise self._error(f"LIKE: the escape character {mark!r} {problem}; it must be before %, _ or itself", node)
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
             pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
@@ -210,7 +194,7 @@ class _Reading:
             if kind == PAIRS:
                 return Column(column.name, self._text_of(node.expressions[0])), TEXT
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._error("expected a column", node, _HOW)
+            raise self._error("expected a column", node, _SUPPORTED)
         if len(node.parts) > 1:
             last = node.parts[-1].name
             raise self._error(f"a column cannot have a prefix. Write a property as properties['{last}']", node)
@@ -248,7 +232,7 @@ class _Reading:
                 return self._number(node, 1), NUMBER
             case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
                 return self._number(node.this, -1), NUMBER
-            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and _is_number(node.this):
+            case exp.Cast() | exp.TryCast() if node.is_type("bigint", "int") and node.this.is_number:
                 number, _ = self._literal(node.this)
                 if node.is_type("int") and not -(2**31) <= int(number) < 2**31:
                     raise self._error(f"{number!r} does not fit in 32 bits", node)
@@ -264,8 +248,8 @@ class _Reading:
             case exp.Concat():
                 raise self._error("two texts without an operator between. Write a quote inside a text as \\'", node)
             case exp.Column():
-                raise self._error(f"expected a value, not the column {node.sql()}", node, _HOW)
-        raise self._error("expected a value", node, _HOW)
+                raise self._error(f"expected a value, not the column {node.sql()}", node, _SUPPORTED)
+        raise self._error("expected a value", node, _SUPPORTED)
 
     def _number(self, node: Any, sign: int) -> int:
         if not re.fullmatch("[0-9]+", node.this):
@@ -277,46 +261,39 @@ class _Reading:
 
     def _moment(self, node: Any) -> int:
         text = node.this.this
-        time = moment(text, self._zone or UTC)
-        if time is not None and self._zone is None and not names_zone(text):
-            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
-        if time is None:
+        parts = _MOMENT.fullmatch(text.strip())
+        time = None if parts is None else _moment_of(parts, self._zone or UTC)
+        if parts is None or time is None:
             raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}, with a time zone after it if needed", node)
+        if self._zone is None and not parts[8]:
+            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
         return time
 
-    def _error(self, what: str, node: Any, more: str = "") -> PredicateError:
+    def _error(self, problem: str, node: Any, more: str = "") -> PredicateError:
         where = _begin(node, self._text)
         near = self._text[where : where + 30] + ("…" if len(self._text) > where + 30 else "")
-        return PredicateError(f"where: {what}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
+        return PredicateError(f"where: {problem}, near {near!r} (character {where + 1})" + (f". {more}" if more else ""))
 
 
-def moment(text: str, zone: tzinfo) -> int | None:
-    """Parse a timestamp in Spark's format to microseconds since 1970; None if it is invalid."""
-    parts = _MOMENT.fullmatch(text.strip())
-    if parts is None or not 0 < int(parts[1]) <= 9999:
+def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
+    """Microseconds from 1970 to a timestamp in Spark's format; None if it is invalid."""
+    if not 0 < int(parts[1]) <= 9999:
         return None
     fraction = (parts[7] or "")[:6].ljust(6, "0")
     numbers = [int(each) if each else least for each, least in zip(parts.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)]
     try:
         local = datetime(*numbers, int(fraction), tzinfo=moment_zone(parts[8]) if parts[8] else zone)  # type: ignore[misc,arg-type]
-        since = local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))
+        return (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def names_zone(text: str) -> bool:
-    """Whether a timestamp names its time zone."""
-    parts = _MOMENT.fullmatch(text.strip())
-    return parts is not None and parts[8] is not None
-
-
-def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
-    """The parts of `a AND b AND c`. Not recursive: a thousand parts would exceed the recursion limit."""
+def _flat(node: Any) -> list[Any]:
+    """The parts of `a AND b AND c`, or of `a OR b OR c`. Not recursive: a thousand parts would exceed the recursion limit."""
     parts, waiting = [], [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, kind):
+        if type(each) is type(node):
             waiting += [each.expression, each.this]
         else:
             parts.append(each)
@@ -325,13 +302,6 @@ def _flat(node: Any, kind: type[exp.Connector]) -> list[Any]:
 
 def _escaped(character: str) -> str:
     return f"\\{character}" if character in "%_\\" else character
-
-
-def _is_number(node: Any) -> bool:
-    from sqlglot import exp
-
-    number = node.this if isinstance(node, exp.Neg) else node
-    return isinstance(number, exp.Literal) and not number.is_string
 
 
 def _named(node: Any) -> str:
@@ -372,4 +342,4 @@ def _not_sql(text: str, error: Any) -> str:
     if line == 1 and column:
         where = max(0, column - len(highlight))
     near = highlight or text[where : where + 30]
-    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_HOW}"
+    return f"where: invalid SQL, near {near!r} (character {where + 1}). {_SUPPORTED}"

@@ -34,89 +34,71 @@ class Predicate:
 
     def columns(self) -> Iterator[Column]:
         """Every column that the condition uses."""
-        raise NotImplementedError
+        return (leaf.column for leaf in leaves(self))
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Predicate):
-    """`column operator value`; the operators are `=  !=  <  <=  >  >=`."""
+class Leaf(Predicate):
+    """A condition on one column."""
 
     column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Leaf):
+    """`column operator value`; the operators are `=  !=  <  <=  >  >=`."""
+
     operator: str
     value: Value
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"{self.column} {self.operator} {_shown(self.column, self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
-class In(Predicate):
+class In(Leaf):
     """`column IN (values)`."""
 
-    column: Column
     values: tuple[Value, ...]
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"{self.column} IN ({', '.join(_shown(self.column, value) for value in self.values)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Like(Predicate):
+class Like(Leaf):
     """`column LIKE pattern`: `%` matches any text, `_` one character; a backslash escapes either."""
 
-    column: Column
     pattern: str
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"{self.column} LIKE {self.pattern!r}"
 
 
 @dataclass(frozen=True, slots=True)
-class RLike(Predicate):
+class RLike(Leaf):
     """`column RLIKE pattern`: the Java regular expression matches somewhere in the text; `whole`: it matches the entire text."""
 
-    column: Column
     pattern: str
     whole: bool = False
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"{self.column} {'matches' if self.whole else 'RLIKE'} {self.pattern!r}"
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayContains(Predicate):
+class ArrayContains(Leaf):
     """`array_contains(column, value)`."""
 
-    column: Column
     value: str
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"array_contains({self.column}, {self.value!r})"
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(Predicate):
+class IsNull(Leaf):
     """`column IS NULL`."""
-
-    column: Column
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
 
     def __str__(self) -> str:
         return f"{self.column} IS NULL"
@@ -128,10 +110,6 @@ class And(Predicate):
 
     parts: tuple[Predicate, ...]
 
-    def columns(self) -> Iterator[Column]:
-        for part in self.parts:
-            yield from part.columns()
-
     def __str__(self) -> str:
         return " AND ".join(_inside(part) for part in self.parts) or "TRUE"
 
@@ -142,10 +120,6 @@ class Or(Predicate):
 
     parts: tuple[Predicate, ...]
 
-    def columns(self) -> Iterator[Column]:
-        for part in self.parts:
-            yield from part.columns()
-
     def __str__(self) -> str:
         return " OR ".join(_inside(part) for part in self.parts) or "FALSE"
 
@@ -155,9 +129,6 @@ class Not(Predicate):
     """True if the part is false; null stays null."""
 
     part: Predicate
-
-    def columns(self) -> Iterator[Column]:
-        yield from self.part.columns()
 
     def __str__(self) -> str:
         return f"NOT {_inside(self.part)}"
@@ -174,7 +145,7 @@ def all_of(parts: Iterable[Predicate]) -> Predicate:
 EVERYTHING: Predicate = And(())
 
 
-def leaves(predicate: Predicate) -> Iterator[Predicate]:
+def leaves(predicate: Predicate) -> Iterator[Leaf]:
     """The leaf conditions that a predicate combines."""
     match predicate:
         case And(parts) | Or(parts):
@@ -182,11 +153,21 @@ def leaves(predicate: Predicate) -> Iterator[Predicate]:
                 yield from leaves(part)
         case Not(part):
             yield from leaves(part)
-        case _:
+        case Leaf():
             yield predicate
 
 
-def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None]) -> Predicate:
+def values_of(leaf: Predicate, *names: str) -> tuple[Value, ...]:
+    """The values that a leaf compares one of those columns with, by `=` or IN."""
+    match leaf:
+        case Compare(Column(name, None), "=", value) if name in names:
+            return (value,)
+        case In(Column(name, None), values) if name in names:
+            return values
+    return ()
+
+
+def rewritten(predicate: Predicate, more: Callable[[Leaf], Predicate | None]) -> Predicate:
     """The predicate with `AND more(leaf)` added to each leaf; nothing is added if `more` returns None."""
     match predicate:
         case And(parts):
@@ -195,7 +176,7 @@ def rewritten(predicate: Predicate, more: Callable[[Predicate], Predicate | None
             return Or(tuple(rewritten(part, more) for part in parts))
         case Not(part):
             return Not(rewritten(part, more))
-    extra = more(predicate)
+    extra = more(predicate) if isinstance(predicate, Leaf) else None
     return predicate if extra is None else And((predicate, extra))
 
 

@@ -55,14 +55,14 @@ class Projection:
     max_record_bytes: int = 64 << 20
     max_decompressed_bytes: int = 64 << 20
     max_read_rate: int | None = None
-    refuses_loss: bool = True
-    ignores_missing: bool = False
-    corrupt_name: str | None = None
+    fail_on_data_loss: bool = True
+    ignore_missing_files: bool = False
+    column_name_of_corrupt_record: str | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
-        return schema_of(self.columns, self.corrupt_name)
+        return schema_of(self.columns, self.column_name_of_corrupt_record)
 
     @property
     def has_damage_rows(self) -> bool:
@@ -71,13 +71,19 @@ class Projection:
 
 
 class Reading:
-    """Iterate it once for its batches; `report` then accounts for every byte of the split.
+    """The rows of a split that match the predicate. Iterate it once for its batches; `report` then accounts for every byte.
 
-    If you stop early, the report covers what was read until then.
+    If you stop early, the report covers what was read until then. `pruning`: the predicate extended with the offsets where its
+    rows may be. `known`: shared by the splits of one read, so that no split repeats the walk of another.
     """
 
     def __init__(
-        self, split: Split, projection: Projection, predicate: Predicate, pruning: Predicate | None = None, known: Known | None = None
+        self,
+        split: Split,
+        projection: Projection,
+        predicate: Predicate = EVERYTHING,
+        pruning: Predicate | None = None,
+        known: Known | None = None,
     ) -> None:
         self._split, self._projection = split, projection
         self._known = {} if known is None else known
@@ -97,7 +103,7 @@ class Reading:
         try:
             yield from self._read()
         except DataLoss as error:
-            if self._projection.refuses_loss and not (self._projection.ignores_missing and error.is_file_gone):
+            if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
             _log.warning("%s. Continued without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
@@ -250,18 +256,3 @@ class Reading:
         read = 0 if self._window is None else self._window.bytes_read
         scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
         return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
-
-
-def read(
-    split: Split,
-    projection: Projection,
-    predicate: Predicate = EVERYTHING,
-    pruning: Predicate | None = None,
-    known: Known | None = None,
-) -> Reading:
-    """The rows of a split that match the predicate, and a report on its bytes.
-
-    `pruning`: the predicate extended with the offsets where its rows may be. `known`: shared by the splits of one read, so that
-    no split repeats the walk of another.
-    """
-    return Reading(split, projection, predicate, pruning, known)

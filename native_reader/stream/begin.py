@@ -1,10 +1,14 @@
-"""Where a new stream begins in a log."""
+"""Where a stream begins in a log: a new one by its options, a resumed one at its stored boundary.
+
+What was lost before a resumed stream: a broker deletes its oldest segments. After a crash of a master it may truncate its log
+and write other records at the same offsets. A path may contain a different store than before.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from native_reader.log.boundary import Boundary, Limits, boundary_before, segment_before
+from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
 from native_reader.plan.times import times_of
 from native_reader.predicate.outcomes import may_be_true
 from native_reader.predicate.tree import Predicate
@@ -23,7 +27,7 @@ class Start:
     by_time: bool = False
     by_queue_offset: bool = False
 
-    def begin_in(self, store: StoreFiles, end: Boundary, predicate: Predicate, clock_skew: int, limits: Limits) -> Boundary:
+    def begin_in(self, store: StoreFiles, end: Boundary, predicate: Predicate, time_skew_tolerance: int, limits: Limits) -> Boundary:
         """The boundary at which a new stream begins in a log that ends at `end`; rows before the start may follow it."""
         is_set = self.position is not None or self.offset is not None or self.by_time or self.by_queue_offset
         if self.position == LATEST or not is_set:
@@ -32,14 +36,14 @@ class Start:
         if self.offset is not None:
             begins.append(_begin_by_offset(store, end, self.offset, limits))
         if self.by_time:
-            begins.append(_begin_by_time(store, end, predicate, clock_skew))
+            begins.append(_begin_by_time(store, end, predicate, time_skew_tolerance))
         return max(begins, key=lambda begin: begin.offset)
 
 
-def _begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, clock_skew: int) -> Boundary:
+def _begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, time_skew_tolerance: int) -> Boundary:
     """The start of the first segment that may hold a record matching a condition on its store time."""
     written = [segment for segment in store.segments if segment.base < end.offset]
-    times = times_of(written, end.offset, predicate, tolerance=clock_skew, cut=False)
+    times = times_of(written, end.offset, predicate, tolerance=time_skew_tolerance, cut=False)
     wanted = (segment for segment in written if may_be_true(predicate, times.facts(segment)))
     return Boundary(next((segment.base for segment in wanted), store.min_offset))
 
@@ -53,3 +57,41 @@ def _begin_by_offset(store: StoreFiles, end: Boundary, offset: int, limits: Limi
         return Boundary(max(offset, store.min_offset) if segment is None else segment.base)
     boundary = boundary_before(store, Boundary(segment.base), offset, limits)
     return boundary if boundary.offset <= offset else Boundary(segment.base)
+
+
+def can_resume(store: StoreFiles, at: Boundary, end: Boundary) -> bool:
+    """Whether a log that ends at `end` still has that boundary, so that a read can continue there."""
+    if at.last is None or at.last.offset < store.min_offset:  # nothing was read yet, or its last record has expired
+        return store.min_offset <= at.offset <= end.offset
+    return still_holds(store, at)
+
+
+def resume(store: StoreFiles, at: Boundary, end: Boundary, limits: Limits) -> tuple[Boundary, str | None]:
+    """Where to continue in a log that ends at `end`, and a text about what was lost, if anything."""
+    first = store.min_offset
+    if can_resume(store, at, end):
+        return at, None
+    if at.last is None:  # nothing was read yet, so deleted segments are not a loss
+        return Boundary(first), None
+    if at.offset < first:
+        return Boundary(first), expiry_text(store, at.offset, first)
+    segment = segment_before(store.segments, at.offset)
+    begin = end if segment is None or at.offset >= end.offset else boundary_after(store, Boundary(segment.base), at.offset, limits)
+    return begin, f"{rewrite_text(store, at)}. Reading can continue at offset {begin.offset:,}, without the records rewritten before it"
+
+
+def expiry_text(store: StoreFiles, start: int, stop: int) -> str:
+    """The text for segments that a broker deleted before they were read."""
+    return (
+        f"{store.uri}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) were deleted before they were read: "
+        f"the log now begins at {stop:,}. A broker deletes its oldest segments"
+    )
+
+
+def rewrite_text(store: StoreFiles, at: Boundary) -> str:
+    """The text for a log that does not have the record before that boundary any more."""
+    last = 0 if at.last is None else at.last.offset
+    return (
+        f"{store.uri}: the record at offset {last:,}, the last one read before offset {at.offset:,}, is not in the log any more. "
+        "The log was truncated and rewritten, as after a crash of a master, or another store is now at this path"
+    )

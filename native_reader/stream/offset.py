@@ -100,20 +100,15 @@ def _stored(milliseconds: int) -> str | int:
 
 def _check_version(text: Any) -> None:
     version = text.get("version") if isinstance(text, dict) else None
+    if type(version) is int and version == VERSION:
+        return
+    problem = f"does not contain an offset of rmqstore-spark: expected version {VERSION}, found {short(version)}."
     if type(version) is int and version > VERSION:
-        raise OffsetError(
-            f"the checkpoint was written by a newer rmqstore-spark: its offsets have version {version}, this version reads {VERSION}. "
-            f"Install the newer version. {_START_OVER}"
-        )
-    if type(version) is int and version == 1:
-        raise OffsetError(
-            f"the checkpoint was written before the first release: its offsets have version 1, without a checksum. {_START_OVER}"
-        )
-    if type(version) is not int or version != VERSION:
-        raise OffsetError(
-            f"the checkpoint does not contain an offset of rmqstore-spark: expected version {VERSION}, found {short(version)}. "
-            f"{_START_OVER}"
-        )
+        problem = f"was written by a newer rmqstore-spark: its offsets have version {version}, this version reads {VERSION}. "
+        problem += "Install the newer version."
+    elif type(version) is int and version == 1:
+        problem = "was written before the first release: its offsets have version 1, without a checksum."
+    raise OffsetError(f"the checkpoint {problem} {_START_OVER}")
 
 
 def _stores(stores: Any, read: Callable[[str, Any], Value]) -> dict[str, Value]:
@@ -165,12 +160,12 @@ def _number(where: str, value: Any, allowed: range) -> int:
 
 def _check_members(where: str, value: Any, *members: str) -> None:
     if not isinstance(value, dict) or value.keys() != set(members):
-        found = sorted(value) if isinstance(value, dict) else value
-        raise _changed(where or "the offset", f"the members {', '.join(members)}", found)
+        given = sorted(value) if isinstance(value, dict) else value
+        raise _changed(where or "the offset", f"the members {', '.join(members)}", given)
 
 
-def _changed(where: str, expected: str, found: Any) -> OffsetError:
+def _changed(where: str, expected: str, given: Any) -> OffsetError:
     return OffsetError(
-        f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(found)}. "
+        f"an offset in the checkpoint was changed after it was written. {where}: expected {expected}, found {short(given)}. "
         f"Restore the checkpoint from a copy. {_START_OVER}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TypeVar
 
 from native_reader.errors import DataLoss, option_name
@@ -15,10 +16,9 @@ from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import Predicate
 from native_reader.storage.store import StoreFiles
-from native_reader.stream.begin import Start
+from native_reader.stream.begin import Start, can_resume, expiry_text, resume, rewrite_text
 from native_reader.stream.offset import Batch, Offset
 from native_reader.stream.portion import BatchLimit, Unread, portion
-from native_reader.stream.resume import can_resume, expiry_text, resume, rewrite_text
 from native_reader.tuning import TUNING
 
 Result = TypeVar("Result")
@@ -114,7 +114,7 @@ class Stream:
     # Where a batch begins and ends
 
     def _begin(self, uri: str, end: Boundary) -> Boundary:
-        return self._start.begin_in(self._store(uri), end, self._predicate, self._planning.clock_skew, self._limits)
+        return self._start.begin_in(self._store(uri), end, self._predicate, self._planning.time_skew_tolerance, self._limits)
 
     def _next_offset(self, start: Offset, limit: BatchLimit) -> Offset:
         ends = self._allowed_ends()
@@ -124,7 +124,7 @@ class Stream:
         if self._idle == (start, ends, limit):
             return start
         begins, absent = self._begins(start, ends)
-        unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=_offset_of)) for uri, begin in begins.items()}
+        unread = {uri: Unread(self._store(uri), begin, max(begin, ends[uri], key=attrgetter("offset"))) for uri, begin in begins.items()}
         stops = portion(unread, limit, self._limits)
         # After a loss, store the new position at once. Otherwise the next records would count as lost too.
         has_moved = any(begin != start[uri].end for uri, begin in begins.items() if uri in start)
@@ -222,7 +222,7 @@ class Stream:
 
     def _report_loss(self, text: str) -> None:
         """Report messages that the stream should have read but cannot."""
-        if self._planning.refuses_loss:
+        if self._planning.fail_on_data_loss:
             raise DataLoss(
                 f"{text}. To continue with the remaining data, set {option_name('fail_on_data_loss', False)}; "
                 "to start over, use a new checkpointLocation"
@@ -246,10 +246,6 @@ class Stream:
             self._announce_once(
                 f"{option_name('starting_offsets')}={self._start.position} is for new queries; this one continues from its checkpoint"
             )
-
-
-def _offset_of(boundary: Boundary) -> int:
-    return boundary.offset
 
 
 def _holder(stores: dict[str, StoreFiles], at: Boundary) -> str | None:

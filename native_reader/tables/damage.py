@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
-from native_reader.scan.read import PERMISSIVE, Projection, read
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
 
 COLUMNS = {
@@ -32,23 +31,22 @@ def _parts(request: Request) -> list[Part]:
     return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 
-def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     if isinstance(part, Missing):
-        size = part.stop - part.start
-        rows: list[tuple[object, ...]] = [(part.store, None, part.start, part.stop, size, part.reason, part.found, None, None)]
-    else:
-        assert isinstance(part, Split)
-        reading = read(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
-        for _ in reading:
-            pass
-        rows = [
-            (part.store, each.segment, each.start, each.end, each.end - each.start, each.reason, each.description, each.before, each.after)
-            for each in reading.report.damage
-        ]
-    if rows:
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(values, spec.type) for values, spec in zip(columns, COLUMNS.values(), strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=DAMAGE.schema)
+        return [_row(part.store, part.start, part.stop, part.reason, part.description)]
+    assert isinstance(part, Split)
+    reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
+    for _ in reading:
+        pass
+    return [
+        _row(part.store, each.start, each.end, each.reason, each.description)
+        | {"segment": each.segment, "record_before": each.before, "record_behind": each.after}
+        for each in reading.report.damage
+    ]
+
+
+def _row(store: str, start: int, stop: int, reason: str, text: str) -> dict[str, object]:
+    return {"store": store, "start_offset": start, "end_offset": stop, "bytes": stop - start, "reason": reason, "found": text}
 
 
 DAMAGE = Table("damage", COLUMNS, _parts, _rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.log.recovery import recovery_begins, recovery_stops
 from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM
-from native_reader.scan.read import PERMISSIVE, Projection, read
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.window import Window
 from native_reader.tables.table import Missing, Part, Request, Table, missing_in
 
@@ -53,26 +52,18 @@ def _parts(request: Request) -> list[Part]:
     return [*parts, *missing_in(request)]
 
 
-def _rows(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    known = _of_segment(part, projection) if isinstance(part, Whole) else _of_missing(part)
-    arrays = [pa.array([known.get(name)], spec.type) for name, spec in COLUMNS.items()]
-    yield pa.RecordBatch.from_arrays(arrays, schema=SEGMENTS.schema)
-
-
-def _of_missing(part: Part) -> dict[str, object]:
-    assert isinstance(part, Missing)
-    return {"store": part.store, "first_offset": part.start, "size": part.stop - part.start, "state": "missing"}
-
-
-def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
+def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+    if isinstance(part, Missing):
+        return [{"store": part.store, "first_offset": part.start, "size": part.stop - part.start, "state": "missing"}]
+    assert isinstance(part, Whole)
     split, segment = part.split, part.split.segment
     columns = ("store_timestamp", "corrupt_reason")
-    reading = read(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, refuses_loss=False))
+    reading = Reading(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
     (account,), damage = reading.report.segments, reading.report.damage
     failed = [each for each in damage if each.reason == CHECKSUM]
     failed_bytes = sum(each.end - each.start for each in failed)
-    return {
+    row = {
         "store": split.store,
         "segment": segment.uri,
         "first_offset": segment.base,
@@ -80,17 +71,14 @@ def _of_segment(part: Whole, projection: Projection) -> dict[str, object]:
         "state": "ahead" if split.end == 0 else "last" if split.end < segment.size else "full",
         "records": account.records + len(failed),
         "record_bytes": account.record_bytes + failed_bytes,
-        "blank_bytes": account.blank_bytes,
         "damage_bytes": account.damage_bytes - failed_bytes,
-        "unwritten_bytes": account.unwritten_bytes,
-        "stale_bytes": account.stale_bytes,
-        "unread_bytes": account.unread_bytes,
         "damages": len(damage) - len(failed),
         "wrong_checksums": len(failed),
         "first_store_timestamp": times[0] if times else None,
         "last_store_timestamp": times[-1] if times else None,
         "broker_end": _broker_end(part, [each.start for each in damage]) if part.recovered else None,
     }
+    return [row | {name: getattr(account, name) for name in ("blank_bytes", "unwritten_bytes", "stale_bytes", "unread_bytes")}]
 
 
 def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:

@@ -31,7 +31,7 @@ class Missing(NamedTuple):
     start: int
     stop: int
     reason: str = MISSING
-    found: str = NOT_THERE[MISSING]
+    description: str = NOT_THERE[MISSING]
 
 
 Part = object
@@ -47,7 +47,7 @@ class Request:
 
     @cached_property
     def ends(self) -> Mapping[str, CheckedEnd]:
-        """The end of each log, by store URI. Found on first use: not every table needs it."""
+        """The end of each log, by store URI. Determined on first use: not every table needs it."""
         return find_ends(self.stores, self.planning)
 
     @cached_property
@@ -57,17 +57,22 @@ class Request:
 
 
 class Table(NamedTuple):
-    """A table: `parts` plans it, `rows` reads one part."""
+    """A table: `parts` plans it, `rows` reads one part. A column without a value is null."""
 
     name: str
     columns: Mapping[str, ColumnSpec]
     parts: Callable[[Request], list[Part]]
-    rows: Callable[[Part, Projection], Iterator[pa.RecordBatch]]
+    rows: Callable[[Part, Projection], list[dict[str, object]]]
 
     @property
     def schema(self) -> pa.Schema:
         """All columns."""
         return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
+
+    def read(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+        """The rows of one part as a batch, if it has any."""
+        if rows := self.rows(part, projection):
+            yield pa.RecordBatch.from_pylist(rows, self.schema)
 
 
 def lost_of(request: Request) -> list[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -351,8 +351,8 @@ def test_the_public_names():
 def test_a_table_that_needs_no_ends_of_logs_opens_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is one module and one entry in TABLES."""
 
-    def rows(part: object, _: object) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"store": [part]})
+    def rows(part: object, _: object) -> list[dict[str, object]]:
+        return [{"store": part}]
 
     columns = {"store": ColumnSpec(pa.string(), True, "URI of the store's root")}
     stores = Table("stores", columns, lambda request: [store.uri for store in request.stores], rows)

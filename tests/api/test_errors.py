@@ -8,6 +8,7 @@ import pytest
 
 import native_reader as nr
 from native_reader.errors import did_you_mean, nearest, option_name
+from native_reader.stream.offset import OffsetError
 from rmqstore_spark.options import spark_name
 
 FAMILY = {
@@ -23,7 +24,7 @@ FAMILY = {
 
 
 def test_the_family_is_complete():
-    assert {each for each in nr.StoreError.__subclasses__() if each.__module__.startswith("native_reader")} == set(FAMILY)
+    assert {each for each in nr.StoreError.__subclasses__() if each.__module__.startswith("native_reader")} == {*FAMILY, OffsetError}
     assert nr.OptionError.__subclasses__() == [nr.PredicateError]
     assert {name for name in nr.__all__ if isinstance(getattr(nr, name), type) and issubclass(getattr(nr, name), Exception)} == {
         "StoreError",

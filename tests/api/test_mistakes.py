@@ -15,10 +15,10 @@ import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore_spark.columns import spark_schema
+from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import StoreReader
 from rmqstore_spark.request import Request
 from rmqstore_spark.source import RocketmqStore
-from rmqstore_spark.speech import in_sparks_words
 from rmqstore_spark.stream import StoreStreamReader
 
 ID = "0A014917770D3AA694FA16514EA25FC5"

@@ -162,7 +162,7 @@ def test_all_conditions_hold_at_once(store):
 def test_sizes_can_be_text(text, size):
     options = MessageOptions(max_partition_bytes=text, max_record_bytes=text, max_decompressed_bytes=text)
     projection = options.projection()
-    assert options.planning().partition_bytes == projection.max_record_bytes == projection.max_decompressed_bytes == size
+    assert options.planning().max_partition_bytes == projection.max_record_bytes == projection.max_decompressed_bytes == size
 
 
 def test_a_record_may_be_too_large():

@@ -20,7 +20,7 @@ from native_reader.plan.plan import Plan, StoreRead, make_plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, Predicate
-from native_reader.scan.read import Projection, read
+from native_reader.scan.read import Projection, Reading
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import encode
@@ -37,7 +37,7 @@ def store_of(sizes: list[int], uri: str = "file:///data/store", first: int = 0) 
 
 
 def planned(*reads: StoreRead, predicate: Predicate = EVERYTHING, most: int = 128 << 20) -> Plan:
-    return make_plan(reads, predicate, Planning(partition_bytes=most))
+    return make_plan(reads, predicate, Planning(max_partition_bytes=most))
 
 
 # Cutting
@@ -177,7 +177,7 @@ def test_a_plan_travels_and_gives_the_same_rows():
     rows = [
         row
         for split in made.splits
-        for batch in read(pickle.loads(pickle.dumps(split)), projection, made.predicate)
+        for batch in Reading(pickle.loads(pickle.dumps(split)), projection, made.predicate)
         for row in batch.to_pylist()
     ]
     assert rows == scan.to_table().select(["topic", "physical_offset"]).to_pylist()
@@ -187,7 +187,7 @@ def test_a_plan_travels_and_gives_the_same_rows():
 def test_a_split_can_be_read_again_and_again():
     memory = in_memory()
     split = nr.open(memory.url).messages(max_partition_bytes=700).plan().splits[3]
-    readings = [read(split, Projection(("physical_offset",))) for _ in range(3)]
+    readings = [Reading(split, Projection(("physical_offset",))) for _ in range(3)]
     tables = [[batch.to_pylist() for batch in reading] for reading in readings]
     assert tables[0] == tables[1] == tables[2]
     assert readings[0].report == readings[1].report == readings[2].report

@@ -21,7 +21,7 @@ from native_reader.storage.local import LocalFile
 from native_reader.storage.mixed import _holds_data
 from native_reader.storage.store import Segment
 from native_reader.storage.topics import Topics
-from native_reader.stream.resume import resume
+from native_reader.stream.begin import resume
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 

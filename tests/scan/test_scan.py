@@ -15,8 +15,7 @@ from support.plain_decoder import walk
 from support.tune import Tune
 
 import native_reader as nr
-from native_reader.scan.read import Projection
-from native_reader.scan.read import read as read_split
+from native_reader.scan.read import Projection, Reading
 from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
@@ -185,7 +184,7 @@ def test_a_reading_that_is_stopped_goes_no_further_than_its_chunk() -> None:
         log.append(Message(topic="t", body=bytes(1 << 20)))
     store = InMemory(log.segments(preallocated=False))
     scan = store.messages(columns=["topic"])
-    reading = read_split(scan.plan().splits[0], Projection(("topic",)))
+    reading = Reading(scan.plan().splits[0], Projection(("topic",)))
     batches = iter(reading)
     assert 0 < next(batches).num_rows < 12
     reading.stop()

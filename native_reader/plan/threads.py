@@ -1,0 +1,20 @@
+"""Calls a function for many files, in threads where each call to the storage is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from native_reader.storage.protocol import storage_of
+
+_SIDE_BY_SIDE, _SLOW = 64, 1 << 20
+Result = TypeVar("Result")
+
+
+def map_files(function: Callable[[Any], Result], files: Sequence[Any]) -> list[Result]:
+    """The result for each file, in order. `files`: anything with a `uri`, all in one storage."""
+    if not files or storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
+        return list(map(function, files))
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+        return list(threads.map(function, files))
