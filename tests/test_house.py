@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tables": _PLANNING | {"columns", "plan", "scan"},
     "stream": _PLANNING | {"plan"},
     "checks": {"errors"},
-    "values": {"errors", "checks"},
+    "values": {"errors", "checks", "predicate", "storage"},
     "options": {"errors", "checks", "values", "columns", "log", "plan", "scan"},
     "conditions": {"errors", "checks", "columns", "layout", "options", "predicate"},
     "api": {"errors", "checks", "conditions", "options", "storage", "predicate", "plan", "scan", "tables"},

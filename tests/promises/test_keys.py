@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.effort import sampled
+from support.effort import at_effort, sampled
 from support.indexed_stores import changed_indexes, indexed
 from support.pruning import Looked, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
@@ -112,7 +112,7 @@ def test_an_index_changes_nothing_whatever_it_covers():
 
     an_index_changes_nothing()
     for what in ("rows", "complete", "not all covered", "unknown topics", "no queue", "no index"):
-        assert seen[what] >= 0.1 * seen["cases"], seen
+        assert seen[what] >= at_effort(0.02, 0.1, 0.1) * seen["cases"], seen
 
 
 @pytest.mark.sweep

@@ -63,9 +63,9 @@ def test_queues_change_nothing_whichever_way_is_taken():
 
     queues_change_nothing()
     cases = ways["cases"]
-    assert ways["some"] >= 0.3 * cases, ways
+    assert ways["some"] >= at_effort(0.15, 0.3, 0.3) * cases, ways
     for way in ("scan", "auto", "most of it is left", "not by store time"):
-        assert ways[way] >= 0.1 * cases, ways
+        assert ways[way] >= at_effort(0.02, 0.1, 0.1) * cases, ways
     # A store that nobody tampered with contradicts itself nowhere.
     assert set(ways) <= {"cases", "some", "scan", "auto", "after all", "most of it is left", "not by store time", "not by physical offset"}
 

@@ -134,5 +134,5 @@ def test_a_resumed_stream_announces_warnings_once(disk: Disk, grown: GrowingStor
     assert resumed.next_offset(offset, NO_LIMIT) is offset
     assert resumed.next_offset(offset, NO_LIMIT) is offset
     assert len(lines) == 2
-    assert lines[0].startswith("topic 'T00' is not known to the queues or the configuration")
+    assert lines[0].startswith("topic 'T00' is not in the consume queues or the configuration")
     assert lines[1] == "starting_offsets=earliest is for new queries; this one continues from its checkpoint"
