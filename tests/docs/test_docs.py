@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
@@ -29,6 +30,7 @@ from rmqstore_spark.options import OPTIONS, as_markdown
 
 HERE = Path(__file__).parents[2]
 COLUMNS_MD = "docs/columns.md"
+PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
@@ -159,3 +161,40 @@ def test_the_rescue_prints_what_is_shown(tmp_path: Path) -> None:
     (shown,) = re.findall(r"```text\n(killed: .*?)```", (HERE / RECOVERY_MD).read_text(encoding="utf-8"), re.DOTALL)
     assert ended.stdout == shown
     assert pq.read_table(tmp_path / "rescued.parquet").num_rows == 779
+
+
+CONTRIBUTING_MD = "CONTRIBUTING.md"
+
+
+def section(name: str, title: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8").split(f"\n## {title}\n", 1)[1].split("\n## ")[0]
+
+
+def product_files() -> set[str]:
+    """Every module of the product, without `__init__.py` files that hold only a docstring."""
+    paths = [path for package in PACKAGES for path in (HERE / package).rglob("*.py")]
+    assert paths
+    return {path.relative_to(HERE).as_posix() for path in paths if path.name != "__init__.py" or len(ast.parse(path.read_text()).body) > 1}
+
+
+def test_the_map_names_every_file() -> None:
+    cells = re.findall(r"^\| .* \| (.*) \|$", section(CONTRIBUTING_MD, "Where to look"), re.MULTILINE)
+    named = {found for cell in cells for name in quoted(cell) for found in (name, f"native_reader/{name}")}
+    assert product_files() - named == set()
+
+
+def test_the_layout_names_every_part() -> None:
+    tree = re.search(r"```\n(native_reader/.*?)```", section(CONTRIBUTING_MD, "Code layout"), re.DOTALL)
+    assert tree
+    engine, _, spark = tree[1].partition("\nrmqstore_spark/")
+    parts = {name.split("/", 1)[1] for name in product_files() if name.startswith("native_reader/")}
+    top = {part.split("/")[0] + "/" * ("/" in part) for part in parts} - {"__init__.py"}
+    assert top == set(re.findall(r"(?<!\S)\w+(?:/|\.py)(?=\s)", engine)) - {"native_reader/", "local.py"}
+    files = {name.split("/", 1)[1] for name in product_files() if name.startswith("rmqstore_spark/")}
+    assert files - {"__init__.py", "__main__.py"} == set(re.findall(r"(?<!\S)\w+\.py(?=\s)", spark.split("\npyspark_rmqstore/")[0]))
+
+
+@pytest.mark.parametrize("name", [CONTRIBUTING_MD, *(f"docs/{path.name}" for path in sorted((HERE / "docs").glob("*.md")))])
+def test_every_file_that_is_named_exists(name: str) -> None:
+    paths = [path for path in quoted((HERE / name).read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+/[\w.]+\.(?:py|md)", path)]
+    assert [path for path in paths if not any((HERE / folder / path).is_file() for folder in (".", "native_reader", "docs"))] == []
