@@ -36,7 +36,12 @@ COLUMNS: dict[str, MessageColumn] = {
         KEYS_TYPE, PROPERTIES, make.keys, "the property `KEYS` split at spaces; null when absent", default=True, single=KEYS
     ),
     "msg_id": MessageColumn(
-        pa.string(), PROPERTIES, make.msg_id, "what the Java client shows: `uniq_key`, else `offset_msg_id`", default=True, single=UNIQ_KEY
+        pa.string(),
+        PROPERTIES,
+        make.msg_id,
+        "the id in the Java client: `uniq_key`, else `offset_msg_id`",
+        default=True,
+        single=UNIQ_KEY,
     ),
     "body": MessageColumn(
         pa.binary(),
@@ -56,17 +61,17 @@ COLUMNS: dict[str, MessageColumn] = {
         TIMESTAMP,
         HEAD,
         make.time_of("born_timestamp"),
-        "the producer's clock, in milliseconds; null outside the years 1 to 9999",
+        "when the producer created the message, by its clock, in milliseconds; null outside the years 1 to 9999",
         default=True,
     ),
     "store_timestamp": MessageColumn(
         TIMESTAMP,
         HEAD,
         make.time_of("store_timestamp"),
-        "the broker's clock, in milliseconds; null outside the years 1 to 9999. It can step back",
+        "when the broker stored the message, by its clock, in milliseconds; null outside the years 1 to 9999. This clock can jump back",
         default=True,
     ),
-    "kind": MessageColumn(pa.string(), TEXT, make.kind, "what the message is, see [below](#kinds)", default=True),
+    "kind": MessageColumn(pa.string(), TEXT, make.kind, "the kind of message, see [below](#kinds)", default=True),
     "physical_offset": MessageColumn(
         pa.int64(),
         HEAD,
@@ -77,25 +82,29 @@ COLUMNS: dict[str, MessageColumn] = {
     "store": MessageColumn(pa.string(), HEAD, make.constant_of("store"), "URI of the store's root", default=True),
     "born_host": MessageColumn(pa.string(), TEXT, make.born_host, "address and port of the producer"),
     "store_host": MessageColumn(pa.string(), TEXT, make.store_host, "address and port of the broker that stored it"),
-    "reconsume_times": MessageColumn(pa.int32(), HEAD, make.number_of("reconsume_times"), "how often a consumer sent it back"),
+    "reconsume_times": MessageColumn(pa.int32(), HEAD, make.number_of("reconsume_times"), "how often consumers retried it"),
     "flag": MessageColumn(
-        pa.int32(), HEAD, make.number_of("flag"), "a number set by the producer; in an inner batch, the message's own", of_message=True
+        pa.int32(),
+        HEAD,
+        make.number_of("flag"),
+        "a number set by the producer; in an inner batch, that of the message",
+        of_message=True,
     ),
     "sys_flag": MessageColumn(pa.int32(), HEAD, make.number_of("sys_flag"), "as on disk, see [format.md](format.md#flags)"),
     "prepared_transaction_offset": MessageColumn(
-        pa.int64(), HEAD, make.number_of("prepared_transaction_offset"), "of a committed message: the physical offset of its half"
+        pa.int64(), HEAD, make.number_of("prepared_transaction_offset"), "of a committed message: the physical offset of its half message"
     ),
     "body_crc": MessageColumn(
         pa.int32(),
         HEAD,
         make.number_of("body_crc"),
-        "CRC-32 of the stored body without its highest bit; in an inner batch that of the record's whole body",
+        "CRC-32 of the stored body, with its highest bit cleared; in an inner batch, of the record's whole body",
     ),
     "record_size": MessageColumn(
         pa.int32(),
         HEAD,
         make.number_of("size"),
-        "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0",
+        "size of the record in bytes; equal for all messages of an inner batch, so add it only where `inner_index` is null or 0",
     ),
     "uniq_key": MessageColumn(
         pa.string(),
@@ -109,9 +118,9 @@ COLUMNS: dict[str, MessageColumn] = {
         pa.int32(), HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),
     "stored_body": MessageColumn(
-        pa.binary(), BODY, make.bodies_of("stored_body"), "the body as stored on disk; in an inner batch, the message's own part of it"
+        pa.binary(), BODY, make.bodies_of("stored_body"), "the body as stored on disk; in an inner batch, the part of this message"
     ),
-    "body_size": MessageColumn(pa.int32(), HEAD, make.number_of("body_size"), "bytes of `stored_body`", of_message=True),
+    "body_size": MessageColumn(pa.int32(), HEAD, make.number_of("body_size"), "size of `stored_body` in bytes", of_message=True),
     "magic": MessageColumn(pa.int32(), HEAD, make.number_of("magic"), "-626843481 in V1 records, -626843477 in V2 records"),
     "real_topic": MessageColumn(
         pa.string(),
@@ -128,13 +137,13 @@ COLUMNS: dict[str, MessageColumn] = {
         pa.binary(),
         HEAD,
         make.nulls,
-        "mode `PERMISSIVE`: the first 64 KiB of a range of damage; null in a message ([recovery.md](recovery.md))",
+        "mode `PERMISSIVE`: the first 64 KiB of a damaged range; null in a message ([recovery.md](recovery.md))",
     ),
     "corrupt_reason": MessageColumn(
         pa.string(),
         HEAD,
         make.corrupt_reason,
-        "mode `PERMISSIVE`: the reason; `checksum` or `body` in a message with that fault, else null",
+        "mode `PERMISSIVE`: the reason of the damage; `checksum` or `body` in a message with that fault, else null",
     ),
 }
 

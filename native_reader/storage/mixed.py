@@ -33,8 +33,8 @@ def _reaching_into(dledger: Sequence[Segment], plain: Sequence[Segment]) -> list
 
 def _two_logs(plain: Segment, dledger: Segment) -> StoreDamaged:
     return StoreDamaged(
-        f"a plain log and a DLedger log both hold data at or above offset {dledger.base:,}: {plain.uri} and {dledger.uri}. "
-        f"Expected the plain log to end there. Load the directory of the right log itself: {_directory(plain)} or {_directory(dledger)}"
+        f"a plain log and a DLedger log both contain data at or after offset {dledger.base:,}: {plain.uri} and {dledger.uri}. "
+        f"Expected the plain log to end there. Load only the directory of the right log: {_directory(plain)} or {_directory(dledger)}"
     )
 
 

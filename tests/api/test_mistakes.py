@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "seconds": ({"starting_timestamp": SECONDS}, f"={SECONDS}: these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "microseconds": ({"starting_timestamp": MILLISECONDS * 1000}, f"look like microseconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "nanoseconds": ({"ending_timestamp": MILLISECONDS * 10**6}, f"look like nanoseconds. Did you mean milliseconds: {MILLISECONDS}?"),
-    "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound; other years"),
+    "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound. Write other years"),
     "a word for a moment": ({"starting_timestamp": "yesterday"}, "is not a time. Examples: '2026-01-31 12:00:00Z'"),
     "the end before the beginning": (
         {"starting_timestamp": MILLISECONDS, "ending_timestamp": MILLISECONDS - 1},
@@ -145,7 +145,7 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
 }
 
 DOUBTED_BY_SPARK = {
-    "a misspelt topic": ({"topic": "oders"}, "it is misspelt or was deleted. Did you mean 'orders'?"),
+    "a misspelt topic": ({"topic": "oders"}, "it is misspelled or was deleted. Did you mean 'orders'?"),
     "a star for topics": ({"topic": "ord*"}, "It is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
     "offsets of a misspelt topic": (
         {"startingOffsets": '{"oders": {"0": 5}}'},

@@ -198,7 +198,7 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
     memory = in_memory(files)
     store = nr.open(memory.url)
     assert dict(store.messages().plan().ends) == {f"{memory.url}/store": end}
-    assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded; tail=all reads them" in str(
+    assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded. Set tail=all to read them" in str(
         store.messages().explain()
     )
     assert count(files, tail="all", **LENIENT) == 25 + old

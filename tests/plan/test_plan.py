@@ -210,7 +210,7 @@ def test_a_missing_segment_is_a_loss():
     with pytest.raises(nr.DataLoss) as raised:
         store.messages().plan()
     assert str(raised.value) == (
-        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut short. "
+        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing or truncated. "
         "fail_on_data_loss=False reads what is there"
     )
     scan = store.messages(fail_on_data_loss=False)

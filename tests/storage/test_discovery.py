@@ -207,7 +207,8 @@ def test_a_broker_conf_that_does_not_say_it(tmp_path):
     assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
     conf.write_bytes(b"brokerName=a\n\xff\xfe\n")
     assert said(broker_conf=conf) == (
-        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog, so the store is ~/store of the user that runs the broker"
+        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog. "
+        "The store is then ~/store of the broker's user: load that path"
     )
 
 
@@ -276,9 +277,9 @@ def both_hold(files: dict[str, bytes], tmp_path: Path, plain: str, other: str) -
         with pytest.raises(nr.StoreDamaged) as raised:
             nr.open(path)
         assert str(raised.value) == (
-            f"a plain log and a DLedger log both hold data at or above offset {int(other):,}: {uri}/commitlog/{plain} and "
+            f"a plain log and a DLedger log both contain data at or after offset {int(other):,}: {uri}/commitlog/{plain} and "
             f"{uri}/dledger-n0/data/{other}. Expected the plain log to end there. "
-            f"Load the directory of the right log itself: {uri}/commitlog or {uri}/dledger-n0/data"
+            f"Load only the directory of the right log: {uri}/commitlog or {uri}/dledger-n0/data"
         )
 
 

@@ -29,7 +29,7 @@ def test_nothing_named():
     for arguments in ((), (None,), ([],)):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(*arguments)
-        assert str(raised.value) == "no store is given. Pass a path, store_path_commit_log or broker_conf"
+        assert str(raised.value) == "the path is missing. Pass a path, store_path_commit_log or broker_conf"
     with pytest.raises(nr.OptionError, match=r"^the path is empty\. Use '\.' for the current directory$"):
         nr.open("")
     with pytest.raises(nr.OptionError, match=r"^5 is not a path: expected text or a pathlib\.Path, or a list of them$"):
@@ -97,8 +97,11 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
 
 def test_wrong_directories_for_the_log(store):
     uri = store.as_uri()
-    assert said(store_path_commit_log=str(store)) == f"{uri} has no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
-    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not the directory of a log; it is a file with another name."
+    assert (
+        said(store_path_commit_log=str(store))
+        == f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
+    )
+    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file with another name."
     assert said(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
     assert said(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
     assert said(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."

@@ -104,7 +104,7 @@ def test_a_replaced_file_is_told(lay):
     with pytest.raises(nr.DataLoss) as raised:
         scan.to_table()
     uri = f"{here.url}/store/commitlog/{ZERO}"
-    assert str(raised.value) == f"{uri} is another file than when the read was planned. Load the store again"
+    assert str(raised.value) == f"{uri} was replaced by another file after the read was planned. Load the store again"
 
 
 def test_a_deleted_file_is_told(lay):
@@ -116,7 +116,7 @@ def test_a_deleted_file_is_told(lay):
         scan.to_table()
     assert str(raised.value) == (
         f"{here.url}/store/commitlog/{ZERO} is gone: it was there when the read was planned. "
-        "A broker deletes its oldest segments: load the store again. On a cluster, every machine must see the store under that path"
+        "A broker deletes its oldest segments: load the store again. On a cluster, every machine must have the store at that path"
     )
 
 
@@ -130,7 +130,7 @@ def test_a_truncated_file_is_told(tmp_path):
         scan.to_table()
     assert str(raised.value) == (
         f"{path.as_uri()} ends at byte 1,000; it had 2,048 bytes when the read was planned. "
-        "Something truncated it since: load the store again to read what is left"
+        "It was truncated since then. Load the store again to read the rest"
     )
 
 
