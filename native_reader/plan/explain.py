@@ -128,7 +128,7 @@ class Explanation:
         whole, paths = size_of(self.plan.bytes_to_prune), [path for _, path in self.plan.ways if path.access != SCAN]
         is_trusted = any(path.access == TRUST for path in paths)
         if all(path.life == (0, 0) for path in paths):
-            return f"no consume queue matches; reads {'nothing' if is_trusted else 'only the bytes in no consume queue'} of {whole}"
+            return f"no consume queue matches; of {whole}, reads {'nothing' if is_trusted else 'only the bytes in no consume queue'}"
         matching = sum(path.bytes for path in paths)
         about = f"about {size_of(matching)}" if matching else "the matching records"
         return f"reads {about} of {whole} by consume queue, and {'nothing else' if is_trusted else 'the bytes in no consume queue'}"

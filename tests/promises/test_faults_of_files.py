@@ -92,7 +92,7 @@ def test_34_a_log_in_several_directories(tmp_path: Path, files: dict[str, bytes]
     logs = ",".join(str(tmp_path / "store" / f"log{number}") for number in range(3))
     assert nr.open(tmp_path / "store", store_path_commit_log=logs).messages().count_rows() == 100
     (tmp_path / "store/log0" / names[1][-20:]).write_bytes(files[names[1]][:-1] + b"X")
-    with pytest.raises(nr.StoreDamaged, match="both hold offset 2,048 but differ"):
+    with pytest.raises(nr.StoreDamaged, match="both have offset 2,048 but differ"):
         nr.open(tmp_path / "store", store_path_commit_log=logs)
 
 
@@ -102,7 +102,7 @@ def test_35_a_file_that_goes_while_it_is_read(tmp_path: Path, files: dict[str, b
     scan.plan()
     gone = store / "commitlog" / f"{3 * SEGMENT:020}"
     gone.unlink()
-    with pytest.raises(nr.DataLoss, match=r"is gone: it was there when the read was planned"):
+    with pytest.raises(nr.DataLoss, match=r"no longer exists; it existed when the read was planned"):
         scan.to_table()
     gone.write_bytes(files[f"store/commitlog/{gone.name}"])
     for options in ({"ignore_missing_files": True}, {"fail_on_data_loss": False}):
@@ -173,7 +173,7 @@ def test_40_a_disk_that_does_not_give_some_blocks(mode: str) -> None:
     memory = in_memory({f"store/commitlog/{ZERO}": log.segments()[0][1]})
     faulty = FaultyStorage(memory.url)
     faulty.unreadable = [(100_000, 100_100), (200_000, 209_000)]
-    with pytest.raises(nr.UnreadableError, match=r"00000000000000000000 at byte [0-9,]+ cannot be read: Input/output error"):
+    with pytest.raises(nr.UnreadableError, match=r"could not read .*/00000000000000000000 at byte [0-9,]+: Input/output error"):
         nr.open(faulty.url).messages().to_table()
     lost = [(98_304, 102_400), (196_608, 212_992)]  # whole blocks of 4 KiB
     kept = [each.offset for each in log.placed if all(each.offset + each.size <= first or each.offset >= end for first, end in lost)]
@@ -196,7 +196,7 @@ def test_40_a_file_that_may_not_be_read(files: dict[str, bytes]) -> None:
         path.chmod(0)
         with as_nobody():
             for mode in ("FAILFAST", "PERMISSIVE"):
-                with pytest.raises(nr.UnreadableError, match=f"{path.name} cannot be opened: Permission denied") as found:
+                with pytest.raises(nr.UnreadableError, match=f"could not open .*{path.name}: Permission denied") as found:
                     opened(store, mode=mode)
                 assert found.value.errno == errno.EACCES
 

@@ -87,7 +87,7 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     assert said == "OptionError: table=damage does not support the option filterPushdown. Filter after loading"
     said = refused(spark, kept, table="damage", topic="orders")
     taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
-    assert said == f"OptionError: table=damage does not take the option topic. It takes {taken}. Filter after loading"
+    assert said == f"OptionError: table=damage does not support the option topic. Supported options: {taken}. Filter after loading"
     frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
     assert (
         sentence(frame.count)
@@ -157,8 +157,8 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
     on_disk(tmp_path, files)
     frame = spark.read.format("rocketmq-store").load(str(tmp_path / "store"))
     assert sentence(frame.count) == (
-        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut "
-        "short. failOnDataLoss=false reads what is there"
+        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing or "
+        "truncated. Set failOnDataLoss=false to read the rest"
     )
     assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(tmp_path / "store")).count() > 0
 

@@ -229,7 +229,7 @@ def test_a_frame_keeps_the_plan_of_its_first_use(spark: SparkSession, tmp_path: 
     assert frame.count() == 30  # what came later is not seen
     assert load(spark, tmp_path / "store").count() == 60
     (tmp_path / "store/commitlog" / ("0" * 20)).unlink()
-    with pytest.raises(Exception, match=r"is gone: it was there when the read was planned\. A broker deletes its oldest segments"):
+    with pytest.raises(Exception, match=r"no longer exists; it existed when the read was planned\. A broker deletes its oldest segments"):
         frame.count()
     assert 0 < load(spark, tmp_path / "store").count() < 60  # what expired is no loss
 
