@@ -228,7 +228,7 @@ def test_a_store_that_was_not_stopped_cleanly() -> None:
     _, files = store()
     times = [struct.unpack_from(">q", files[name], 8)[0] for name in indexes(files)]
     said = {"store/abort": b"", "store/checkpoint": struct.pack(">qqq", 0, 0, times[1])}
-    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker did not stop cleanly")
+    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker crashed")
     assert len(looked.plan.lookups[0][1].why) == len(times) - 2
     assert looked.plan.lookups[0][1].hits  # which are read first all the same
 

@@ -164,9 +164,9 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
 
 
 OF_STREAMS = {
-    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824: only a stream has triggers. Omit it; spark.read reads everything",
-    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5: only a stream has triggers. Omit it; spark.read reads everything",
-    "startingOffsets=latest": "OptionError: startingOffsets=latest: there is nothing after the end of the log. Only a stream can",
+    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824 is supported only in a stream. Omit it: spark.read reads everything",
+    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5 is supported only in a stream. Omit it: spark.read reads everything",
+    "startingOffsets=latest": "OptionError: startingOffsets=latest is supported only in a stream. Omit it, or use spark.readStream",
 }
 
 

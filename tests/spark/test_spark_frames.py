@@ -157,7 +157,7 @@ def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, k
     spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}')")
     try:
         assert spark.sql(f"SELECT * FROM logged WITH (path = '{kept}')").count() == 40
-        with pytest.raises(Exception, match=r"no path is given\. Name a store.* Spark forgot its OPTIONS.* Use CREATE TEMPORARY VIEW"):
+        with pytest.raises(Exception, match=r"the path is missing\. Use .* Spark dropped its OPTIONS.* Use CREATE TEMPORARY VIEW"):
             spark.sql("SELECT * FROM logged").count()
     finally:
         spark.sql("DROP TABLE logged")
