@@ -164,8 +164,8 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
 
 
 OF_STREAMS = {
-    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824 is supported only in a stream. Omit it: spark.read reads everything",
-    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5 is supported only in a stream. Omit it: spark.read reads everything",
+    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824 is supported only in a stream. Omit it: spark.read reads",
+    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5 is supported only in a stream. Omit it: spark.read reads",
     "startingOffsets=latest": "OptionError: startingOffsets=latest is supported only in a stream. Omit it, or use spark.readStream",
 }
 
