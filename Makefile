@@ -19,10 +19,10 @@ help:  ## this list
 demo: java $(STAMP)  ## write a demo store and run a Spark job on it
 	@$(PYTHON) examples/demo.py
 
-test: java $(STAMP)  ## make the environment, run the tests on small samples; CI=true make test: as the gate does
+test: java $(STAMP)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
-lint: ruff types  ## ruff and mypy, changing nothing
+lint: ruff types  ## ruff and mypy, without changes to files
 
 ruff: $(STAMP)
 	$(PYTHON) -m ruff check .
@@ -31,7 +31,7 @@ ruff: $(STAMP)
 types: $(STAMP)
 	$(PYTHON) -m mypy --strict native_reader rmqstore_spark pyspark_rmqstore
 
-format: $(STAMP)  ## let ruff mend and format the code
+format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .
 	$(PYTHON) -m ruff format .
 
@@ -45,15 +45,15 @@ bench: java $(STAMP)  ## measure the speed
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 	$(PYTHON) benchmarks/streaming.py
 
-sweep: java $(STAMP)  ## the tests that sample, on everything (long)
+sweep: java $(STAMP)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
 
 # make fuzz SECONDS=3600 for longer.
 SECONDS ?= 300
-fuzz: $(STAMP)  ## golden stores changed at random, read by both decoders, for five minutes
+fuzz: $(STAMP)  ## read randomly changed golden stores with both decoders, for five minutes
 	$(PYTHON) tests/fuzz.py --seconds $(SECONDS)
 
-coverage: $(STAMP)  ## how much of layout and scan the tests take, by branch
+coverage: $(STAMP)  ## branch coverage of layout and scan
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
 	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/records,native_reader/log,native_reader/columns,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
 	  --ignore tests/spark --ignore tests/broker

@@ -38,9 +38,9 @@ while True:
         print(int(read / (time.monotonic() - begun)), flush=True)
 """
 CASES = {
-    "nobody scans": None,
+    "no scan": None,
     "a scan, over and over": ("", False),
-    "the same, log not in memory": ("", True),
+    "the same, log not in the page cache": ("", True),
     "the same, max_read_rate=64m": ("64m", True),
 }
 

@@ -344,7 +344,7 @@ def main() -> None:
     parser.add_argument("--bytes", type=size_of, default=4 * GIB)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--slots", type=int, default=cores)
-    parser.add_argument("--idle", type=float, default=20.0, help="seconds")
+    parser.add_argument("--idle", type=float, default=20.0, help="duration of the idle part, in seconds")
     parser.add_argument("--parts", default="rates,planning,beginning,idle", help="what to measure")
     arguments = parser.parse_args()
     folder, parts = arguments.folder.absolute(), arguments.parts.split(",")

@@ -1,4 +1,4 @@
-"""Runs `make demo`: writes a store like a broker's, and shows what Spark finds in it. python examples/demo.py [FOLDER]."""
+"""Runs `make demo`: writes a store like a broker's, and shows what Spark reads from it. python examples/demo.py [FOLDER]."""
 
 from __future__ import annotations
 
@@ -117,16 +117,16 @@ def what_happened_to_one(spark: SparkSession, store: Path) -> None:
 
 
 def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
-    say(f'\n4 ─ A topic somebody deleted   .option("topic", "{DEMO.deleted}") … .write.parquet("{target}")')
+    say(f'\n4 ─ A deleted topic            .option("topic", "{DEMO.deleted}") … .write.parquet("{target}")')
     frame = spark.read.format("rocketmq-store").option("topic", str(DEMO.deleted)).option("verifyCrc", "true").load(str(store))
     frame.write.mode("overwrite").parquet(str(target))
     saved = spark.read.parquet(str(target))
     saved.select("topic", "queue_id", "queue_offset", "tags", "msg_id", sf.length("body").alias("bytes")).orderBy("physical_offset").show(3)
-    say(f"   {saved.count():,} messages are back, every checksum right")
+    say(f"   {saved.count():,} messages recovered, all checksums correct")
     asked = nr.open(store).messages(topic=DEMO.deleted, columns="topic")
     run = asked.run()
     rows = sum(len(batch) for batch in run)
-    say(f"   for these {rows:,} were read: {run.report.bytes_read / MIB:.0f} MiB of {DEMO.bytes // MIB}, which no queue claims")
+    say(f"   for these {rows:,}, {run.report.bytes_read / MIB:.0f} of {DEMO.bytes // MIB} MiB were read: the bytes in no consume queue")
 
 
 def a_damaged_store(spark: SparkSession, store: Path) -> None:
@@ -146,7 +146,7 @@ def a_damaged_store(spark: SparkSession, store: Path) -> None:
         say(f'   .option("table", "damage")        {lost.bytes:,} bytes are lost, {around}')
     end = read(table="segments").agg(sf.min("broker_end")).first()[0]
     kept = read(columns="topic", mode="DROPMALFORMED", endingPhysicalOffset=str(end)).count()
-    say(f"   a broker that starts on it would cut off its log at {end:,} and keep {kept:,} messages")
+    say(f"   a broker started on it would truncate the log at {end:,} and keep {kept:,} messages")
 
 
 def main(folder: Path) -> None:
@@ -164,7 +164,7 @@ def main(folder: Path) -> None:
     what_happened_to_one(spark, store)
     a_deleted_topic(spark, store, folder / "invoices.parquet")
     a_damaged_store(spark, broken)
-    say(f"\n Shown in {time.perf_counter() - begun:.0f} s. README.md says how to read a store of your own.")
+    say(f"\n Done in {time.perf_counter() - begun:.0f} s. README.md shows how to read your own store.")
     spark.stop()
 
 

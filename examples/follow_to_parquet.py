@@ -1,4 +1,4 @@
-"""Follow a store into Parquet, and tell how far behind: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
+"""Follow a store into Parquet, and print the lag: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def main() -> None:
     parser.add_argument("store")
     parser.add_argument("folder")
     parser.add_argument("--topic")
-    parser.add_argument("--all", action="store_true", help="begin with what is there already")
-    parser.add_argument("--until-now", action="store_true", help="end when that is read")
+    parser.add_argument("--all", action="store_true", help="start at the beginning of the log")
+    parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     asked = parser.parse_args()
     spark = SparkSession.builder.appName("follow").getOrCreate()
     rmqstore_spark.register(spark)

@@ -1,4 +1,4 @@
-"""What is left of a broken store, what is lost, and what a broker would keep: python examples/rescue.py STORE [MESSAGES.parquet]."""
+"""What is readable in a damaged store, what is lost, and what a broker would keep: python examples/rescue.py STORE [MESSAGES.parquet]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rescue(path: str, target: str | None = None) -> None:
     print(f"  damaged   {pc.sum(segments['damages']).as_py() or 0:>12,} ranges, {whole['damage_bytes']:,} bytes")
     print(f"  unwritten {whole['unwritten_bytes']:>12,} bytes")
     if whole["stale_bytes"]:
-        print(f"  taken back {whole['stale_bytes']:>11,} bytes of old records, which a broker cut off")
+        print(f"  discarded {whole['stale_bytes']:>12,} bytes of old records after the end of the log")
     print(f"  wrong checksums {pc.sum(segments['wrong_checksums']).as_py() or 0:>6,} records")
 
     for lost in store.table("damage", verify_crc=True).to_table(jobs=4).to_pylist():
@@ -33,21 +33,21 @@ def rescue(path: str, target: str | None = None) -> None:
     end = pc.min(segments["broker_end"]).as_py()
     if end is not None:
         kept = store.messages(**left, ending_physical_offset=end).count_rows()
-        print(f"a broker that starts on it would cut off its log at {end:,} and keep {kept:,} messages")
+        print(f"a broker started on it would truncate the log at {end:,} and keep {kept:,} messages")
     messages = store.messages(**left)
     if target is None:
-        print(f"all that can be had: {messages.count_rows():,} messages")
+        print(f"readable: {messages.count_rows():,} messages")
     else:
         with pq.ParquetWriter(target, messages.schema) as out:
             for batch in messages.to_batches(jobs=4):
                 out.write_batch(batch)
-        print(f"all that can be had is in {target}: {pq.read_metadata(target).num_rows:,} messages")
+        print(f"readable, and now in {target}: {pq.read_metadata(target).num_rows:,} messages")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store")
-    parser.add_argument("messages", nargs="?", help="a Parquet file for all that can be had")
+    parser.add_argument("messages", nargs="?", help="a Parquet file for all readable messages")
     asked = parser.parse_args()
     try:
         rescue(asked.store, asked.messages)

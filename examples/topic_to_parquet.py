@@ -1,4 +1,4 @@
-"""One topic as a Parquet file, batch by batch, so that it need not fit the memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
+"""One topic as a Parquet file, batch by batch, so in little memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
 
 from __future__ import annotations
 

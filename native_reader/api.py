@@ -67,7 +67,7 @@ class Store:
         for option in options:
             if option not in TABLE_OPTIONS:
                 near = did_you_mean(option, TABLE_OPTIONS)
-                raise OptionError(f"table={name} does not take the option '{option}'.{near} It takes {', '.join(TABLE_OPTIONS)}")
+                raise OptionError(f"table={name} does not support the option '{option}'.{near} Supported: {', '.join(TABLE_OPTIONS)}")
         return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ def open(
     index = _checked_path("store_path_index", store_path_index) or configured.index
     parts = StorePaths(configured.root, logs or configured.commit_log, configured.dledger, queues, index)
     if not paths and parts == StorePaths():
-        raise OptionError("no store is given. Pass a path, store_path_commit_log or broker_conf")
+        raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
 
 
@@ -184,8 +184,8 @@ def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
     """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
     if arguments:
         raise UseError(
-            f"{next(iter(arguments))}= is not possible here, because a scan is not a pyarrow dataset. "
-            "Select with .messages(columns=..., where=...), then polars.from_arrow(scan)"
+            f"{next(iter(arguments))}= is not supported: a scan is not a pyarrow dataset. "
+            "Use .messages(columns=..., where=...), then polars.from_arrow(scan)"
         )
 
 

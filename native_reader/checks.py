@@ -40,9 +40,9 @@ def plain(name: str, value: object) -> Any:
     except OptionError:
         raise
     except UnicodeEncodeError:
-        raise OptionError(f"{option_name(name)}={shown(value)} contains half a character (a lone surrogate); no store can") from None
+        raise OptionError(f"{option_name(name)}={shown(value)} contains half a character (a lone surrogate) and matches nothing") from None
     except Exception:  # the value's own methods may raise anything
-        raise OptionError(f"{option_name(name)} does not take a value of type {type(value).__name__}") from None
+        raise OptionError(f"{option_name(name)} does not support a value of type {type(value).__name__}") from None
     return converted
 
 
@@ -182,6 +182,6 @@ def _not_milliseconds(number: int) -> str:
         if _PLAUSIBLE[0] <= milliseconds < _PLAUSIBLE[1]:
             return f"these look like {unit}. Did you mean milliseconds: {milliseconds}?"
     return (
-        "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
-        "other years can be written as text: '1999-01-31 12:00:00Z'"
+        "out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound. "
+        "Write other years as text: '1999-01-31 12:00:00Z'"
     )

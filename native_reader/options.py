@@ -72,7 +72,9 @@ class Options:
 
 
 PLACES = (
-    Option("path", None, PATH, "a store (the broker's `storePathRootDir`), a commitlog directory, one segment, a parent of stores, a glob"),
+    Option(
+        "path", None, PATH, "a store (`storePathRootDir` of a broker), a commitlog directory, one segment, a directory of stores, a glob"
+    ),
     Option("store_path_commit_log", None, PATHS, "the directories of the log, if not below `path`"),
     Option("store_path_consume_queue", None, PATH, "the directory of the consume queues, if not below `path`"),
     Option("store_path_index", None, PATH, "the directory of the index files, if not below `path`"),
@@ -103,7 +105,7 @@ class MessageOptions(Options):
     )
     where: str | None = option(None, TEXT, "a condition in SQL: `topic = 'orders' AND queue_id IN (0, 1)`; [filters.md](filters.md)")
     tags: str | Iterable[str] | None = option(
-        None, TAGS, "only messages with one of these tags, as a consumer writes it: `paid || refunded`"
+        None, TAGS, "only messages with one of these tags, in the syntax of consumers: `paid || refunded`"
     )
     keys: str | Iterable[str] | None = option(None, KEYS, "only messages with this key")
     msg_id: str | None = option(None, TEXT, "only the message with this id, as clients and consoles show it")
@@ -114,30 +116,32 @@ class MessageOptions(Options):
         "In a stream also `earliest` or `latest` (the default): [streaming.md](streaming.md)",
     )
     ending_offsets: str | Mapping[str, Mapping[int, int]] | None = option(
-        None, ENDING_OFFSETS, "read each queue up to, but not including, this offset; in the same form", streams=False
+        None, ENDING_OFFSETS, "read each queue up to, but not including, this offset; in the same format", streams=False
     )
     time_zone: str | None = option(
-        None, ZONE, "the zone of times that have none: `Asia/Shanghai`, `UTC`, `+08:00`; without it such a time is an error"
+        None, ZONE, "the time zone of times written without one: `Asia/Shanghai`, `UTC`, `+08:00`; if not set, such a time is an error"
     )
     access: str = option(AUTO, one_of(*ACCESSES), "how rows are located: [filters.md](filters.md)")
     max_hash_slot_num: int | None = option(
-        None, number(1, MOST_INT32), "how many slots an index file has, if the broker's configuration sets this or `maxIndexNum`"
+        None, number(1, MOST_INT32), "the number of slots in an index file, if the broker's configuration sets this or `maxIndexNum`"
     )
-    time_skew_tolerance: Duration = option("1m", DURATION, "how far the broker's clock may have stepped back: `90s`, `10m`")
-    system_topics: bool = option(True, FLAG, "`false` hides the broker's own messages; retry and DLQ topics stay")
+    time_skew_tolerance: Duration = option("1m", DURATION, "how far the broker's clock may have jumped back: `90s`, `10m`")
+    system_topics: bool = option(True, FLAG, "`false` hides the broker's internal messages; retry and DLQ topics are still read")
     verify_crc: bool = option(
-        False, FLAG, "check the checksum of each body, and of the record if it has one; a wrong one is an error", tables=True
+        False, FLAG, "check the checksum of each body, and of the record if it has one; a wrong checksum is an error", tables=True
     )
-    mode: str = option(FAILFAST, one_of(*MODES), "what to do with damage in the log: fail, leave it out, or return a row for each range")
+    mode: str = option(FAILFAST, one_of(*MODES), "what to do with damaged bytes: fail, skip them, or return a row for each range")
     column_name_of_corrupt_record: str | None = option(None, TEXT, "adds the column `corrupt_record` under this name")
     fail_on_data_loss: bool = option(True, FLAG, "`false` continues if a segment in the middle is missing, or is truncated during the read")
     ignore_missing_files: bool = option(False, FLAG, "continue if a segment is deleted after planning", tables=True)
-    tail: str = option(AVAILABLE, one_of(*TAILS), "where the read ends; `all`: includes old records after the end of the log")
+    tail: str = option(AVAILABLE, one_of(*TAILS), "where the read ends; `all` includes old records after the end of the log")
     max_partition_bytes: Size = option("128m", size_of(1), "the largest range of the log in one task", tables=True)
-    min_partitions: int = option(1, number(1, 1_000_000), "the least number of tasks, if the log is large enough to be split")
+    min_partitions: int = option(1, number(1, 1_000_000), "the minimum number of tasks, if the log is large enough to split")
     max_record_bytes: Size = option("64m", size_of(1), "a larger record is an error", tables=True)
     max_decompressed_bytes: Size = option("64m", size_of(0), "a larger body becomes null")
-    max_read_rate: Size | None = option(None, size_of(1 << 20), "the most bytes per second that a task reads; at least 1m", tables=True)
+    max_read_rate: Size | None = option(
+        None, size_of(1 << 20), "the maximum number of bytes per second in one task; at least 1m", tables=True
+    )
 
     def projection(self) -> Projection:
         """The columns, and the limits of the read."""

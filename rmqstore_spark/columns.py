@@ -50,7 +50,7 @@ def _check(field: StructField) -> None:
     if field.dataType.simpleString() != wanted or spark_schema([field.name])[0].dataType != field.dataType:
         raise SchemaError(f"column '{field.name}' is {wanted}, but the schema has {field.dataType.simpleString()}. Cast it after loading")
     if not field.nullable:
-        raise SchemaError(f"column '{field.name}' can be null, but the schema has NOT NULL. Omit that")
+        raise SchemaError(f"column '{field.name}' can be null, but the schema has NOT NULL. Omit NOT NULL")
 
 
 def _type_of(name: str) -> str:

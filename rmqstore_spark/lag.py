@@ -36,7 +36,7 @@ class Lag(NamedTuple):
 
     def __str__(self) -> str:
         if not self.bytes:
-            return f"{self.store}: nothing behind"
+            return f"{self.store}: up to date"
         seconds = "" if self.seconds is None else f", {self.seconds:,.1f} s"
         rows = "" if self.rows is None else f", about {self.rows:,} rows"
         return f"{self.store}: {size_of(self.bytes)} behind{seconds}{rows}"

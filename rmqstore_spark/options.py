@@ -26,10 +26,10 @@ class SparkOptions(Options):
         False, FLAG, "let Spark pass its filters to the reader; then each query needs its own `load()`: [filters.md](filters.md)"
     )
     max_bytes_per_trigger: Size | None = option(
-        None, size_of(1), "in a stream: about the most bytes of the log in a batch, which has at least one record"
+        None, size_of(1), "in a stream: the maximum bytes of the log per batch, approximately; a batch has at least one record"
     )
     max_offsets_per_trigger: int | None = option(
-        None, number(1), "in a stream: the most records in a batch; the heads of all are read to count them"
+        None, number(1), "in a stream: the maximum number of records per batch; the reader reads the head of each to count them"
     )
 
 

@@ -23,7 +23,7 @@ from native_reader.tables.table import Part, Table
 from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
 
 _NO_PATH = (
-    "no path is given. Name a store: .load('/data/store'). If this is a table of the catalog, Spark dropped its OPTIONS, including the "
+    "the path is missing. Use .load('/data/store'). If this is a table of the catalog, Spark dropped its OPTIONS, including the "
     "conditions. Use CREATE TEMPORARY VIEW ... USING `rocketmq-store` OPTIONS (path '/data/store', ...), which keeps them"
 )
 
@@ -69,10 +69,10 @@ class Request:
     def for_batch(self) -> Request:
         """This request, or an error if a batch read cannot answer it."""
         if self.start == LATEST:
-            raise OptionError("startingOffsets=latest: there is nothing after the end of the log. Only a stream can begin there")
+            raise OptionError("startingOffsets=latest is supported only in a stream. Omit it, or use spark.readStream")
         for name, value in (("maxBytesPerTrigger", self.limit.most_bytes), ("maxOffsetsPerTrigger", self.limit.most_records)):
             if value is not None:
-                raise OptionError(f"{name}={value}: only a stream has triggers. Omit it; spark.read reads everything at once")
+                raise OptionError(f"{name}={value} is supported only in a stream. Omit it: spark.read reads everything at once")
         return self
 
     def for_stream(self) -> Request:
@@ -80,13 +80,13 @@ class Request:
         if self.table != MESSAGES:
             raise OptionError(f"table={self.table} cannot be read as a stream. Use spark.read")
         if self.takes_filters:
-            raise OptionError("filterPushdown=true: Spark passes no filters to a stream. Use the option where instead")
+            raise OptionError("filterPushdown=true is not supported in a stream: Spark passes it no filters. Use the option where instead")
         values = self.options.values
         if values["access"] == TRUST:
-            raise OptionError("access=trust misses new messages in a stream, because consume queues learn of them last. Omit it")
+            raise OptionError("access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it")
         for each in options_of(MessageOptions):
             if not each.streams and values[each.name] is not None:
-                raise OptionError(f"{option_name(each.name)}: a stream has no end. Omit it, or use spark.read")
+                raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. Omit it, or use spark.read")
         for name in ("starting_timestamp", "starting_physical_offset"):
             if self.start == LATEST and values[name] is not None:
                 raise OptionError(f"startingOffsets=latest contradicts {option_name(name)}. Omit one of them")
@@ -136,12 +136,12 @@ def _start(values: dict[str, Any]) -> str | None:
 def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
     """Reject options that a table other than `messages` does not take."""
     if spark["filter_pushdown"]:
-        raise OptionError(f"table={spark['table']} does not take the option filterPushdown. Filter after loading")
+        raise OptionError(f"table={spark['table']} does not support the option filterPushdown. Filter after loading")
     for name in messages:
         if name not in TABLE_OPTIONS:
             taken = ", ".join(map(option_name, TABLE_OPTIONS))
             raise OptionError(
-                f"table={spark['table']} does not take the option {option_name(name)}. It takes {taken}. Filter after loading"
+                f"table={spark['table']} does not support the option {option_name(name)}. Supported options: {taken}. Filter after loading"
             )
 
 

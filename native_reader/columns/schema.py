@@ -54,7 +54,7 @@ _DEFAULT = {
     ),
     "tags": _property(TAGS, "the property `TAGS`; null when absent"),
     "keys": _property(KEYS, "the property `KEYS` split at spaces; null when absent", KEYS_TYPE, make.keys),
-    "msg_id": _property(UNIQ_KEY, "what the Java client shows: `uniq_key`, else `offset_msg_id`", maker=make.msg_id),
+    "msg_id": _property(UNIQ_KEY, "the id in the Java client: `uniq_key`, else `offset_msg_id`", maker=make.msg_id),
     "body": _body(
         "body", "decompressed. Empty stays empty; null when it cannot be decompressed, or would be larger than `max_decompressed_bytes`"
     ),
@@ -64,9 +64,14 @@ _DEFAULT = {
         lambda chunk: chunk.properties().map(),
         "all properties; empty, never null, when there are none. The broker's own checksum is not included",
     ),
-    "born_timestamp": _time("born_timestamp", "the producer's clock, in milliseconds; null outside the years 1 to 9999"),
-    "store_timestamp": _time("store_timestamp", "the broker's clock, in milliseconds; null outside the years 1 to 9999. It can step back"),
-    "kind": _text(make.kind, "what the message is, see [below](#kinds)"),
+    "born_timestamp": _time(
+        "born_timestamp", "when the producer created the message, by its clock, in milliseconds; null outside the years 1 to 9999"
+    ),
+    "store_timestamp": _time(
+        "store_timestamp",
+        "when the broker stored the message, by its clock, in milliseconds; null outside the years 1 to 9999. This clock can jump back",
+    ),
+    "kind": _text(make.kind, "the kind of message, see [below](#kinds)"),
     "physical_offset": _number(
         "physical_offset", "the offset of the record in the log; in DLedger logs the offset after the entry's header"
     ),
@@ -75,21 +80,23 @@ _DEFAULT = {
 _ON_REQUEST = {
     "born_host": _text(make.born_host, "address and port of the producer"),
     "store_host": _text(make.store_host, "address and port of the broker that stored it"),
-    "reconsume_times": _number("reconsume_times", "how often a consumer sent it back"),
-    "flag": _number("flag", "a number set by the producer; in an inner batch, the message's own", of_message=True),
+    "reconsume_times": _number("reconsume_times", "how often consumers retried it"),
+    "flag": _number("flag", "a number set by the producer; in an inner batch, that of the message", of_message=True),
     "sys_flag": _number("sys_flag", "as on disk, see [format.md](format.md#flags)"),
-    "prepared_transaction_offset": _number("prepared_transaction_offset", "of a committed message: the physical offset of its half"),
-    "body_crc": _number("body_crc", "CRC-32 of the stored body without its highest bit; in an inner batch that of the record's whole body"),
+    "prepared_transaction_offset": _number(
+        "prepared_transaction_offset", "of a committed message: the physical offset of its half message"
+    ),
+    "body_crc": _number("body_crc", "CRC-32 of the stored body, highest bit cleared; in an inner batch, of the record's whole body"),
     "record_size": _number(
-        "size", "bytes of the record in the log; all messages of an inner batch have the same, so count it where `inner_index` is null or 0"
+        "size", "size of the record in bytes; equal for all messages of an inner batch, so add it only where `inner_index` is null or 0"
     ),
     "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
     "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
     "inner_index": MessageColumn(
         pa.int32(), Source.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),
-    "stored_body": _body("stored_body", "the body as stored on disk; in an inner batch, the message's own part of it"),
-    "body_size": _number("body_size", "bytes of `stored_body`", of_message=True),
+    "stored_body": _body("stored_body", "the body as stored on disk; in an inner batch, the part of this message"),
+    "body_size": _number("body_size", "size of `stored_body` in bytes", of_message=True),
     "magic": _number("magic", "-626843481 in V1 records, -626843477 in V2 records"),
     "real_topic": _property(
         REAL_TOPIC,
@@ -101,13 +108,13 @@ _ON_REQUEST = {
         pa.binary(),
         Source.HEAD,
         lambda chunk: pa.nulls(len(chunk), pa.binary()),
-        "mode `PERMISSIVE`: the first 64 KiB of a range of damage; null in a message ([recovery.md](recovery.md))",
+        "mode `PERMISSIVE`: the first 64 KiB of a damaged range; null in a message ([recovery.md](recovery.md))",
     ),
     "corrupt_reason": MessageColumn(
         pa.string(),
         Source.HEAD,
         make.corrupt_reason,
-        "mode `PERMISSIVE`: the reason; `checksum` or `body` in a message with that fault, else null",
+        "mode `PERMISSIVE`: the reason of the damage; `checksum` or `body` in a message with that fault, else null",
     ),
 }
 COLUMNS: dict[str, MessageColumn] = _DEFAULT | _ON_REQUEST

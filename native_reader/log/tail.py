@@ -67,7 +67,7 @@ def look_at_end(
     end = _Tail(store, max_record_bytes, walked_whole, past_unreadable, tail == ALL).end()
     bound = end_in_checkpoint(store, tail)
     if bound is None and tail not in (AVAILABLE, ALL):
-        _log.warning("%s: its checkpoint names no %s offset, so tail=%s reads all that is there", store.uri, tail, tail)
+        _log.warning("%s: the checkpoint has no %s offset, so tail=%s reads to the end of the log", store.uri, tail, tail)
     if bound is None or bound >= end.offset:
         return end
     segment = next((each for each in store.segments if each.base <= bound < each.end), None)

@@ -141,11 +141,11 @@ def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
         return Doubt("", name)  # no names to compare with: warn only if no row matches
     if set(name) & set("*?"):
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
-        text += f". It is a name, not a pattern. Did you mean {option_name('topic_pattern')}='{pattern}'?"
+        text += f". This is a name, not a pattern. Did you mean {option_name('topic_pattern')}='{pattern}'?"
     elif "," in name:
-        text += f". It is one name. Did you mean topic={[each.strip() for each in name.split(',')]}?"
+        text += f". This is one name, with a comma. Did you mean topic={[each.strip() for each in name.split(',')]}?"
     else:
-        text += f": it is misspelt or was deleted.{did_you_mean(name, known.names)}"
+        text += f": it is misspelled or was deleted.{did_you_mean(name, known.names)}"
     return Doubt(text, name, always=not is_only)
 
 
@@ -159,7 +159,7 @@ def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -
     of = "the store" if not topics else ", ".join(f"topic {name!r}" for name in names[:3])
     for each in queue_ids:
         if each not in numbers:
-            yield f"{option_name('queue_id')}={each}: {of} has no queue with this number; the largest is {max(numbers)}"
+            yield f"{option_name('queue_id')}={each}: {of} has no queue with this number; the largest number is {max(numbers)}"
 
 
 def _of_tags(tags: Iterable[str]) -> Iterator[str]:

@@ -76,7 +76,7 @@ class Lost:
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""
-        return DataLoss(f"{self}. {option_name('fail_on_data_loss', False)} reads what is there; the table 'damage' lists what is missing")
+        return DataLoss(f"{self}. Set {option_name('fail_on_data_loss', False)} to read the rest. The table 'damage' lists what is missing")
 
 
 class CheckedEnd(NamedTuple):
@@ -196,16 +196,16 @@ def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packe
         return f"{records} {'is' if named.records == 1 else 'are'} after {where}, up to offset {named.until:,}"
     if end.is_empty:
         count = len(store.segments)
-        return f"none of its {count} segments holds a record" if count > 1 else "its one segment holds no record"
+        return f"none of its {count} segments contains a record" if count > 1 else "its only segment contains no record"
     if packed:
-        return f"{packed} is not a segment, but begins after {where}"
+        return f"{packed} is not a segment, but its name is an offset after {where}"
     if end.junk:
-        return f"{counted(len(end.junk), 'segment')} after {where} {'holds' if len(end.junk) == 1 else 'hold'} no record"
+        return f"{counted(len(end.junk), 'segment')} after {where} {'contains' if len(end.junk) == 1 else 'contain'} no record"
     if end.written - max(end.offset, end.torn) > _FEW_BYTES:
         return f"{end.written - end.offset:,} bytes after {where} are not records"
     if by_index:
-        return f"the index names a record at offset {by_index:,}, after {where}"
-    return f"the checkpoint has the time of a newer record than the last one before {where}"
+        return f"an index file has a record at offset {by_index:,}, after {where}"
+    return f"the checkpoint has a later store time than the last record before {where}"
 
 
 def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
@@ -214,11 +214,11 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     if is_foreign:
         return "The bytes there are neither records nor zeros: they were overwritten"
     if is_missing or not store.segments:
-        hint = f": {packed} is there, {how_to_restore(packed)}" if packed else ""
-        return f"No file holds these offsets: segments at the end are missing or have another name{hint}"
+        hint = f". {packed} exists: {how_to_restore(packed)}" if packed else ""
+        return f"No file contains these offsets: segments at the end are missing or renamed{hint}"
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
-    return "There are only zeros or half a record: the log was copied before its queues, or its newest pages were lost"
+    return "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost"
 
 
 def counted(count: int, noun: str) -> str:
@@ -233,9 +233,9 @@ def _looks_like(segment: Segment) -> str:
     for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):
             packed = f"{segment.name}.{ending}"
-            return f"begins like {name} data: unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
+            return f"looks like {name} data. Unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
     if begin[257:262] == b"ustar":
-        return "begins like a tar archive: unpack it first"
+        return "looks like a tar archive. Unpack it first"
     if not any(begin):
         return "begins with zeros: nothing was written, or the data is lost"
     text = begin[:_TEXT]

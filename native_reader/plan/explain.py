@@ -15,7 +15,7 @@ from native_reader.storage.store import StoreFiles
 
 BIG = 1 << 30
 """A scan of at least this many bytes gets a hint."""
-HINT = "a condition on topic, keys, store_timestamp or physical_offset would read less"
+HINT = "add a condition on topic, keys, store_timestamp or physical_offset to read less"
 _MOMENTS = ("store_timestamp", "born_timestamp")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -95,13 +95,13 @@ class Explanation:
             yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
             yield from self._of_store(way)
         for each in facts["skipped"]:
-            yield f"  not read   {size_of(each['bytes'])} in {counted(each['segments'], 'segment')}, by {each['why']}"
+            yield f"  not read   {size_of(each['bytes'])} in {counted(each['segments'], 'segment')}, excluded by {each['why']}"
         if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in facts["skipped"]):
-            yield f"  not read   {size_of(inside)} inside segments, by {self._inside()}"
+            yield f"  not read   {size_of(inside)} inside segments, excluded by {self._inside()}"
         for uri, size in self.plan.stale:
             yield f"  not read   {stale_text(uri, size)}"
         for uri, start, stop in self.plan.gaps:
-            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: no file holds them"
+            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: no file contains them"
 
     @staticmethod
     def _of_store(way: dict[str, Any]) -> Iterator[str]:
@@ -118,20 +118,20 @@ class Explanation:
         entries = f"{counted(way['queues'], 'queue')} with {way['entries']:,} entries; {matching}"
         yield f"  by queue   {way['why'] or entries}"
         if way["access"] == TRUST:
-            yield f"             access=trust: of {where}, only records in these queues are read"
+            yield f"             access=trust: only records in these queues are read, of {where}"
         else:
-            yield f"  by gaps    of {where}, records in other queues are skipped and bytes in no queue are read:"
-            yield "             they may hold records of a deleted topic, or records not yet in a queue. access=trust skips them"
+            yield f"  no queue   of {where}, only bytes in no consume queue are scanned:"
+            yield "             they may contain records of a deleted topic, or records not yet in a queue. access=trust skips them"
 
     def _by_queue(self) -> str:
         """What is read of the splits that use queues, in a few words."""
         whole, paths = size_of(self.plan.bytes_to_prune), [path for _, path in self.plan.ways if path.access != SCAN]
         is_trusted = any(path.access == TRUST for path in paths)
         if all(path.life == (0, 0) for path in paths):
-            return f"no consume queue matches; of {whole}, {'nothing is read' if is_trusted else 'only the bytes in no queue are read'}"
+            return f"no consume queue matches; of {whole}, reads {'nothing' if is_trusted else 'only the bytes in no consume queue'}"
         matching = sum(path.bytes for path in paths)
         about = f"about {size_of(matching)}" if matching else "the matching records"
-        return f"reads {about} of {whole} by consume queue, and {'nothing else' if is_trusted else 'the bytes in no queue'}"
+        return f"reads {about} of {whole} by consume queue, and {'nothing else' if is_trusted else 'the bytes in no consume queue'}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -161,7 +161,7 @@ class Explanation:
 
 def stale_text(uri: str, size: int) -> str:
     """The text for old records after the end of a log, which are not read."""
-    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker discarded; tail=all reads them"
+    return f"{size_of(size)} of old records after the end of the log of {uri}, which a broker discarded. Set tail=all to read them"
 
 
 def _index(lookup: KeyLookup) -> dict[str, Any]:
@@ -185,18 +185,18 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
         places = f"{counted(index['files'], 'index file')}, searched for {counted(index['topics'], 'topic')}"
         yield f"  by key     {counted(index['records'], 'record')}, from {places}"
     if index["bytes_not_known"]:
-        yield f"             {size_of(index['bytes_not_known'])} are in no index file and are searched; access=trust skips them"
+        yield f"             {size_of(index['bytes_not_known'])} that no index file covers are scanned; access=trust skips them"
     if index["unknown_topics"]:
-        yield "             deleted topics may have the key too, so bytes in no queue are read; a condition on the topic,"
-        yield "             or access=trust, skips them. Rows from the index come first"
+        yield "             deleted topics may have the key too, so bytes in no consume queue are scanned;"
+        yield "             a condition on the topic, or access=trust, skips them. Rows from the index are returned first"
     if index["topics_with_batches"]:
         yield f"             messages inside batches are not indexed, so those of {_named(index['topics_with_batches'])} are read"
     if index["topics_without_queues"] and not index["unknown_topics"]:
-        yield f"             {_named(index['topics_without_queues'])} has no queue and may have held batches, which are not indexed,"
-        yield "             so bytes in no queue are read; access=trust skips them"
+        yield f"             {_named(index['topics_without_queues'])} has no consume queue and may have batches, which are not indexed,"
+        yield "             so bytes in no consume queue are scanned; access=trust skips them"
     for topic, offset in index["prepared"][:3]:
         yield f"             a prepared message at offset {offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of"
-        yield f"             {topic!r} and bytes in no queue are read; access=trust skips them"
+        yield f"             {topic!r} and bytes in no consume queue are read; access=trust skips them"
     for why in index["why"][:3]:
         yield f"  not by key {why}"
     if len(index["why"]) > 3:

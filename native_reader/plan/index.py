@@ -91,7 +91,7 @@ def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: 
     Gives up when a plain read of the file's offset range would cost less.
     """
     if file.slots is None or entries_at(file.slots) + 2 * INDEX_ENTRY.itemsize > file.size:
-        return FileHits(file.uri, why="its number of slots is unknown: set max_hash_slot_num")
+        return FileHits(file.uri, why="its number of slots is unknown. Set max_hash_slot_num")
     try:
         with storage_of(file.uri).open(file.uri) as stored:
             return _Chains(stored, file, file.slots).search(hashes, log, entry_costs)
@@ -115,7 +115,7 @@ class _Chains:
         if head.next_entry <= 1:
             return FileHits(self._uri, why="it is empty")
         if not 0 <= head.begin <= head.end or head.next_entry > self._room:
-            return FileHits(self._uri, why="its header contradicts itself")
+            return FileHits(self._uri, why="its header is inconsistent")
         ends = self._read(np.array([1, head.next_entry - 1]))
         first, last = ends["offset"].tolist()
         # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
@@ -123,7 +123,7 @@ class _Chains:
         proofs, why = ends, None
         try:
             if self._slot_values(ends["hash"][1:].astype(np.int64) % self._slots)[0] < head.next_entry - 1:
-                raise _Contradiction("its last entry is in no chain. Is max_hash_slot_num right?")
+                raise _Contradiction("its last entry is in no chain. Check max_hash_slot_num")
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
             steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
@@ -207,7 +207,7 @@ class _Chains:
         return content
 
     def _cut_short(self) -> OSError:
-        return OSError(f"{self._uri} was cut short")
+        return OSError(f"{self._uri} was truncated")
 
 
 def _hits(entries: NDArray[np.void]) -> Hits:

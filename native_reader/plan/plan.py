@@ -276,6 +276,6 @@ def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
     store, start, stop = gaps[0]
     more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
     return DataLoss(
-        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) are in no file: a segment is missing, or was cut short.{more} "
-        f"{option_name('fail_on_data_loss', False)} reads what is there"
+        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) are in no file: a segment is missing or truncated.{more} "
+        f"Set {option_name('fail_on_data_loss', False)} to read the rest"
     )

@@ -139,7 +139,7 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
         proofs = len(file.proofs.offsets)
         why = file.why or _why_untrusted(file, named, sizes, is_repeated, log[0])
         if why is None and stale_after is not None and file.end_time > stale_after:
-            why = "it is newer than the checkpoint, and the broker did not stop cleanly or still ran when it was copied"
+            why = "it is newer than the checkpoint, and the broker crashed or was running when the store was copied"
         results.append(replace(file, why=why))
         last_sizes.append(int(sizes[proofs - 1]) if proofs and int(file.proofs.offsets[-1]) == file.end else 0)
     return CheckedFiles(

@@ -171,7 +171,7 @@ class _Translation:
         if token["suffix"] == "+":
             raise ValueError(f"{token[0]!r} {_LINEAR}")
         if not group.can_repeat:
-            raise ValueError(f"{token[0]!r} must follow what it repeats: a character, a set or a group without $")
+            raise ValueError(f"{token[0]!r} must follow a character, a set or a group without $")
         group.can_repeat = False
         if token["least"]:
             times = int((token["most"] or "").strip(",") or token["least"])
@@ -190,7 +190,7 @@ class _Translation:
 def _why_no_group(text: str) -> str:
     if re.fullmatch(r"\(\?(<?[=!]|>)", text):
         return _LINEAR
-    return "is not supported; groups ( ) and (?: ) are, and (?i) and (?s) at the start"
+    return "is not supported. Supported: groups ( ) and (?: ), and (?i) and (?s) at the start"
 
 
 def _atom(token: re.Match[str], folded: bool) -> str:
@@ -225,7 +225,7 @@ def _escape(character: str) -> str:
     if character.isdigit() or character == "k":
         raise ValueError(f"\\{character} {_LINEAR}")
     if character.isalnum() or ord(character) > 127:
-        raise ValueError(f"\\{character} is not supported; \\d \\w \\s \\t \\n and escaped punctuation are")
+        raise ValueError(f"\\{character} is not supported. Supported: \\d \\w \\s \\t \\n and escaped punctuation")
     return character
 
 

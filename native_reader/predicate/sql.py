@@ -24,7 +24,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
 _EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
 _SUPPORTED = (
-    "Supported are = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
+    "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
 _UNDERSTOOD = ("this", "expression", "expressions", "low", "high", "negate")
@@ -46,7 +46,7 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
     if len(text) > _LONGEST:
         raise PredicateError(f"where has {len(text):,} characters; the limit is {_LONGEST:,}")
     if _nesting(text) > _DEEPEST:
-        raise PredicateError(f"where has brackets nested more than {_DEEPEST} deep")
+        raise PredicateError(f"where: brackets are nested more than {_DEEPEST} deep")
     try:
         conditions = sqlglot.parse(text, dialect="spark")
         _refuse_what_spark_refuses(text)
@@ -68,7 +68,7 @@ def _refuse_what_spark_refuses(text: str) -> None:
         if token.token_type == TokenType.SEMICOLON:
             raise PredicateError(f"where: unexpected semicolon (character {token.start + 1}). Write one condition. {_SUPPORTED}")
         if token.token_type in (TokenType.ISNULL, TokenType.NOTNULL):
-            raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL, IS NOT NULL")
+            raise PredicateError(f"where: {token.text} is not supported (character {token.start + 1}). Write IS NULL or IS NOT NULL")
         if token.token_type == TokenType.COMMA and (after is None or after.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)):
             raise PredicateError(f"where: missing value after the comma (character {token.start + 1})")
 
@@ -210,7 +210,7 @@ class _Reading:
             raise self._error(f"{column} is {kind}, which cannot be compared. Use {hint}", node)
         value, literal = self._literal(node)
         if literal != kind:
-            raise self._error(f"{column} is {kind}, but is compared with {literal}. Nothing is cast. Write {_EXAMPLES[kind]}", node)
+            raise self._error(f"{column} is {kind}, but is compared with {literal}. Types are not converted: write {_EXAMPLES[kind]}", node)
         return value
 
     def _text_of(self, node: Any) -> str:
@@ -246,7 +246,7 @@ class _Reading:
             case exp.Null():
                 raise self._error("a comparison with NULL is never true. Write IS NULL", node)
             case exp.Concat():
-                raise self._error("two texts without an operator between. Write a quote inside a text as \\'", node)
+                raise self._error("missing operator between two texts. Write a quote inside a text as \\'", node)
             case exp.Column():
                 raise self._error(f"expected a value, not the column {node.sql()}", node, _SUPPORTED)
         raise self._error("expected a value", node, _SUPPORTED)

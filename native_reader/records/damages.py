@@ -15,7 +15,7 @@ REASONS = {
     "magic": "no record magic where a record must start",
     "size": "an impossible record size",
     "cut off": "a record that extends past the end of the file, or a file that ends inside a record",
-    "offset": "a record that states another offset: old bytes of a reused file, or bytes inserted or removed before it",
+    "offset": "a record with another offset: old bytes of a reused file, or bytes inserted or removed before it",
     "lengths": "a record whose lengths do not add up to its size",
     "blank": "a blank that does not end at the end of its file",
     "entry": "a DLedger entry header that is missing or does not match its record",

@@ -33,7 +33,7 @@ from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 _FIRST_GROUP = 64 << 10
-_LEADS_ELSEWHERE = "which no consume queue covers, the records do not end where the next covered record begins"
+_LEADS_ELSEWHERE = "no consume queue covers the log, and its records do not end where the next covered record begins"
 
 
 class Contradiction(Exception):
@@ -89,7 +89,7 @@ class Pruned:
         wanted, unwanted = self._true_claims(topics, begin, stop)
         extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
         if extents.bytes + max(0, stop - last) > TUNING.most_share * (stop - begin):
-            yield from self._scanned("most of it is left")
+            yield from self._scanned("most of it must be read")
             return
         for group in extents.groups(_FIRST_GROUP, CHUNK, TUNING.large_extent):
             base = split.segment.base + self._frame
@@ -104,7 +104,7 @@ class Pruned:
     def _left(self, tiles: Tiles) -> tuple[Extents, int]:
         """What to read (records in wanted queues, and unclaimed bytes), and where the last claim ends."""
         if (tiles.sizes[~tiles.unwanted] > self._max_record_bytes).any():
-            raise Contradiction("a record over max_record_bytes")
+            raise Contradiction("a record is larger than max_record_bytes")
         starts = tiles.offsets - self._split.segment.base - self._frame
         ends = starts + tiles.sizes + self._frame
         borders = np.concatenate(([self._begin], ends))
@@ -139,9 +139,9 @@ class Pruned:
             raise Contradiction("some bytes could not be read") from None
         if not good.all():
             first = self._split.segment.base + int(extents.starts[np.argmin(good)])
-            raise Contradiction(f"from offset {first:,} on, {_LEADS_ELSEWHERE}")
+            raise Contradiction(f"from offset {first:,}, {_LEADS_ELSEWHERE}")
         if len(records) and int(records.sizes.max()) > self._max_record_bytes:
-            raise Contradiction("a record over max_record_bytes")
+            raise Contradiction("a record is larger than max_record_bytes")
         self._extents += Account(len(records), extents.bytes)
         return records
 
@@ -157,7 +157,7 @@ class Pruned:
             self._damage.append(piece.damages)
             yield piece
         if arrives and walk.reached != stop:
-            raise Contradiction(f"from offset {offset:,} on, {_LEADS_ELSEWHERE}")
+            raise Contradiction(f"from offset {offset:,}, {_LEADS_ELSEWHERE}")
 
     def _walk(self, start: int, stop: int, *, hands_over: bool) -> ReadWalk:
         most, skip = self._max_record_bytes, self._skip_damage
@@ -168,7 +168,7 @@ class Pruned:
         offsets = records.heads["physical_offset"].astype(np.int64)
         rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~_among(offsets, self._named))
         if contradicted(self._window, unwanted, rows, self._split.store):
-            raise Contradiction("the consume queue entry of a record gives another offset")
+            raise Contradiction("the consume queue entry of a record has another offset")
         self._returned.append(offsets)
 
     # Only what the wanted queues name

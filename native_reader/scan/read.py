@@ -105,9 +105,9 @@ class Reading:
         except DataLoss as error:
             if self._projection.fail_on_data_loss and not (self._projection.ignore_missing_files and error.is_file_gone):
                 raise
-            _log.warning("%s. Continued without it", error)
+            _log.warning("%s. The read continues without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
-            _log.warning("%s: left out %s more ranges", self._split.segment.uri, f"{unlogged:,}")
+            _log.warning("%s: skipped %s more damaged ranges", self._split.segment.uri, f"{unlogged:,}")
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
@@ -189,7 +189,7 @@ class Reading:
         if not self._projection.has_damage_rows:
             for damage in damages[: max(0, _LOGGED - self._ranges)]:
                 size, offset = f"{damage.end - damage.start:,}", f"{damage.start:,}"
-                _log.warning("%s: left out %s bytes at offset %s: %s", damage.segment, size, offset, damage.description)
+                _log.warning("%s: skipped %s damaged bytes at offset %s: %s", damage.segment, size, offset, damage.description)
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:
@@ -239,7 +239,7 @@ class Reading:
     def _crc_error(self, records: Records, row: int, description: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
-            f"{self._split.segment.uri} at offset {offset:,}: {description}, because of a disk or memory fault or an unfinished write. "
+            f"{self._split.segment.uri} at offset {offset:,}: {description}. Possible causes: a disk or memory fault, an unfinished write. "
             f"Set mode=DROPMALFORMED to continue without the record, or {option_name('verify_crc', False)} to return it unchecked"
         )
 

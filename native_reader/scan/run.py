@@ -84,7 +84,7 @@ class Run:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._begun:
-            raise OptionError("this run has been iterated already, and its report counts each byte once: scan.run() makes another")
+            raise OptionError("this run was already iterated, and can be iterated only once. Use scan.run() for a new one")
         self._begun = True
         return self._batches()
 

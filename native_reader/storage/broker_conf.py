@@ -38,7 +38,7 @@ def parse_broker_conf(uri: str) -> StorePaths:
     root = settings.get("storePathRootDir") or None
     if root is None and not logs:
         raise PathError(
-            f"{uri} sets neither storePathRootDir nor storePathCommitLog, so the store is ~/store of the user that runs the broker"
+            f"{uri} sets neither storePathRootDir nor storePathCommitLog. The store is then ~/store of the broker's user: load that path"
         )
     by_dledger = settings.get("enableDLegerCommitLog", "").lower() == "true"  # RocketMQ's spelling
     dledger = settings.get("storePathDLedgerCommitLog") if by_dledger else None

@@ -16,7 +16,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
     logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
         return (
-            f"{uri} is not a store: it has no commitlog directory, but {', '.join(log.rpartition('/')[2] for log in logs)}. "
+            f"{uri} is not a store: it has no commitlog directory, only {', '.join(log.rpartition('/')[2] for log in logs)}. "
             f"Set {option_name('store_path_commit_log')}='{','.join(logs)}'"
         )
     if not beside_the_log and (strays := strays_in(entries)):
@@ -37,8 +37,8 @@ def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
 def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
     """For a path that the user named as a log directory."""
     if any(each.is_directory and each.name == "commitlog" for each in entries):
-        return f"{uri} has no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
-    return f"{uri} is not the directory of a log; {_instead(entry, entries)}."
+        return f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
+    return f"{uri} is not a commitlog directory; {_instead(entry, entries)}."
 
 
 def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
@@ -50,4 +50,4 @@ def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
         return "it is neither a file nor a directory"
     names = [each.name.encode("utf-8", "backslashreplace").decode() + ("/" if each.is_directory else "") for each in entries]
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"it has {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
+    return f"it contains {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"

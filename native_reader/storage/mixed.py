@@ -24,9 +24,8 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     if conflict is not None:
         first = min(dledger)
         raise StoreDamaged(
-            f"a plain log and a DLedger log both hold data at or above offset {first.base:,}: {conflict.uri} and {first.uri}. "
-            "Expected the plain log to end there. Load the directory of the right log itself: "
-            f"{_directory(conflict)} or {_directory(first)}"
+            f"a plain log and a DLedger log both contain data at or after offset {first.base:,}: {conflict.uri} and {first.uri}. "
+            f"Expected the plain log to end there. Load only the directory of the right log: {_directory(conflict)} or {_directory(first)}"
         )
     return merged([*dledger, *(segment for segment in plain if segment not in shared)])
 

@@ -70,7 +70,7 @@ class StoredFile(ABC):
             try:
                 got = self._read(offset + filled, view[filled:])
             except OSError as error:
-                raise _unreadable(error, f"{self.uri} at byte {offset + filled:,} cannot be read") from error
+                raise _unreadable(error, f"could not read {self.uri} at byte {offset + filled:,}") from error
             if got == 0:
                 break
             filled += got
@@ -118,17 +118,17 @@ class Storage(ABC):
 
     def list(self, uri: str) -> list[DirEntry]:
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
-        with _named(f"{uri} cannot be listed"):
+        with _named(f"could not list {uri}"):
             return sorted(self._list(uri))
 
     def entry(self, uri: str) -> DirEntry | None:
         """The entry at that URI; None if there is none."""
-        with _named(f"{uri} cannot be looked at"):
+        with _named(f"could not get the status of {uri}"):
             return self._entry(uri)
 
     def open(self, uri: str) -> StoredFile:
         """Open a file for reading; raises FileNotFoundError or NotADirectoryError."""
-        with _named(f"{uri} cannot be opened"):
+        with _named(f"could not open {uri}"):
             return self._open(uri)
 
     def is_locked(self, uri: str) -> bool:

@@ -87,8 +87,8 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
     for entry in files:
         if int(entry.name) + entry.size > _LAST_OFFSET:
             raise StoreDamaged(
-                f"{directory}/{entry.name} cannot be a segment: with {entry.size:,} bytes, its offsets exceed "
-                f"{_LAST_OFFSET:,}, the largest of a log. Move it away, or correct its name"
+                f"{directory}/{entry.name} cannot be a segment: with {entry.size:,} bytes, its offsets exceed the maximum, "
+                f"{_LAST_OFFSET:,}. Move it away, or correct its name"
             )
     uris = [f"{directory}/{entry.name}" for entry in files]
     framing = framing or _framing_of(uris)
@@ -123,7 +123,7 @@ def merged(segments: Iterable[Segment]) -> tuple[Segment, ...]:
             log.append(segment)
         elif before.base != segment.base or before.size != segment.size or not _same_bytes(before, segment):
             raise StoreDamaged(
-                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both hold offset {segment.base:,} "
+                f"{before.uri} ({before.size:,} bytes) and {segment.uri} ({segment.size:,} bytes) both have offset {segment.base:,} "
                 f"but differ. One of them belongs to another store: set {option_name('store_path_commit_log')} to the right directories."
             )
     return tuple(log)

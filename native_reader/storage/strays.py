@@ -52,4 +52,4 @@ def how_to_restore(name: str) -> str:
 def only_strays(directory: str, names: Sequence[str]) -> str:
     """The error text for a log directory that contains only strays."""
     more = f" and {len(names) - KEPT} more" if len(names) > KEPT else ""
-    return f"{directory}: no segments found, only {', '.join(names[:KEPT])}{more}. For each of these files, {how_to_restore(names[0])}"
+    return f"{directory}: no segments found, only {', '.join(names[:KEPT])}{more}. For each of these files: {how_to_restore(names[0])}"

@@ -108,8 +108,8 @@ class Window:
 
     def _cut_short(self, size: int) -> DataLoss:
         return DataLoss(
-            f"{self.segment.uri} ends at byte {size:,}; it had {self.segment.size:,} bytes when the read was planned. "
-            "Something truncated it since: load the store again to read what is left"
+            f"{self.segment.uri} has {size:,} bytes, but had {self.segment.size:,} when the read was planned. "
+            "It was truncated since then. Load the store again to read the rest"
         )
 
     def has_unreadable(self, starts: Positions, stops: Positions) -> Mask:
@@ -186,12 +186,12 @@ def _opened(segment: Segment) -> StoredFile:
         file = storage_of(segment.uri).open(segment.uri)
     except (FileNotFoundError, NotADirectoryError) as error:
         gone = DataLoss(
-            f"{segment.uri} is gone: it was there when the read was planned. A broker deletes its oldest segments: "
-            "load the store again. On a cluster, every machine must see the store under that path"
+            f"{segment.uri} no longer exists; it existed when the read was planned. A broker deletes its oldest segments: "
+            "load the store again. On a cluster, every machine must have the store at that path"
         )
         gone.is_file_gone = True
         raise gone from error
     if not may_be_one_file(file.identity(), segment.identity):
         file.close()
-        raise DataLoss(f"{segment.uri} is another file than when the read was planned. Load the store again")
+        raise DataLoss(f"{segment.uri} was replaced by another file after the read was planned. Load the store again")
     return file

@@ -25,8 +25,8 @@ from native_reader.log.boundary import Boundary, Fingerprint
 VERSION = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _START_OVER = (
-    f"To start over, use a new checkpointLocation; {option_name('starting_offsets')} or {option_name('starting_physical_offset')} "
-    "sets where it begins"
+    f"To start over, use a new checkpointLocation; set {option_name('starting_offsets')} or "
+    f"{option_name('starting_physical_offset')} to choose where the new query begins"
 )
 _OFFSET = range(2**63)
 _MILLISECONDS = range(-(2**63), 2**63)

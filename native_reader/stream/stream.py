@@ -144,7 +144,7 @@ class Stream:
         for uri, batch in absent.items():
             if batch.end.last is not None and uri not in self._current_ends():
                 self._report_loss(
-                    f"{uri}: there is no store at this path now, and no other store has the record at offset "
+                    f"{uri}: there is no store at this path any more, and no other store has the record at offset "
                     f"{batch.end.last.offset:,}, the last one read"
                 )
         return begins, absent
@@ -184,7 +184,7 @@ class Stream:
         for uri, batch in batches.items():
             uri_now = self._current_uri(uri, batch.end)
             if uri_now is None:
-                self._report_loss(f"{uri}: the store is gone, and offsets {batch.start:,} to {batch.end.offset:,} were not read yet")
+                self._report_loss(f"{uri}: the store was removed before offsets {batch.start:,} to {batch.end.offset:,} were read")
             else:
                 ranges[uri_now] = self._range(self._store(uri_now), batch)
         return {uri: (start, stop) for uri, (start, stop) in ranges.items() if start < stop}
@@ -244,7 +244,7 @@ class Stream:
                 self._announce_once(doubt.text)
         if self._initial is None and self._start.position is not None:
             self._announce_once(
-                f"{option_name('starting_offsets')}={self._start.position} is for new queries; this one continues from its checkpoint"
+                f"{option_name('starting_offsets')}={self._start.position} has no effect: this query continues from its checkpoint"
             )
 
 

@@ -25,7 +25,7 @@ COLUMNS = {
     "record_bytes": ColumnSpec(pa.int64(), True, "bytes of whole records"),
     "blank_bytes": ColumnSpec(pa.int64(), True, "bytes of the blank that closes it"),
     "damage_bytes": ColumnSpec(pa.int64(), True, "damaged bytes"),
-    "unwritten_bytes": ColumnSpec(pa.int64(), True, "bytes at or above the end of the log"),
+    "unwritten_bytes": ColumnSpec(pa.int64(), True, "bytes at or after the end of the log"),
     "stale_bytes": ColumnSpec(pa.int64(), True, "bytes of old records after the end of the log, which a broker discarded"),
     "unread_bytes": ColumnSpec(pa.int64(), True, "bytes that could not be read because the file was deleted"),
     "damages": ColumnSpec(pa.int64(), True, "the number of damaged ranges"),

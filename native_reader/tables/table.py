@@ -18,8 +18,8 @@ from native_reader.storage.store import StoreFiles
 
 MISSING, LOST = "missing", "lost"
 NOT_THERE = {
-    MISSING: "no file holds these offsets",
-    LOST: "consume queues, the index or the checkpoint know records there, after the end of the log",
+    MISSING: "no file contains these offsets",
+    LOST: "consume queues, index files or the checkpoint have records there, after the end of the log",
 }
 """The reasons why offsets are missing, with their meaning."""
 

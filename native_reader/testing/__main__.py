@@ -27,9 +27,9 @@ def parser() -> argparse.ArgumentParser:
     new = argparse.ArgumentParser(prog="python -m native_reader.testing", description="Write a store as a RocketMQ broker would leave it.")
     default = StoreSpec()
     new.add_argument("directory", help="a new or empty directory")
-    new.add_argument("--bytes", type=size, default=default.bytes, help="of commitlog (default 64MiB)")
+    new.add_argument("--bytes", type=size, default=default.bytes, help="size of the commitlog (default 64MiB)")
     new.add_argument("--body", type=size, default=default.body, help="mean size of a body (default 1KiB)")
-    new.add_argument("--sizes", choices=("lognormal", "fixed"), default=default.sizes, help="how body sizes are spread")
+    new.add_argument("--sizes", choices=("lognormal", "fixed"), default=default.sizes, help="distribution of the body sizes")
     new.add_argument(
         "--shapes", choices=("mixed", "equal"), default=default.shapes, help="many property shapes, or one and no rare records"
     )
@@ -40,17 +40,17 @@ def parser() -> argparse.ArgumentParser:
     new.add_argument("--seed", type=int, default=default.seed)
     new.add_argument("--topics", type=int, default=default.topics)
     new.add_argument("--producers", type=int, default=default.producers)
-    new.add_argument("--rate", type=float, default=default.rate, help="messages a second of store time (default %(default)s)")
-    new.add_argument("--no-queues", dest="queues", action="store_false", help="no consume queues")
-    new.add_argument("--no-index", dest="index", action="store_false", help="no index files")
+    new.add_argument("--rate", type=float, default=default.rate, help="messages per second of store time (default %(default)s)")
+    new.add_argument("--no-queues", dest="queues", action="store_false", help="write no consume queues")
+    new.add_argument("--no-index", dest="index", action="store_false", help="write no index files")
     new.add_argument("--segment", dest="mapped_file_size_commit_log", type=size, default=default.mapped_file_size_commit_log)
     new.add_argument("--queue-file", dest="mapped_file_size_consume_queue", type=size, default=default.mapped_file_size_consume_queue)
     new.add_argument("--index-slots", dest="max_hash_slot_num", type=int, default=default.max_hash_slot_num)
     new.add_argument("--index-entries", dest="max_index_num", type=int, default=default.max_index_num)
-    new.add_argument("--killed", action="store_true", help="abort, an unused segment, newest records undispatched")
-    new.add_argument("--expired", type=int, default=0, metavar="N", help="the first N segments are gone")
-    new.add_argument("--deleted", metavar="TOPIC", help="this topic's queues and configuration are gone")
-    new.add_argument("--recreated", metavar="TOPIC", help="this topic was deleted and made again half-way")
+    new.add_argument("--killed", action="store_true", help="as after kill -9: abort file, unused segment, newest records in no queue")
+    new.add_argument("--expired", type=int, default=0, metavar="N", help="delete the first N segments")
+    new.add_argument("--deleted", metavar="TOPIC", help="delete the queues and configuration of this topic")
+    new.add_argument("--recreated", metavar="TOPIC", help="delete this topic half-way and create it again")
     return new
 
 

@@ -87,7 +87,7 @@ def test_what_was_deleted_under_a_store_is_told_and_refreshed_away():
     memory = in_memory(files)
     store = nr.open(memory.url)
     del files[f"store/commitlog/{ZERO}"]
-    with pytest.raises(nr.DataLoss, match=f"/{ZERO} is gone: it was there when the read was planned"):
+    with pytest.raises(nr.DataLoss, match=f"/{ZERO} no longer exists; it existed when the read was planned"):
         store.messages().to_table()
     assert store.refresh().messages().count_rows() == sum(placed.offset >= 2048 for placed in log_of(60).placed)
 
@@ -214,7 +214,7 @@ def test_a_job_that_fails_is_heard_behind_the_rows_before_it(memory, jobs):
     with pytest.raises(nr.UnreadableError) as raised:  # noqa: PT012
         while True:
             found += next(batches)["physical_offset"].to_pylist()
-    assert str(raised.value) == f"[Errno 5] {faulty.url}/store/commitlog{bad} cannot be opened: Input/output error"
+    assert str(raised.value) == f"[Errno 5] could not open {faulty.url}/store/commitlog{bad}: Input/output error"
     assert found == [placed.offset for placed in log_of(COUNT).placed if placed.offset < 2048 * 5]
     assert readers() == before
 
@@ -316,7 +316,7 @@ def test_explain_for_people_and_machines(memory, store):
         "messages where topic IN ('a', 'b') AND physical_offset >= 4096\n"
         f" {memory.url}/store: 15 segments, 30.0 KiB\n"
         f"  by scan    {(end - 4096) / 1024:.1f} KiB in 13 segments: there are no consume queues\n"
-        "  not read   4.0 KiB in 2 segments, by physical offset"
+        "  not read   4.0 KiB in 2 segments, excluded by physical offset"
     )
 
 

@@ -44,8 +44,8 @@ def test_each_is_a_store_error_and_a_built_in_one(kind, built_in):
 
 
 def test_an_unreadable_file_keeps_its_number():
-    error = pickle.loads(pickle.dumps(nr.UnreadableError(5, "file:///x at byte 7 cannot be read: Input/output error")))
-    assert (error.errno, str(error)) == (5, "[Errno 5] file:///x at byte 7 cannot be read: Input/output error")
+    error = pickle.loads(pickle.dumps(nr.UnreadableError(5, "could not read file:///x at byte 7: Input/output error")))
+    assert (error.errno, str(error)) == (5, "[Errno 5] could not read file:///x at byte 7: Input/output error")
 
 
 @pytest.mark.parametrize("kind", FAMILY)
@@ -59,8 +59,8 @@ def test_an_error_is_spelled_by_each_face(kind):
 
 
 def test_an_error_keeps_its_facts():
-    unreadable = nr.UnreadableError(5, f"{option_name('path')} cannot be read").spelled(spark_name)
-    assert (unreadable.errno, str(unreadable)) == (5, "[Errno 5] path cannot be read")
+    unreadable = nr.UnreadableError(5, f"could not read {option_name('path')}").spelled(spark_name)
+    assert (unreadable.errno, str(unreadable)) == (5, "[Errno 5] could not read path")
     loss = nr.DataLoss("a segment is gone")
     loss.is_file_gone = True
     assert pickle.loads(pickle.dumps(loss.spelled(spark_name))).is_file_gone

@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "seconds": ({"starting_timestamp": SECONDS}, f"={SECONDS}: these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "microseconds": ({"starting_timestamp": MILLISECONDS * 1000}, f"look like microseconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "nanoseconds": ({"ending_timestamp": MILLISECONDS * 10**6}, f"look like nanoseconds. Did you mean milliseconds: {MILLISECONDS}?"),
-    "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound; other years"),
+    "an end of many nines": ({"ending_timestamp": 9_999_999_999_999}, "in the years 2010 to 2099. Omit it for no bound. Write other years"),
     "a word for a moment": ({"starting_timestamp": "yesterday"}, "is not a time. Examples: '2026-01-31 12:00:00Z'"),
     "the end before the beginning": (
         {"starting_timestamp": MILLISECONDS, "ending_timestamp": MILLISECONDS - 1},
@@ -97,7 +97,7 @@ DOUBTED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "tags with a comma": ({"tags": "TagA,TagB"}, "tags='TagA,TagB' is one tag that contains a comma. Did you mean tags='TagA || TagB'?"),
     "a queue that a topic has not": ({"topic": "orders", "queue_id": 99}, "queue_id=99: topic 'orders' has no queue with this number"),
-    "a queue that no topic has": ({"queue_id": 99}, "queue_id=99: the store has no queue with this number; the largest is 17"),
+    "a queue that no topic has": ({"queue_id": 99}, "queue_id=99: the store has no queue with this number; the largest number is 17"),
     "no id": ({"msg_id": "xyz"}, "msg_id='xyz' does not look like an id (32 or 56 hex digits"),
     "half an id": ({"msg_id": ID[:20]}, f"msg_id='{ID[:20]}' does not look like an id"),
     "an id of where in small letters": ({"where": f"msg_id = '{ID.lower()}'"}, f"ids are in upper case. Write '{ID}', or use msg_id="),
@@ -115,7 +115,7 @@ USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
     "as pandas does": (lambda scan: scan.to_pandas(), "Use .to_table().to_pandas()"),
     "as Spark does": (lambda scan: scan.show(), "Use .head(10)"),
     "polars.scan_pyarrow_dataset": (lambda scan: scan.to_table(columns=["topic"], filter=None), "then polars.from_arrow(scan)"),
-    "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "Select with .messages(columns=..., where=...)"),
+    "head of a dataset": (lambda scan: scan.head(5, columns=["topic"]), "Use .messages(columns=..., where=...)"),
     "head of less than nothing": (lambda scan: scan.head(-1), "head must be an integer from 0"),
 }
 
@@ -145,8 +145,8 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
 }
 
 DOUBTED_BY_SPARK = {
-    "a misspelt topic": ({"topic": "oders"}, "it is misspelt or was deleted. Did you mean 'orders'?"),
-    "a star for topics": ({"topic": "ord*"}, "It is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
+    "a misspelt topic": ({"topic": "oders"}, "it is misspelled or was deleted. Did you mean 'orders'?"),
+    "a star for topics": ({"topic": "ord*"}, "This is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
     "offsets of a misspelt topic": (
         {"startingOffsets": '{"oders": {"0": 5}}'},
         "startingOffsets, endingOffsets: topic 'oders' does not exist",

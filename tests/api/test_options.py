@@ -232,8 +232,8 @@ def test_a_record_may_be_too_large():
         ),
         (
             {"starting_timestamp": 2**62},
-            f"starting_timestamp={2**62}: out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound; "
-            "other years can be written as text: '1999-01-31 12:00:00Z'",
+            f"starting_timestamp={2**62}: out of range; expected milliseconds since 1970 in the years 2010 to 2099. Omit it for no bound. "
+            "Write other years as text: '1999-01-31 12:00:00Z'",
         ),
         ({"system_topics": "false"}, "system_topics must be True or False, not 'false'"),
         ({"verify_crc": 1}, "verify_crc must be True or False, not 1"),

@@ -249,7 +249,7 @@ def test_a_run_iterated_twice_counted_bytes_twice() -> None:
     memory = in_memory()
     run = nr.open(memory.url).messages().run()
     rows = sum(map(len, run))
-    with pytest.raises(nr.OptionError, match=r"already, and its report counts each byte once: scan\.run\(\) makes another"):
+    with pytest.raises(nr.OptionError, match=r"already iterated, and can be iterated only once\. Use scan\.run\(\)"):
         list(run)
     assert run.report.rows == rows == 30
     assert all(each.unread_bytes == 0 for each in run.report.segments)

@@ -71,7 +71,7 @@ def test_segments_at_the_end_overwritten_with_random_bytes(whole: CommitLog, cap
     end = max(each.offset + each.size for each in whole.placed)
     assert refused(files).startswith(
         f"memory:///store: {800 - left} records in 3 queues are after the end of the log at offset {begin:,}, up to offset {end:,}. "
-        f"memory:///store/commitlog/{gone[0][-20:]} begins with unknown bytes. fail_on_data_loss=False reads what is there"
+        f"memory:///store/commitlog/{gone[0][-20:]} begins with unknown bytes. Set fail_on_data_loss=False to read the rest"
     )
     assert count(files, fail_on_data_loss=False) == count(files, **LENIENT) == left
     assert f"{800 - left} records in 3 queues are after the end of the log" in caplog.text
@@ -88,13 +88,15 @@ def test_segments_at_the_end_that_were_packed_or_renamed_or_are_gone(whole: Comm
     files = {name: content for name, content in store_of(whole).items() if name not in gone}
     text = refused(files)
     assert f"are after the end of the log at offset {begin:,}, up to offset" in text
-    assert "No file holds these offsets: segments at the end are missing or have another name. " in text
+    assert "No file contains these offsets: segments at the end are missing or renamed. " in text
     packed = files | {f"{name}.gz": gzip.compress(files_of(whole)[name]) for name in gone}
-    assert f"have another name: {gone[0][-20:]}.gz is there, unpack it first: gunzip {gone[0][-20:]}.gz." in refused(packed)
+    assert f"or renamed. {gone[0][-20:]}.gz exists: unpack it first: gunzip {gone[0][-20:]}.gz." in refused(packed)
     without_queues = {name: content for name, content in packed.items() if "commitlog" in name}
-    assert f"{gone[0][-20:]}.gz is not a segment, but begins after the end of the log at offset {begin:,}" in refused(without_queues)
+    assert f"{gone[0][-20:]}.gz is not a segment, but its name is an offset after the end of the log at offset {begin:,}" in refused(
+        without_queues
+    )
     in_place = store_of(whole) | {name: gzip.compress(files_of(whole)[name]) for name in gone}
-    assert f"{gone[0][-20:]} begins like gzip data: unpack it first" in refused(in_place)
+    assert f"{gone[0][-20:]} looks like gzip data. Unpack it first" in refused(in_place)
     (lost,) = table(files, "damage")
     assert (lost["start_offset"], lost["reason"], lost["segment"]) == (begin, "lost", None)
 
@@ -109,7 +111,7 @@ def test_a_log_that_was_copied_before_its_queues(whole: CommitLog, caplog: pytes
     assert count(files) == left
     lost = f"{len(last) - 4} records in 3 queues are after the end of the log at offset {last[4].offset:,}"
     assert lost in caplog.text
-    assert "the log was copied before its queues, or its newest pages were lost" in caplog.text
+    assert "the log was copied before its consume queues, or its newest pages were lost" in caplog.text
     (row,) = table(files, "damage")
     assert (row["start_offset"], row["end_offset"], row["reason"]) == (last[4].offset, last[-1].offset + last[-1].size, "lost")
     assert lost in row["found"]
@@ -118,7 +120,7 @@ def test_a_log_that_was_copied_before_its_queues(whole: CommitLog, caplog: pytes
 @pytest.mark.parametrize(
     ("content", "looks"),
     [
-        (gzip.compress(b"x" * 99), f"begins like gzip data: unpack it first: mv {ZERO} {ZERO}.gz && gunzip {ZERO}.gz"),
+        (gzip.compress(b"x" * 99), f"looks like gzip data. Unpack it first: mv {ZERO} {ZERO}.gz && gunzip {ZERO}.gz"),
         (b"an old note of somebody, and more of it " * 9, "begins with text"),
         (bytes(4096), "begins with zeros: nothing was written, or the data is lost"),
         (Random(1).randbytes(4096), "begins with unknown bytes"),
@@ -128,11 +130,11 @@ def test_a_log_that_was_copied_before_its_queues(whole: CommitLog, caplog: pytes
 def test_a_store_whose_segments_hold_no_record(content: bytes, looks: str, caplog: pytest.LogCaptureFixture) -> None:
     files = {f"store/commitlog/{ZERO}": content.ljust(200, b"\0")}
     text = refused(files)
-    assert text.startswith(f"memory:///store: its one segment holds no record. memory:///store/commitlog/{ZERO} {looks}. fail_on")
+    assert text.startswith(f"memory:///store: its only segment contains no record. memory:///store/commitlog/{ZERO} {looks}. Set fail_on")
     assert count(files, fail_on_data_loss=False) == count(files, **LENIENT) == 0
     assert looks in caplog.text
     two = files | {f"store/commitlog/{len(content.ljust(200, bytes(1))):020}": content}
-    assert "none of its 2 segments holds a record" in refused(two)
+    assert "none of its 2 segments contains a record" in refused(two)
 
 
 def test_a_store_of_which_only_queues_are_left(whole: CommitLog) -> None:
@@ -198,7 +200,7 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
     memory = in_memory(files)
     store = nr.open(memory.url)
     assert dict(store.messages().plan().ends) == {f"{memory.url}/store": end}
-    assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded; tail=all reads them" in str(
+    assert f"of old records after the end of the log of {memory.url}/store, which a broker discarded. Set tail=all to read them" in str(
         store.messages().explain()
     )
     assert count(files, tail="all", **LENIENT) == 25 + old

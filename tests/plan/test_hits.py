@@ -75,7 +75,7 @@ def test_only_what_is_of_the_topic_or_in_no_queue_is_read_after_a_prepared_messa
     told = str(nr.open(memory.url).messages(topic="T1", keys="k4").explain())
     line, more = told.split("a prepared message at offset ")[1].splitlines()[:2]
     assert line.startswith(f"{log.placed[4].offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of")
-    assert more.strip() == "'T1' and bytes in no queue are read; access=trust skips them"
+    assert more.strip() == "'T1' and bytes in no consume queue are read; access=trust skips them"
 
 
 def test_keys_without_a_prepared_message_are_looked_up_as_ever() -> None:

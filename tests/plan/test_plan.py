@@ -210,15 +210,17 @@ def test_a_missing_segment_is_a_loss():
     with pytest.raises(nr.DataLoss) as raised:
         store.messages().plan()
     assert str(raised.value) == (
-        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut short. "
-        "fail_on_data_loss=False reads what is there"
+        f"{memory.url}/store: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing or truncated. "
+        "Set fail_on_data_loss=False to read the rest"
     )
     scan = store.messages(fail_on_data_loss=False)
     expected = [placed.offset for placed in log_of(60).placed if not 2048 <= placed.offset < 4096]
     assert scan.to_table()["physical_offset"].to_pylist() == expected
     assert scan.plan().gaps == ((f"{memory.url}/store", 2048, 4096),)
     assert scan.explain().to_dict()["gaps"] == [[f"{memory.url}/store", 2048, 4096]]
-    assert f"  missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: no file holds them" in str(scan.explain()).split("\n")
+    assert f"  missing    offsets 2,048 to 4,096 (2,048 bytes) of {memory.url}/store: no file contains them" in str(scan.explain()).split(
+        "\n"
+    )
 
 
 def test_a_segment_cut_short_is_a_loss():
@@ -226,7 +228,9 @@ def test_a_segment_cut_short_is_a_loss():
     files[f"store/commitlog/{2048:020}"] = files[f"store/commitlog/{2048:020}"][:1000]
     del files[f"store/commitlog/{2048 * 3:020}"]
     memory = in_memory(files)
-    with pytest.raises(nr.DataLoss, match=r"offsets 3,048 to 4,096 \(1,048 bytes\) are in no file: .* 1 more ranges are missing\. fail_on"):
+    with pytest.raises(
+        nr.DataLoss, match=r"offsets 3,048 to 4,096 \(1,048 bytes\) are in no file: .* 1 more ranges are missing\. Set fail_on"
+    ):
         nr.open(memory.url).messages().to_table()
 
 

@@ -83,11 +83,11 @@ def test_an_index_of_which_nothing_is_wrong() -> None:
     ("head", "why"),
     [
         ((">qqqqii", 0, (0, 0, 0, 0, 0, 0)), "it is empty"),
-        ((">i", 36, (29,)), "its header contradicts itself"),
-        ((">i", 36, (2**31 - 1,)), "its header contradicts itself"),
+        ((">i", 36, (29,)), "its header is inconsistent"),
+        ((">i", 36, (2**31 - 1,)), "its header is inconsistent"),
         ((">i", 36, (-5,)), "it is empty"),
-        ((">q", 16, (-1,)), "its header contradicts itself"),
-        ((">q", 24, (0,)), "its header contradicts itself"),
+        ((">q", 16, (-1,)), "its header is inconsistent"),
+        ((">q", 24, (0,)), "its header is inconsistent"),
     ],
 )
 def test_a_head_that_cannot_be(head: tuple[str, int, tuple[int, ...]], why: str) -> None:
@@ -100,7 +100,7 @@ def test_a_file_that_was_cut_or_does_not_tell_its_slots() -> None:
     _, files = store()
     name = of_key(files)[0]
     for size in (0, 20, 40, 300, len(files[name]) - 20):
-        agree(files | {name: files[name][:size]}, why="its number of slots is unknown: set max_hash_slot_num")
+        agree(files | {name: files[name][:size]}, why="its number of slots is unknown. Set max_hash_slot_num")
 
 
 def test_slots_that_are_said() -> None:
@@ -228,7 +228,7 @@ def test_a_store_that_was_not_stopped_cleanly() -> None:
     _, files = store()
     times = [struct.unpack_from(">q", files[name], 8)[0] for name in indexes(files)]
     said = {"store/abort": b"", "store/checkpoint": struct.pack(">qqq", 0, 0, times[1])}
-    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker did not stop cleanly")
+    (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker crashed")
     assert len(looked.plan.lookups[0][1].why) == len(times) - 2
     assert looked.plan.lookups[0][1].hits  # which are read first all the same
 

@@ -114,7 +114,7 @@ def test_12_properties_that_are_no_pairs_are_read_as_java_reads_them() -> None:
 
 def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
-    assert "a record of another offset" in case.loses(4, reason="offset").description
+    assert "a record with another offset" in case.loses(4, reason="offset").description
     tail = Case.of()
     stale = encode(ordinary(99), 123_456)
     tail.content[tail.end(9) : tail.end(9) + len(stale)] = stale

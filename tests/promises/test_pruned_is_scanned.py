@@ -31,6 +31,7 @@ from native_reader.tuning import tuned
 
 pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
 SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/")
+MOST = "most of it must be read"
 
 
 def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[Looked, Looked]:
@@ -64,10 +65,10 @@ def test_queues_change_nothing_whichever_way_is_taken():
     queues_change_nothing()
     cases = ways["cases"]
     assert ways["some"] >= at_effort(0.15, 0.3, 0.3) * cases, ways
-    for way in ("scan", "auto", "most of it is left", "not by store time"):
+    for way in ("scan", "auto", MOST, "not by store time"):
         assert ways[way] >= at_effort(0.02, 0.1, 0.1) * cases, ways
     # A store that nobody tampered with contradicts itself nowhere.
-    assert set(ways) <= {"cases", "some", "scan", "auto", "after all", "most of it is left", "not by store time", "not by physical offset"}
+    assert set(ways) <= {"cases", "some", "scan", "auto", "after all", MOST, "not by store time", "not by physical offset"}
 
 
 @pytest.mark.sweep
@@ -185,7 +186,7 @@ def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Cou
             run = scan.run()
             found[access] = Counter((row["physical_offset"], row["inner_index"]) for batch in run for row in batch.to_pylist())
             ways.update({split.access for split in scan.plan().splits} if access == "auto" else ())
-            after_all = [line for line in run.report.scanned if not line.endswith("most of it is left")]
+            after_all = [line for line in run.report.scanned if not line.endswith(MOST)]
             assert contradicts or not after_all, str(predicate)
         assert found["auto"] == found["scan"], str(predicate)
         assert found["trust"] <= found["scan"], str(predicate)

@@ -124,5 +124,5 @@ def test_a_cluster_reads_a_store_by_a_path_that_counts_from_the_drivers_director
     assert told["directories"] == 2  # both executors work, each in a directory of its own
     assert (told["rows"], told["sum"]) == (60, sum(expected))
     gone = next(line for line in told["error"].splitlines() if "DataLoss: " in line)
-    assert f"{(tmp_path / 'store/commitlog').as_uri()}/{'0' * 20} is gone: it was there when the read was planned." in gone
-    assert "On a cluster, every machine must see the store under that path" in gone
+    assert f"{(tmp_path / 'store/commitlog').as_uri()}/{'0' * 20} no longer exists; it existed when the read was planned." in gone
+    assert "On a cluster, every machine must have the store at that path" in gone

@@ -84,10 +84,10 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     said = refused(spark, kept, systemTopics="false", topic="SCHEDULE_TOPIC_XXXX")
     assert said == "OptionError: systemTopics=false hides topic='SCHEDULE_TOPIC_XXXX', so no row can match. Omit one of them"
     said = refused(spark, kept, table="damage", filterPushdown="true")
-    assert said == "OptionError: table=damage does not take the option filterPushdown. Filter after loading"
+    assert said == "OptionError: table=damage does not support the option filterPushdown. Filter after loading"
     said = refused(spark, kept, table="damage", topic="orders")
     taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
-    assert said == f"OptionError: table=damage does not take the option topic. It takes {taken}. Filter after loading"
+    assert said == f"OptionError: table=damage does not support the option topic. Supported options: {taken}. Filter after loading"
     frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
     assert (
         sentence(frame.count)
@@ -101,7 +101,7 @@ def test_a_wrong_path_is_told_by_load(spark: SparkSession, kept: Path, tmp_path:
     assert refused(spark, tmp_path / "stor") == f"PathError: {(tmp_path / 'stor').as_uri()} does not exist."
     assert refused(spark, kept.parent / "stor") == f"PathError: {(kept.parent / 'stor').as_uri()} does not exist. Did you mean 'store'?"
     said = sentence(lambda: spark.read.format("rocketmq-store").load())
-    assert said.startswith("OptionError: no path is given. Name a store: .load('/data/store').")
+    assert said.startswith("OptionError: the path is missing. Use .load('/data/store').")
     said = refused(spark, tmp_path, brokerConf=tmp_path / "broker.conf")
     assert said.startswith("PathError: ")
     assert "broker.conf" in said
@@ -115,7 +115,7 @@ COLUMNS = {
     "queue_id bigint": "SchemaError: column 'queue_id' is int, but the schema has bigint. Cast it after loading",
     "properties map<string,binary>": "SchemaError: column 'properties' is map<string,string>, but the schema has map<string,binary>. Cast",
     "store_timestamp timestamp_ntz": "SchemaError: column 'store_timestamp' is timestamp, but the schema has timestamp_ntz. Cast it after",
-    "topic string not null": "SchemaError: column 'topic' can be null, but the schema has NOT NULL. Omit that",
+    "topic string not null": "SchemaError: column 'topic' can be null, but the schema has NOT NULL. Omit NOT NULL",
 }
 
 
@@ -157,16 +157,16 @@ def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: 
     on_disk(tmp_path, files)
     frame = spark.read.format("rocketmq-store").load(str(tmp_path / "store"))
     assert sentence(frame.count) == (
-        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing, or was cut "
-        "short. failOnDataLoss=false reads what is there"
+        f"DataLoss: {(tmp_path / 'store').as_uri()}: offsets 2,048 to 4,096 (2,048 bytes) are in no file: a segment is missing or "
+        "truncated. Set failOnDataLoss=false to read the rest"
     )
     assert spark.read.format("rocketmq-store").option("failOnDataLoss", "false").load(str(tmp_path / "store")).count() > 0
 
 
 OF_STREAMS = {
-    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824: only a stream has triggers. Omit it; spark.read reads everything",
-    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5: only a stream has triggers. Omit it; spark.read reads everything",
-    "startingOffsets=latest": "OptionError: startingOffsets=latest: there is nothing after the end of the log. Only a stream can",
+    "maxBytesPerTrigger=1g": "OptionError: maxBytesPerTrigger=1073741824 is supported only in a stream. Omit it: spark.read reads",
+    "maxOffsetsPerTrigger=5": "OptionError: maxOffsetsPerTrigger=5 is supported only in a stream. Omit it: spark.read reads",
+    "startingOffsets=latest": "OptionError: startingOffsets=latest is supported only in a stream. Omit it, or use spark.readStream",
 }
 
 

@@ -157,7 +157,7 @@ def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, k
     spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}')")
     try:
         assert spark.sql(f"SELECT * FROM logged WITH (path = '{kept}')").count() == 40
-        with pytest.raises(Exception, match=r"no path is given\. Name a store.* Spark forgot its OPTIONS.* Use CREATE TEMPORARY VIEW"):
+        with pytest.raises(Exception, match=r"the path is missing\. Use .* Spark dropped its OPTIONS.* Use CREATE TEMPORARY VIEW"):
             spark.sql("SELECT * FROM logged").count()
     finally:
         spark.sql("DROP TABLE logged")
@@ -229,7 +229,7 @@ def test_a_frame_keeps_the_plan_of_its_first_use(spark: SparkSession, tmp_path: 
     assert frame.count() == 30  # what came later is not seen
     assert load(spark, tmp_path / "store").count() == 60
     (tmp_path / "store/commitlog" / ("0" * 20)).unlink()
-    with pytest.raises(Exception, match=r"is gone: it was there when the read was planned\. A broker deletes its oldest segments"):
+    with pytest.raises(Exception, match=r"no longer exists; it existed when the read was planned\. A broker deletes its oldest segments"):
         frame.count()
     assert 0 < load(spark, tmp_path / "store").count() < 60  # what expired is no loss
 

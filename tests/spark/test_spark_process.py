@@ -47,8 +47,8 @@ def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
         follow = [sys.executable, str(example), "store", "out", "--topic", "T0", "--all", "--until-now"]
         ended = subprocess.run(follow, env=os.environ | where, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
         assert ended.stdout.splitlines()[-1] == f"{of_topic} messages in out/messages"
-        assert f"{(tmp_path / 'store').as_uri()}: nothing behind" in ended.stdout
-    assert "startingOffsets=earliest is for new queries; this one continues from its checkpoint" in ended.stderr
+        assert f"{(tmp_path / 'store').as_uri()}: up to date" in ended.stdout
+    assert "startingOffsets=earliest has no effect: this query continues from its checkpoint" in ended.stderr
 
 
 PRUNED = """
@@ -74,7 +74,7 @@ def test_a_pruned_read_says_what_it_reads_and_why(tmp_path: Path) -> None:
     assert ended.stdout == f"rows {expected} tasks 1\nby key {found}\n"
     assert re.search(
         rf"^rocketmq-store: {store.as_uri()} \(1 segment, 1 task\): "
-        r"reads about [\d.]+ KiB of 24\.0 MiB by consume queue, and the bytes in no queue",
+        r"reads about [\d.]+ KiB of 24\.0 MiB by consume queue, and the bytes in no consume queue",
         ended.stderr,
         re.MULTILINE,
     )

@@ -132,7 +132,7 @@ def test_progress_tells_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
     size = f"{(store.log.end - begin) / 1024:.1f} KiB"
     assert [line.partition(": ")[2] for line in told] == [
         f"{uri}: {size} behind, 15.0 s, about {first[0].rows} rows",
-        f"{uri}: nothing behind",
+        f"{uri}: up to date",
     ]
     (source,) = json.loads(query.recentProgress[0].json)["sources"]
     assert source["endOffset"]["stores"][uri]["next"] == begin
@@ -212,7 +212,10 @@ def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_pa
     ("options", "sentence"),
     [
         ({"access": "trust"}, "OptionError: access=trust believes that queues know every message"),
-        ({"endingTimestamp": "1700000000005"}, "OptionError: endingTimestamp: a stream has no end. Omit it, or use spark.read"),
+        (
+            {"endingTimestamp": "1700000000005"},
+            "OptionError: endingTimestamp is not supported in a stream, which has no end. Omit it, or use spark.read",
+        ),
     ],
 )
 def test_what_cannot_be_followed_is_told(

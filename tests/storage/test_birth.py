@@ -60,7 +60,7 @@ def test_a_segment_made_again_with_the_same_inode_is_another_file(tmp_path):
     scan.plan()
     path = root / "commitlog" / SECOND
     made_again(path, files_of(log_of(bodies(b"B")))[f"store/commitlog/{SECOND}"])
-    with pytest.raises(nr.DataLoss, match=rf"/{SECOND} is another file than when the read was planned\. Load the store again"):
+    with pytest.raises(nr.DataLoss, match=rf"/{SECOND} was replaced by another file after the read was planned\. Load the store again"):
         scan.to_table()
 
 

@@ -207,7 +207,8 @@ def test_a_broker_conf_that_does_not_say_it(tmp_path):
     assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
     conf.write_bytes(b"brokerName=a\n\xff\xfe\n")
     assert said(broker_conf=conf) == (
-        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog, so the store is ~/store of the user that runs the broker"
+        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog. "
+        "The store is then ~/store of the broker's user: load that path"
     )
 
 
@@ -276,9 +277,9 @@ def both_hold(files: dict[str, bytes], tmp_path: Path, plain: str, other: str) -
         with pytest.raises(nr.StoreDamaged) as raised:
             nr.open(path)
         assert str(raised.value) == (
-            f"a plain log and a DLedger log both hold data at or above offset {int(other):,}: {uri}/commitlog/{plain} and "
+            f"a plain log and a DLedger log both contain data at or after offset {int(other):,}: {uri}/commitlog/{plain} and "
             f"{uri}/dledger-n0/data/{other}. Expected the plain log to end there. "
-            f"Load the directory of the right log itself: {uri}/commitlog or {uri}/dledger-n0/data"
+            f"Load only the directory of the right log: {uri}/commitlog or {uri}/dledger-n0/data"
         )
 
 
@@ -372,17 +373,17 @@ def test_different_copies_are_refused(tmp_path):
         with pytest.raises(nr.StoreDamaged) as raised:
             nr.open(store_path_commit_log=f"{tmp_path}/one/store/commitlog,{tmp_path}/{name}/store/commitlog")
         sizes = {"one": 2048, name: 2000 if name == "short" else 2048}
-        assert set(str(raised.value).split(" both hold")[0].split(" and ")) == {
+        assert set(str(raised.value).split(" both have")[0].split(" and ")) == {
             f"{tmp_path.as_uri()}/{each}/store/commitlog/{ZERO} ({size:,} bytes)" for each, size in sizes.items()
         }
         assert str(raised.value).endswith(
-            " both hold offset 0 but differ. One of them belongs to another store: set store_path_commit_log to the right directories."
+            " both have offset 0 but differ. One of them belongs to another store: set store_path_commit_log to the right directories."
         )
 
 
 def test_overlaps_are_refused(tmp_path):
     on_disk(tmp_path, {f"store/commitlog/{ZERO}": bytes(2048), f"store/commitlog/{1000:020}": bytes(2048)})
-    with pytest.raises(nr.StoreDamaged, match=r"/0+ \(2,048 bytes\) and .*/0+1000 \(2,048 bytes\) both hold offset 1,000 but differ"):
+    with pytest.raises(nr.StoreDamaged, match=r"/0+ \(2,048 bytes\) and .*/0+1000 \(2,048 bytes\) both have offset 1,000 but differ"):
         nr.open(tmp_path / "store")
 
 

@@ -29,7 +29,7 @@ def test_nothing_named():
     for arguments in ((), (None,), ([],)):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(*arguments)
-        assert str(raised.value) == "no store is given. Pass a path, store_path_commit_log or broker_conf"
+        assert str(raised.value) == "the path is missing. Pass a path, store_path_commit_log or broker_conf"
     with pytest.raises(nr.OptionError, match=r"^the path is empty\. Use '\.' for the current directory$"):
         nr.open("")
     with pytest.raises(nr.OptionError, match=r"^5 is not a path: expected text or a pathlib\.Path, or a list of them$"):
@@ -43,7 +43,7 @@ def test_the_wrong_level(store):
     above = f" Did you mean the store {uri} (3 segments)?"
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     side = "is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
-    assert said(store / "config") == f"{uri}/config {unlike} it has topics.json.{above}"
+    assert said(store / "config") == f"{uri}/config {unlike} it contains topics.json.{above}"
     assert said(store / "index") == f"{uri}/index {unlike} it has 20260101000000000.{above}"
     assert said(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
     for place in ("consumequeue", "consumequeue/T0", "consumequeue/T0/0", f"consumequeue/T0/0/{ZERO}", "timerlog", f"timerlog/{ZERO}"):
@@ -73,7 +73,7 @@ def test_nothing_like_a_store(tmp_path):
     uri = tmp_path.as_uri()
     assert said(tmp_path) == f"{uri} {unlike} it is empty."
     on_disk(tmp_path, {f"file{number}": b"" for number in range(9)} | {"a/": b""})
-    assert said(tmp_path) == f"{uri} {unlike} it has a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
+    assert said(tmp_path) == f"{uri} {unlike} it contains a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
     os.mkfifo(tmp_path / "fifo")
     assert said(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
     for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
@@ -88,7 +88,7 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
     uri = tmp_path.as_uri()
     text = said(tmp_path)
     assert text == (
-        f"{uri} is not a store: it has no commitlog directory, but commitlog_a, commitlog_b. "
+        f"{uri} is not a store: it has no commitlog directory, only commitlog_a, commitlog_b. "
         f"Set store_path_commit_log='{uri}/commitlog_a,{uri}/commitlog_b'"
     )
     assert rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
@@ -97,8 +97,11 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
 
 def test_wrong_directories_for_the_log(store):
     uri = store.as_uri()
-    assert said(store_path_commit_log=str(store)) == f"{uri} has no segments, but a commitlog directory. Did you mean {uri}/commitlog?"
-    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not the directory of a log; it is a file with another name."
+    assert (
+        said(store_path_commit_log=str(store))
+        == f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
+    )
+    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file with another name."
     assert said(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
     assert said(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
     assert said(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."

@@ -185,4 +185,4 @@ def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch, tun
     assert not query.trigger()
     query.start()
     assert not query.trigger()
-    assert [line for line in told if "startingOffsets" not in line] == []
+    assert [line for line in told if "starting_offsets" not in line] == []

@@ -196,9 +196,9 @@ def test_what_may_not_be_read_is_named(shared):
     finally:
         closed.chmod(0o755)
     assert refused.value.errno == shut.value.errno == errno.EACCES
-    assert str(refused.value) == f"[Errno 13] {segment.as_uri()} cannot be opened: Permission denied"
-    assert str(shut.value) == f"[Errno 13] {closed.as_uri()} cannot be listed: Permission denied"
-    assert str(below.value) == f"[Errno 13] {closed.as_uri()}/store cannot be looked at: Permission denied"
+    assert str(refused.value) == f"[Errno 13] could not open {segment.as_uri()}: Permission denied"
+    assert str(shut.value) == f"[Errno 13] could not list {closed.as_uri()}: Permission denied"
+    assert str(below.value) == f"[Errno 13] could not get the status of {closed.as_uri()}/store: Permission denied"
 
 
 def test_a_closed_directory_beside_stores_does_not_hide_them(shared):

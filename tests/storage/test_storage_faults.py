@@ -48,7 +48,7 @@ def test_a_failing_read_names_the_file_and_the_byte(tmp_path, on_the_disk):
         while True:
             seen += next(batches).num_rows
     first = min(placed.offset for placed in log.placed if placed.offset >= 8192 + 4096) - 8192
-    assert str(raised.value) == f"[Errno 5] {faulty.url}{bad} at byte {first:,} cannot be read: Input/output error"
+    assert str(raised.value) == f"[Errno 5] could not read {faulty.url}{bad} at byte {first:,}: Input/output error"
     assert raised.value.errno == errno.EIO
     assert raised.value.__cause__.args == (errno.EIO, "Input/output error")
     assert seen == sum(1 for placed in log.placed if placed.offset < 8192 + 4096)
@@ -63,7 +63,7 @@ def test_whatever_fails_is_a_store_error_that_names_the_file(call):
             raise TimeoutError("too slow")
 
     faulty = FaultyStorage(memory.url, fault=fault)
-    with pytest.raises(nr.UnreadableError, match=f"^{faulty.url}/store.*: too slow$") as raised:
+    with pytest.raises(nr.UnreadableError, match=f"^could not .* {faulty.url}/store.*: too slow$") as raised:
         nr.open(f"{faulty.url}/store").messages().to_table()
     assert raised.value.errno is None
 
@@ -104,7 +104,7 @@ def test_a_replaced_file_is_told(lay):
     with pytest.raises(nr.DataLoss) as raised:
         scan.to_table()
     uri = f"{here.url}/store/commitlog/{ZERO}"
-    assert str(raised.value) == f"{uri} is another file than when the read was planned. Load the store again"
+    assert str(raised.value) == f"{uri} was replaced by another file after the read was planned. Load the store again"
 
 
 def test_a_deleted_file_is_told(lay):
@@ -115,8 +115,8 @@ def test_a_deleted_file_is_told(lay):
     with pytest.raises(nr.DataLoss) as raised:
         scan.to_table()
     assert str(raised.value) == (
-        f"{here.url}/store/commitlog/{ZERO} is gone: it was there when the read was planned. "
-        "A broker deletes its oldest segments: load the store again. On a cluster, every machine must see the store under that path"
+        f"{here.url}/store/commitlog/{ZERO} no longer exists; it existed when the read was planned. "
+        "A broker deletes its oldest segments: load the store again. On a cluster, every machine must have the store at that path"
     )
 
 
@@ -129,8 +129,8 @@ def test_a_truncated_file_is_told(tmp_path):
     with pytest.raises(nr.DataLoss) as raised:
         scan.to_table()
     assert str(raised.value) == (
-        f"{path.as_uri()} ends at byte 1,000; it had 2,048 bytes when the read was planned. "
-        "Something truncated it since: load the store again to read what is left"
+        f"{path.as_uri()} has 1,000 bytes, but had 2,048 when the read was planned. "
+        "It was truncated since then. Load the store again to read the rest"
     )
 
 

@@ -33,7 +33,7 @@ def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
     packed(store, *names, ending=ending)
     expected = (
         f"{store.as_uri()}/commitlog: no segments found, only {', '.join(f'{name}.{ending}' for name in names)}. "
-        f"For each of these files, unpack it first: {COMMANDS[ending]} {ZERO}.{ending}"
+        f"For each of these files: unpack it first: {COMMANDS[ending]} {ZERO}.{ending}"
     )
     ways = (store, store / "commitlog", store.parent, f"{store}/commitlog/*", f"{store.parent}/*", f"{store}/commitlog/*.{ending}")
     for path in ways:
@@ -48,7 +48,7 @@ def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
 
 def test_a_log_whose_segments_were_renamed_is_not_an_empty_one(store):
     packed(store, *(path.name for path in (store / "commitlog").iterdir()), ending="bak")
-    assert said(store).endswith(f"For each of these files, if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
+    assert said(store).endswith(f"For each of these files: if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
 
 
 def test_many_packed_segments_are_not_all_named(tmp_path):
@@ -59,7 +59,7 @@ def test_many_packed_segments_are_not_all_named(tmp_path):
 def test_packed_segments_in_a_directory_of_another_name(tmp_path):
     on_disk(tmp_path, {f"archive/{ZERO}.gz": b"x"})
     assert said(tmp_path / "archive") == (
-        f"{tmp_path.as_uri()}/archive: no segments found, only {ZERO}.gz. For each of these files, unpack it first: gunzip {ZERO}.gz"
+        f"{tmp_path.as_uri()}/archive: no segments found, only {ZERO}.gz. For each of these files: unpack it first: gunzip {ZERO}.gz"
     )
 
 

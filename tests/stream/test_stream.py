@@ -211,11 +211,11 @@ def _moved_on(reader: StoreStreamReader, start: dict[str, Any], grown: GrowingSt
 
 REFUSED = {
     "table=damage": "table=damage cannot be read as a stream. Use spark.read",
-    "filterPushdown=true": "filterPushdown=true: Spark passes no filters to a stream. Use the option where instead",
-    "access=trust": "access=trust misses new messages in a stream, because consume queues learn of them last. Omit it",
-    "endingTimestamp=1700000000005": "endingTimestamp: a stream has no end. Omit it, or use spark.read",
-    "endingPhysicalOffset=5": "endingPhysicalOffset: a stream has no end. Omit it, or use spark.read",
-    'endingOffsets={"T": {"0": 1}}': "endingOffsets: a stream has no end. Omit it, or use spark.read",
+    "filterPushdown=true": "filterPushdown=true is not supported in a stream: Spark passes it no filters. Use the option where instead",
+    "access=trust": "access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it",
+    "endingTimestamp=1700000000005": "endingTimestamp is not supported in a stream, which has no end. Omit it, or use spark.read",
+    "endingPhysicalOffset=5": "endingPhysicalOffset is not supported in a stream, which has no end. Omit it, or use spark.read",
+    'endingOffsets={"T": {"0": 1}}': "endingOffsets is not supported in a stream, which has no end. Omit it, or use spark.read",
     "startingOffsets=latest&startingTimestamp=1700000000005": "startingOffsets=latest contradicts startingTimestamp. Omit one of them",
     "startingOffsets=latest&startingPhysicalOffset=5": "startingOffsets=latest contradicts startingPhysicalOffset. Omit one of them",
     "startingOffset=latest": "unknown option 'startingOffset'. Did you mean 'startingOffsets'?",

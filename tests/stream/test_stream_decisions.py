@@ -11,7 +11,7 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.conditions import predicate_of
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, spelled
 from native_reader.options import MessageOptions
 from native_reader.scan.run import Run
 from native_reader.stream.begin import EARLIEST, LATEST, Start
@@ -135,4 +135,4 @@ def test_a_resumed_stream_announces_warnings_once(disk: Disk, grown: GrowingStor
     assert resumed.next_offset(offset, NO_LIMIT) is offset
     assert len(lines) == 2
     assert lines[0].startswith("topic 'T00' is not in the consume queues or the configuration")
-    assert lines[1] == "starting_offsets=earliest is for new queries; this one continues from its checkpoint"
+    assert spelled(lines[1], str) == "starting_offsets=earliest has no effect: this query continues from its checkpoint"

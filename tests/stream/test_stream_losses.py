@@ -90,7 +90,7 @@ def test_a_store_that_is_gone(disk: Disk) -> None:
     stores[0].remove()
     last = stores[0].placed[-1].offset
     assert refusing(query) == (
-        f"{disk.url}/parent/0: there is no store at this path now, and no other store has the record at offset {last:,}, the last one "
+        f"{disk.url}/parent/0: there is no store at this path any more, and no other store has the record at offset {last:,}, the last one "
         f"read. {WAYS_OUT}"
     )
     query.start(failOnDataLoss="false")
@@ -133,7 +133,7 @@ def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, told: list[s
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     assert refusing(query).startswith(
-        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) are in no file: a segment is missing, or was cut short. "
+        f"{disk.url}/store: offsets 4,096 to 8,192 (4,096 bytes) are in no file: a segment is missing or truncated. "
     )
     query = drained(f"{disk.url}/store", startingOffsets="earliest", failOnDataLoss="false")
     assert offsets_of(query) == [each.offset for each in grown.placed if each.segment != 4096]

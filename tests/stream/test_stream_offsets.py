@@ -21,7 +21,7 @@ from native_reader.stream.offset import Batch, Offset, OffsetError, ends_from_js
 
 LAST = Fingerprint(512, 1_700_000_000_123, 77)
 OFFSET = {"file:///b": Batch(7, Boundary(7)), "file:///a": Batch(0, Boundary(768, LAST))}
-AGAIN = "To start over, use a new checkpointLocation; starting_offsets or starting_physical_offset sets where it begins"
+AGAIN = "To start over, use a new checkpointLocation; set starting_offsets or starting_physical_offset to choose where the new query begins"
 
 
 def test_an_offset_can_be_read_by_a_person() -> None:
