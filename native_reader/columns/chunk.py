@@ -9,26 +9,21 @@ import pyarrow as pa
 
 from native_reader.columns.properties import PropertyColumns, PropertyReader
 from native_reader.columns.rows import Rows, by_record
-from native_reader.columns.schema import COLUMNS
 from native_reader.columns.strings import short, text
 from native_reader.layout.record import Index
-from native_reader.predicate.tree import EVERYTHING, Predicate
 
 
 class Columns:
     """Builds the columns of one read, chunk by chunk, and reuses what it learned from earlier chunks.
 
-    The columns and properties of `predicate` are available in addition to the columns.
+    `properties`: the names of the single properties that columns and conditions need.
     """
 
     def __init__(
-        self, names: Iterable[str], store: str, segment: str, predicate: Predicate = EVERYTHING, *, marks_failed: bool = False
+        self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = (), *, marks_failed: bool = False
     ) -> None:
         self.names, self.marks_failed = tuple(names), marks_failed
-        conditions = list(predicate.columns())
-        needed = [*self.names, *(each.name for each in conditions)]
-        single = {COLUMNS[name].single for name in needed} | {each.key for each in conditions}
-        self._reader = PropertyReader(sorted(name for name in single if name is not None))
+        self._reader = PropertyReader(sorted(properties))
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
 
@@ -81,14 +76,6 @@ class Chunk:
         part._topic = None if self._topic is None else self._topic.take(pa.array(chosen))
         part._properties = None if self._properties is None else self._properties.where(chosen)
         return part
-
-    def arrays(self) -> list[pa.Array]:
-        """All columns of the read."""
-        return [self.column(name) for name in self.columns.names]
-
-    def column(self, name: str) -> pa.Array:
-        """One column."""
-        return COLUMNS[name].make(self)
 
     def properties(self) -> PropertyColumns:
         if self._properties is None:

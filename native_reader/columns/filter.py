@@ -96,7 +96,7 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:
     """The column's values; integers of any width and timestamps as 64-bit integers."""
-    values = chunk.column(column.name) if column.key is None else chunk.property(column.key)
+    values = COLUMNS[column.name].make(chunk) if column.key is None else chunk.property(column.key)
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.columns.chunk import Chunk
 from native_reader.columns.rows import Rows, by_record
-from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP, Maker
+from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP
 from native_reader.columns.strings import content_of, offsets_of, replaced, short
 from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
@@ -17,8 +18,7 @@ from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, UNIQ_KE
 from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
 from native_reader.records.damages import CHECKSUM
 
-if TYPE_CHECKING:
-    from native_reader.columns.chunk import Chunk
+Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
 """The column that cannot be built, and the reason in `corrupt_reason`."""

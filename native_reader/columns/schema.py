@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from native_reader.columns import makers as make
-from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Maker, MessageColumn, Source
+from native_reader.columns.makers import Maker
+from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Source
 from native_reader.errors import SchemaError, did_you_mean, option_name
 from native_reader.layout.properties import DELAY, KEYS, REAL_TOPIC, TAGS, UNIQ_KEY
 from native_reader.layout.record import HEAD
+from native_reader.predicate.tree import Predicate
 
 _STRING = pa.string()
+
+
+class MessageColumn(NamedTuple):
+    """All about one column of `messages`. `meaning`: its meaning in the docs.
+
+    `of_message`: made from the head, but the messages of one inner batch can differ. `single`: the one property it is made from.
+    """
+
+    type: pa.DataType
+    source: Source
+    make: Maker
+    meaning: str
+    of_message: bool = False
+    single: str | None = None
+
+    @property
+    def differs_in_batch(self) -> bool:
+        """Whether the messages of one inner batch can have different values."""
+        return self.of_message or self.source >= Source.PROPERTIES
 
 
 def _number(field: str, meaning: str, *, of_message: bool = False) -> MessageColumn:
@@ -158,3 +180,10 @@ def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) ->
 def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schema:
     """The Arrow schema of these columns, all nullable."""
     return pa.schema([pa.field(corrupt_name or name if name == CORRUPT_RECORD else name, COLUMNS[name].type) for name in names])
+
+
+def properties_of(names: Iterable[str], predicate: Predicate) -> set[str]:
+    """The single properties that these columns and these conditions are made from."""
+    conditions = list(predicate.columns())
+    needed = {COLUMNS[name].single for name in (*names, *(each.name for each in conditions))} | {each.key for each in conditions}
+    return {name for name in needed if name is not None}

@@ -15,7 +15,7 @@ from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
 from native_reader.columns.rows import Rows, unwrapped
-from native_reader.columns.schema import schema_of
+from native_reader.columns.schema import COLUMNS, properties_of, schema_of
 from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
@@ -87,7 +87,13 @@ class Reading:
     ) -> None:
         self._split, self._projection = split, projection
         self._known = {} if known is None else known
-        self._columns = Columns(projection.columns, split.store, split.segment.name, predicate, marks_failed=projection.mode == PERMISSIVE)
+        self._columns = Columns(
+            projection.columns,
+            split.store,
+            split.segment.name,
+            properties_of(projection.columns, predicate),
+            marks_failed=projection.mode == PERMISSIVE,
+        )
         self._schema = projection.schema
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
@@ -210,7 +216,10 @@ class Reading:
         names = self._columns.names
         if names:
             for piece in chunk.with_bodies(self._projection.max_decompressed_bytes) if _BODY in names else (chunk,):
-                yield piece.rows, pa.RecordBatch.from_arrays(piece.arrays(), schema=self._schema)
+                yield (
+                    piece.rows,
+                    pa.RecordBatch.from_arrays([COLUMNS[name].make(piece) for name in self._columns.names], schema=self._schema),
+                )
 
     def _verified(self, rows: Rows) -> Rows:
         """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""
