@@ -216,10 +216,8 @@ class Reading:
         names = self._columns.names
         if names:
             for piece in chunk.with_bodies(self._projection.max_decompressed_bytes) if _BODY in names else (chunk,):
-                yield (
-                    piece.rows,
-                    pa.RecordBatch.from_arrays([COLUMNS[name].make(piece) for name in self._columns.names], schema=self._schema),
-                )
+                arrays = [COLUMNS[name].make(piece) for name in names]
+                yield piece.rows, pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _verified(self, rows: Rows) -> Rows:
         """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""
