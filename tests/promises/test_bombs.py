@@ -16,7 +16,8 @@ from support.plain_decoder import units_of as plain_units
 from support.plain_decoder import walk
 from support.tune import Tune
 
-from native_reader.columns import makers as scan_columns
+from native_reader.columns import chunk as scan_chunk
+from native_reader.columns import makers as scan_makers
 from native_reader.columns import properties as scan_properties
 from native_reader.columns import rows as scan_rows
 from native_reader.columns import tokens as scan_tokens
@@ -59,13 +60,13 @@ def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(tune: Tune,
 def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     sizes: list[int] = []
 
-    def topic(chunk: scan_columns.Chunk) -> pa.Array:
+    def topic(chunk: scan_chunk.Chunk) -> pa.Array:
         column = original(chunk)
         sizes.append(column.nbytes)
         return column
 
-    original = scan_columns.Chunk.topic
-    monkeypatch.setitem(scan_columns._MAKERS, "topic", topic)
+    original = scan_chunk.Chunk.topic
+    monkeypatch.setattr(scan_chunk.Chunk, "topic", topic)
     tune(unpacked_at_once=200_000)
     where = "topic LIKE 'U%' OR inner_index = 7"
     assert len(table_of(segments_of(batch_of(900, "T" * 3000)), columns="physical_offset", where=where)) == 1
@@ -85,9 +86,9 @@ def test_a_kind_is_decided_once_for_each_record(monkeypatch: pytest.MonkeyPatch)
         characters += column.nbytes
         return original_text(column)
 
-    original, original_text = scan_columns.kind_of, scan_columns.text
-    monkeypatch.setattr(scan_columns, "kind_of", kind_of)
-    monkeypatch.setattr(scan_columns, "text", text)
+    original, original_text = scan_makers.kind_of, scan_chunk.text
+    monkeypatch.setattr(scan_makers, "kind_of", kind_of)
+    monkeypatch.setattr(scan_chunk, "text", text)
     retry = "%RETRY%" + "T" * 3000
     segments = segments_of(batch_of(500, "b"), Message(topic="a", body=b""), batch_of(400, retry), batch_of(1, "%DLQ%a"))
     assert Counter(table_of(segments, columns="kind")["kind"].to_pylist()) == {"batch": 500, "normal": 1, "retry": 400, "dlq": 1}
