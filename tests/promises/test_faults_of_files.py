@@ -161,7 +161,7 @@ def test_39_a_dledger_log_with_a_damaged_entry(tmp_path: Path) -> None:
     content[4 + 3] ^= 1  # the size that the entry says
     (tmp_path / name).write_bytes(content)
     (damage,) = nr.open(store).table("damage").to_table().to_pylist()
-    assert damage["found"].startswith("an entry header that does not fit its record of ")
+    assert damage["found"].startswith("a DLedger entry header that does not match its record of ")
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
@@ -294,5 +294,5 @@ def test_71_a_checkpoint_says_how_far_the_log_was_flushed_or_says_nothing(tmp_pa
             assert len(opened(store, tail=tail)) == rows, end
     (store / "checkpoint").write_bytes(bytes(24) + (1 << 50).to_bytes(8, "big") + bytes(100))
     assert len(opened(store, tail="flushed")) == 100
-    with pytest.raises(nr.OptionError, match="tail='flush' is none of available, flushed, confirmed, all"):
+    with pytest.raises(nr.OptionError, match="tail must be one of available, flushed, confirmed, all, not 'flush'"):
         nr.open(store).messages(tail="flush")
