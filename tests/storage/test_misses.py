@@ -44,7 +44,7 @@ def test_the_wrong_level(store):
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     side = "is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
     assert said(store / "config") == f"{uri}/config {unlike} it contains topics.json.{above}"
-    assert said(store / "index") == f"{uri}/index {unlike} it has 20260101000000000.{above}"
+    assert said(store / "index") == f"{uri}/index {unlike} it contains 20260101000000000.{above}"
     assert said(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
     for place in ("consumequeue", "consumequeue/T0", "consumequeue/T0/0", f"consumequeue/T0/0/{ZERO}", "timerlog", f"timerlog/{ZERO}"):
         assert said(store / place) == f"{uri}/{place} {side}{above}"
@@ -80,7 +80,7 @@ def test_nothing_like_a_store(tmp_path):
         (tmp_path / name).write_bytes(b"x")
         assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
-    assert said(tmp_path / "a").encode().endswith(b"it has caf\\udce9.")
+    assert said(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
 
 
 def test_logs_of_other_names_are_pointed_at(tmp_path):
