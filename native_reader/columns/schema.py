@@ -105,9 +105,7 @@ _ON_REQUEST = {
     "reconsume_times": _number("reconsume_times", "how often consumers retried it"),
     "flag": _number("flag", "a number set by the producer; in an inner batch, that of the message", of_message=True),
     "sys_flag": _number("sys_flag", "as on disk, see [format.md](format.md#flags)"),
-    "prepared_transaction_offset": _number(
-        "prepared_transaction_offset", "physical offset of the half message of a committed message"
-    ),
+    "prepared_transaction_offset": _number("prepared_transaction_offset", "physical offset of the half message of a committed message"),
     "body_crc": _number("body_crc", "CRC-32 of the stored body, highest bit cleared; in an inner batch, of the record's whole body"),
     "record_size": _number(
         "size", "size of the record in bytes; equal for all messages of an inner batch, so add it only where `inner_index` is null or 0"
