@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections import Counter
@@ -91,7 +92,10 @@ def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]
 @given(st.data())
 @sampled(80)
 def test_a_stream_tells_the_damage_that_a_batch_tells(data: st.DataObject) -> None:
-    """Whatever the portions: no damage is told twice, and none is left out at a border."""
+    """Whatever the portions: no damage is told twice, and none is left out at a border.
+
+    What follows the last record is not damage to a stream: the log may be written there yet. A batch tells of it.
+    """
     log = log_of([message(n, body=b"x" * data.draw(st.sampled_from([1, 30, 300]))) for n in range(25)], 2048)
     files = {file: bytearray(content) for file, content in files_of(log).items()}
     for _ in range(data.draw(st.integers(1, 4))):
@@ -107,6 +111,8 @@ def test_a_stream_tells_the_damage_that_a_batch_tells(data: st.DataObject) -> No
     rows = nr.open(f"{memory.url}/store").messages(columns=columns, mode="PERMISSIVE").to_table().to_pylist()
     limit = data.draw(st.sampled_from([{}, {"maxBytesPerTrigger": "300"}, {"maxOffsetsPerTrigger": "2"}, {"maxBytesPerTrigger": "1500"}]))
     query = drained(f"{memory.url}/store", columns, startingOffsets="earliest", mode="PERMISSIVE", **limit)
+    (end,) = [store["next"] for store in json.loads(query.offsets[-1])["stores"].values()] if query.offsets else [0]
+    rows = [row for row in rows if row["corrupt_reason"] is None or row["physical_offset"] < end]
     assert Counter(tuple(row.values()) for row in query.rows()) == Counter(tuple(row.values()) for row in rows)
 
 
