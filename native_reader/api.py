@@ -59,11 +59,11 @@ class Store:
 
     def table(self, /, name: str, **options: Any) -> Lazy:
         """A table by name: `messages`, or `damage` and `segments`, which take only the options in TABLE_OPTIONS."""
-        if name == "messages":
-            return self.messages(**options)
-        if not isinstance(name, str) or name not in TABLES:
+        if not isinstance(name, str) or name not in TABLE_NAMES:
             near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
+        if name == "messages":
+            return self.messages(**options)
         for option in options:
             if option not in TABLE_OPTIONS:
                 near = did_you_mean(option, TABLE_OPTIONS)

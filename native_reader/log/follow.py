@@ -246,7 +246,11 @@ class Following:
             for follower in self._followers.values():
                 follower.look_from_scratch()
             self._next_search = time.monotonic() + max(TUNING.search_every, TUNING.rest * (time.monotonic() - begun))
-        return {uri: follower.look() for uri, follower in self._followers.items()}
+        ends = {uri: follower.look() for uri, follower in self._followers.items()}
+        if any(follower.is_stale for follower in self._followers.values()):  # their files are gone, and so their ends
+            self.list()
+            ends = {uri: follower.look() for uri, follower in self._followers.items()}
+        return ends
 
     def has_news(self) -> bool:
         """Whether something was written since the last look. Cheap, but may miss changes."""

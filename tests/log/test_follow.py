@@ -169,6 +169,17 @@ def test_a_log_that_was_cut_ends_where_it_was_cut(disk: Disk, store: GrowingStor
     assert following.look().offset == store.end
 
 
+def test_a_log_whose_last_segments_are_deleted_ends_before_them_at_once(disk: Disk, store: GrowingStore, tune: Tune) -> None:
+    """A broker that truncates its log deletes files. A look that found them gone gave their old end once more."""
+    tune(list_every=1e9, search_every=1e9)
+    store.append(60)
+    following = Following(lambda: nr.open(f"{disk.url}/store").stores, LIMITS, "available")
+    ends = following.look()
+    assert [end.offset for end in ends.values()] == [store.end]
+    store.cut(50)
+    assert [end.offset for end in following.look().values()] == [store.end]
+
+
 def test_damage_with_records_after_it_is_passed_by_a_look_from_scratch(disk: Disk, store: GrowingStore) -> None:
     store.append(2)
     following = follower(disk)

@@ -116,8 +116,8 @@ def test_slots_that_are_said() -> None:
     assert not wrong.plan().lookups[0][1].is_sufficient
     assert wrong.plan().lookups[0][1].why
     assert "max_hash_slot_num" in str(wrong.explain())
-    with pytest.raises(nr.OptionError, match="max_hash_slot_num=0"):
-        nr.open(memory.url).messages(max_hash_slot_num=0)
+    with pytest.raises(nr.OptionError, match="max_hash_slot_num must be an integer from 1"):
+        nr.open(memory.url).messages(max_hash_slot_num must be an integer from 1)
 
 
 # 63, 64

@@ -139,14 +139,14 @@ def in_time(later: dict[int, int], begin: int, end: int) -> Case:
 
 MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
     "The hash of a tag in a queue was changed.": (a_hash_in_a_queue,),
-    "The size in an entry of a queue was enlarged, up to the end of a record that no queue names.": (a_size_in_a_queue,),
+    "The size in a queue entry was enlarged, up to the end of a record that no queue names.": (a_size_in_a_queue,),
     "Two neighbouring entries of a queue of batches were changed, and still fit each other.": (two_entries_of_batches,),
     "The configuration of a slave does not name a topic with batches.": (a_batch_of_one_on_a_slave,),
-    "A pointer in an index was changed, and leads past an entry.": (a_pointer_of_an_index,),
-    "The hash of a key in an index was changed by a multiple of the number of slots.": (a_hash_in_an_index,),
+    "A pointer in an index was changed, and skips an entry.": (a_pointer_of_an_index,),
+    "The hash in an index entry was changed by a multiple of the number of slots.": (a_hash_in_an_index,),
     "The index was off for a while.": (an_index_that_was_off,),
     "A broker of 4.0 to 4.2 rolled a transaction back.": (a_prepared_message_that_expired, a_prepared_message_that_no_index_names),
-    "The store time of a record is wrong.": (a_first_time, a_time_within_a_segment),
+    "A record has a wrong store time.": (a_first_time, a_time_within_a_segment),
 }
 
 

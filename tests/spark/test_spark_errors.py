@@ -86,7 +86,7 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     said = refused(spark, kept, table="damage", filterPushdown="true")
     assert said == "OptionError: table=damage does not support the option filterPushdown. Filter after loading"
     said = refused(spark, kept, table="damage", topic="orders")
-    taken = "verifyCrc, maxPartitionBytes, maxRecordBytes, maxReadRate, ignoreMissingFiles"
+    taken = "verifyCrc, ignoreMissingFiles, maxPartitionBytes, maxRecordBytes, maxReadRate"
     assert said == f"OptionError: table=damage does not support the option topic. Supported options: {taken}. Filter after loading"
     frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
     assert (

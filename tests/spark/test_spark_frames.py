@@ -166,7 +166,7 @@ def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, k
 def test_a_table_of_the_catalog_is_refused_a_condition_that_it_would_forget(spark: SparkSession, kept: Path) -> None:
     spark.sql("DROP TABLE IF EXISTS logged")
     for options in ("topic 'T0'", "where 'queue_id = 0'", "mode 'DROPMALFORMED'"):
-        with pytest.raises(Exception, match=r"CREATE TABLE: Spark .* forgets its OPTIONS.* Use CREATE TEMPORARY VIEW"):
+        with pytest.raises(Exception, match=r"CREATE TABLE: Spark .* drops its OPTIONS.* Use CREATE TEMPORARY VIEW"):
             spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}', {options})")
     with pytest.raises(Exception, match="CREATE TABLE: Spark"):
         spark.catalog.createTable("logged", path=str(kept), source="rocketmq-store", topic="T0")
