@@ -70,7 +70,7 @@ class Store:
 
     def table(self, /, name: str, **options: Any) -> Lazy:
         """A table by its name: `messages`, or `damage` and `segments`, which take the options of TABLE_OPTIONS."""
-        if name == "messages":
+        if isinstance(name, str) and name == "messages":
             return self.messages(**options)
         if not isinstance(name, str) or name not in TABLES:
             near = nearest(name, TABLE_NAMES) if isinstance(name, str) else ""

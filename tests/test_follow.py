@@ -303,3 +303,17 @@ def test_no_file_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             assert len(os.listdir("/proc/self/fd")) <= before + 3 - which
         shutil.rmtree(tmp_path / str(which) / "store") if which < 2 else following.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_log_whose_last_segments_are_deleted_ends_before_them_at_once(
+    disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that truncates its log deletes files. A look that found them gone gave their old end once more."""
+    monkeypatch.setattr(follow, "_LISTED_EVERY", 1e9)
+    monkeypatch.setattr(follow, "_AFRESH_EVERY", 1e9)
+    store.append(60)
+    following = Following(lambda: nr.open(f"{disk.url}/store").stores, LIMITS, "available")
+    ends = following.look()
+    assert [end.offset for end in ends.values()] == [store.end]
+    store.cut(50)
+    assert [end.offset for end in following.look().values()] == [store.end]

@@ -254,3 +254,9 @@ def test_a_run_iterated_twice_counted_bytes_twice() -> None:
 @pytest.mark.parametrize("place", PLACES[1:3])
 def test_a_place_with_a_nul_was_a_traceback(root: Path, place: str) -> None:
     nr.open(root, **{place: "\0"}).messages(topic="T0").count_rows()  # as any directory that does not exist
+
+
+def test_a_table_named_by_an_array_is_an_error_of_the_family(tmp_path: Path) -> None:
+    store = nr.open(on_disk(tmp_path, files_of()) / "store")
+    with pytest.raises(nr.OptionError, match=r"^table=array\(\['messages', 'damage'\]"):
+        store.table(np.array(["messages", "damage"]))  # type: ignore[arg-type]

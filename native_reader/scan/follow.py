@@ -262,7 +262,11 @@ class Following:
             for follower in self._followers.values():
                 follower.look_afresh()
             self._next_afresh = time.monotonic() + max(_AFRESH_EVERY, _REST * (time.monotonic() - begun))
-        return {uri: follower.look() for uri, follower in self._followers.items()}
+        ends = {uri: follower.look() for uri, follower in self._followers.items()}
+        if any(follower.is_stale for follower in self._followers.values()):  # their files are gone, and so their ends
+            self.list()
+            ends = {uri: follower.look() for uri, follower in self._followers.items()}
+        return ends
 
     def has_news(self) -> bool:
         """Whether a look would see something that the last one did not."""
