@@ -117,7 +117,7 @@ def test_slots_that_are_said() -> None:
     assert wrong.plan().lookups[0][1].why
     assert "max_hash_slot_num" in str(wrong.explain())
     with pytest.raises(nr.OptionError, match="max_hash_slot_num must be an integer from 1"):
-        nr.open(memory.url).messages(max_hash_slot_num must be an integer from 1)
+        nr.open(memory.url).messages(max_hash_slot_num=0)
 
 
 # 63, 64
