@@ -211,7 +211,7 @@ def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_pa
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"access": "trust"}, "OptionError: access=trust believes that queues know every message"),
+        ({"access": "trust"}, "OptionError: access=trust misses new messages in a stream"),
         (
             {"endingTimestamp": "1700000000005"},
             "OptionError: endingTimestamp is not supported in a stream, which has no end. Omit it, or use spark.read",
