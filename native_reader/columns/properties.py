@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import content_of, offsets_of, replaced
+from native_reader.columns.strings import content_of, offsets_of, replaced, without
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Bytes, Index, Mask
@@ -56,14 +56,15 @@ class _Cut:
     places: dict[str, Index]
     repeats: Mask
 
-    def dropped(self) -> Mask | None:
-        """The pairs that do not count: a later pair has the same name, or the value is empty. None if all count."""
+    def dropped(self) -> Index:
+        """The pairs that do not count: a later pair has the same name, or the value is empty."""
+        empty = np.zeros(0, np.intp) if self.tokens.empty is None else np.flatnonzero(self.tokens.empty)
         if not self.repeats[self.shapes].any():
-            return self.tokens.empty
+            return empty
         used = np.flatnonzero(np.bincount(self.shapes))
         kept_of_used = pa.array([self.known[shape].kept for shape in used.tolist()], pa.binary())
-        dropped: Mask = content_of(kept_of_used.take(pa.array(np.searchsorted(used, self.shapes)))) == 0
-        return dropped if self.tokens.empty is None else dropped | self.tokens.empty
+        kept = content_of(kept_of_used.take(pa.array(np.searchsorted(used, self.shapes))))
+        return np.union1d(empty, np.flatnonzero(kept == 0))
 
 
 class PropertyColumns:
@@ -98,17 +99,19 @@ class PropertyColumns:
 
     def map(self) -> pa.Array:
         """All properties of each row."""
-        tokens, dropped = self._cut.tokens, self._cut.dropped()
+        tokens, names, dropped = self._cut.tokens, self._cut.names, self._cut.dropped()
         begins, ends = tokens.row_pairs[self._fields], tokens.row_pairs[self._fields + 1]
         lengths = ends - begins
-        if dropped is None and len(self._fields) == len(self._cut.shapes):
-            keys, values = self._cut.names, tokens.values()
+        if len(self._fields) == len(self._cut.shapes):
+            keys, values = (without(each, dropped) for each in (names, tokens.values()))
         else:
             pairs = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-            if dropped is not None:
-                before = np.concatenate(([0], np.cumsum(~dropped)))
-                pairs, lengths = pairs[~dropped[pairs]], before[ends] - before[begins]
-            keys, values = self._cut.names.take(pa.array(pairs)), tokens.column.take(pa.array(4 * pairs + 2))
+            kept = np.ones(len(names), np.bool_)
+            kept[dropped] = False
+            pairs = pairs[kept[pairs]]
+            keys, values = names.take(pa.array(pairs)), tokens.column.take(pa.array(4 * pairs + 2))
+        if len(dropped):
+            lengths -= (np.searchsorted(dropped, ends) - np.searchsorted(dropped, begins)).astype(lengths.dtype)
         counts = np.zeros(len(self._field_of) + 1, np.int32)
         counts[self._filled + 1] = lengths
         regular = pa.MapArray.from_arrays(pa.array(np.cumsum(counts, dtype=np.int32)), keys, values)

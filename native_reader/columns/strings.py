@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -149,3 +150,13 @@ def replaced(column: pa.Array, rows: Index, values: pa.Array) -> pa.Array:
     places = np.arange(len(column))
     places[rows] = len(column) + np.arange(len(rows))
     return pa.concat_arrays([column, values]).take(pa.array(places))
+
+
+def without(column: pa.Array, rows: Index) -> pa.Array:
+    """`column` without some rows, which ascend; copies runs where they are few."""
+    if not len(rows):
+        return column
+    if len(rows) * _FEW < len(column):
+        bounds = pairwise([-1, *rows.tolist(), len(column)])
+        return pa.concat_arrays([column.slice(one + 1, other - one - 1) for one, other in bounds])
+    return column.take(pa.array(np.delete(np.arange(len(column)), rows)))
