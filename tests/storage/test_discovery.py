@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, rows, said
+from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, parted, rows, said
 
 import native_reader as nr
 from native_reader.testing.logs import CommitLog
@@ -92,14 +92,7 @@ def test_stores_in_memory_are_found_the_same_way():
     assert rows(nr.open(f"{memory.url}/st*/commitlog/*")) == 30
 
 
-# Separate directories, broker.conf
-
-
-def parted(tmp_path: Path) -> Path:
-    first, second = dict(list(files_of().items())[:2]), dict(list(files_of().items())[2:])
-    on_disk(tmp_path / "one", first)
-    on_disk(tmp_path / "two", second)
-    return on_disk(tmp_path, {"root/consumequeue/": b"", "elsewhere/cq/": b"", "elsewhere/index/": b""})
+# Separate directories
 
 
 def test_the_log_in_directories_of_its_own(tmp_path):
@@ -136,80 +129,6 @@ def test_parts_are_said_of_one_store(tmp_path):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(f"{tmp_path}/*", **named)
         assert str(raised.value) == "store_path_commit_log, store_path_consume_queue and store_path_index are for one store, not for 2"
-
-
-def test_a_broker_conf_tells_where_everything_is(tmp_path):
-    parted(tmp_path)
-    conf = tmp_path / "conf dir" / "broker.conf"
-    conf.parent.mkdir()
-    lines = [
-        "# storePathRootDir=/commented/out",
-        "brokerName = broker-a",
-        f"storePathRootDir={tmp_path}/root",
-        f" storePathCommitLog : {tmp_path}/one/store/commitlog,{tmp_path}/unused\r",
-        f"readOnlyCommitLogStorePaths={tmp_path}/two/store/commitlog",
-        f"storePathConsumeQueue={tmp_path}/elsewhere/cq",
-    ]
-    conf.write_text("\n".join(lines))
-    for path in (conf, str(conf), conf.as_uri()):
-        opened = nr.open(broker_conf=path)
-        (files,) = opened.stores
-        assert (files.uri, rows(opened)) == (f"{tmp_path.as_uri()}/root", 30)
-        assert files.consume_queue == f"{tmp_path.as_uri()}/elsewhere/cq"
-    (files,) = nr.open(broker_conf=conf, store_path_consume_queue="/other").stores
-    assert files.consume_queue == "file:///other"
-    (files,) = nr.open(tmp_path / "one" / "store", broker_conf=conf).stores
-    assert files.uri == f"{tmp_path.as_uri()}/one/store"
-
-
-def test_a_single_path_makes_the_read_only_ones_void(tmp_path):
-    parted(tmp_path)
-    conf = tmp_path / "broker.conf"
-    conf.write_text(f"storePathCommitLog={tmp_path}/one/store/commitlog\nreadOnlyCommitLogStorePaths={tmp_path}/two/store/commitlog\n")
-    (files,) = nr.open(broker_conf=conf).stores
-    assert (files.uri, len(files.segments)) == (f"{tmp_path.as_uri()}/one/store", 2)
-
-
-def test_a_broker_conf_with_a_root_only(store, tmp_path):
-    conf = tmp_path / "broker.conf"
-    conf.write_text(f"storePathRootDir={store}")
-    assert rows(nr.open(broker_conf=conf)) == 30
-
-
-def test_a_broker_conf_whose_root_is_not_here(tmp_path):
-    parted(tmp_path)
-    conf = tmp_path / "broker.conf"
-    conf.write_text(f"storePathRootDir=/home/rocketmq/store\nstorePathCommitLog={tmp_path}/one/store/commitlog")
-    (files,) = nr.open(broker_conf=conf).stores
-    assert (files.uri, len(files.segments)) == ("file:///home/rocketmq/store", 2)
-    conf.write_text("storePathRootDir=/home/rocketmq/store")
-    assert said(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist")
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (None, " does not exist"),
-        (b"x" * (2 << 20), " has 2,097,152 bytes"),
-    ],
-)
-def test_what_is_no_broker_conf(tmp_path, content, expected):
-    conf = tmp_path / "broker.conf"
-    if content is not None:
-        conf.write_bytes(content)
-    assert (
-        said(broker_conf=conf) == f"{conf.as_uri()}{expected}. Set broker_conf to the broker's configuration file, often conf/broker.conf"
-    )
-
-
-def test_a_broker_conf_that_does_not_say_it(tmp_path):
-    conf = tmp_path / "broker.conf"
-    assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
-    conf.write_bytes(b"brokerName=a\n\xff\xfe\n")
-    assert said(broker_conf=conf) == (
-        f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog. "
-        "The store is then ~/store of the broker's user: load that path"
-    )
 
 
 # DLedger

@@ -98,3 +98,11 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+def parted(tmp_path: Path) -> Path:
+    """A store whose log is in two directories; its other parts are elsewhere."""
+    first, second = dict(list(files_of().items())[:2]), dict(list(files_of().items())[2:])
+    on_disk(tmp_path / "one", first)
+    on_disk(tmp_path / "two", second)
+    return on_disk(tmp_path, {"root/consumequeue/": b"", "elsewhere/cq/": b"", "elsewhere/index/": b""})
