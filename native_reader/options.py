@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, NamedTuple
 
 from native_reader.checks import MOST_INT32, Duration, Instant, Size, plain
@@ -51,6 +52,7 @@ def option(default: Any, type_: ValueType, meaning: str, **applies: bool) -> Any
     return field(default=default, metadata={"type": type_, "meaning": meaning, **applies})
 
 
+@cache
 def options_of(holder: type[Options]) -> tuple[Option, ...]:
     """The options that a dataclass describes."""
     return tuple(Option(each.name, each.default, **each.metadata) for each in fields(holder) if each.metadata)

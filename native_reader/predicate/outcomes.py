@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import java_hash
 from native_reader.predicate.patterns import fits
-from native_reader.predicate.tree import And, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
+from native_reader.predicate.tree import And, Compare, In, IsNull, Leaf, Like, Not, Or, Predicate, RLike, Value
 
 TRUE, FALSE, NULL = 1, 2, 4
 ANYTHING = TRUE | FALSE | NULL
@@ -85,7 +85,8 @@ def outcomes(predicate: Predicate, facts: Facts) -> Outcomes:
             return _swapped(outcomes(part, facts))
         case Compare(column, "!=" | ">=" | ">" as operator, value):
             return _swapped(outcomes(Compare(column, _OPPOSITE[operator], value), facts))
-    column = next(predicate.columns())
+    assert isinstance(predicate, Leaf)
+    column = predicate.column
     known = facts.get(column.name) if column.key is None else None
     return ANYTHING if known is None else _leaf(predicate, known)
 

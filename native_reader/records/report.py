@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
-from operator import add
+from dataclasses import dataclass, fields
+from operator import add, attrgetter
 
 from native_reader.records.damages import Damage, Damages
 
@@ -20,7 +20,11 @@ class Account:
     unwritten_bytes: int = 0
 
     def __add__(self, other: Account) -> Account:
-        return Account(*map(add, astuple(self), astuple(other)))
+        return Account(*map(add, counts_of(self), counts_of(other)))
+
+
+counts_of = attrgetter(*(field.name for field in fields(Account)))
+"""The counts of an `Account` or a `SegmentReport`, in the order of `Account`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,8 @@ class SegmentReport:
         return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
 
     def __add__(self, other: SegmentReport) -> SegmentReport:
-        return SegmentReport(self.segment, self.base, self.size, *map(add, astuple(self)[3:], astuple(other)[3:]))
+        counts = map(add, counts_of(self), counts_of(other))
+        return SegmentReport(self.segment, self.base, self.size, *counts, self.stale_bytes + other.stale_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damage, Damages
-from native_reader.records.report import Account, Report, SegmentReport
+from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
@@ -254,7 +254,7 @@ class Reading:
     def report(self) -> Report:
         """The account of the bytes that were looked at."""
         segment, walk = self._split.segment, self._walk
-        counts = astuple(Account() if walk is None else walk.account)
+        counts = counts_of(Account() if walk is None else walk.account)
         account = SegmentReport(segment.uri, segment.base, segment.size, *counts)
         stale = min(self._split.stale, account.unwritten_bytes)
         account = replace(account, unwritten_bytes=account.unwritten_bytes - stale, stale_bytes=stale)
