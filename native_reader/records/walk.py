@@ -185,7 +185,7 @@ class _Walk:
         if len(blanks := self._blanks(before[gaps])):
             first = int(gaps[blanks[0]])
             gaps, chain, next_position = gaps[: blanks[0]], chain[:first], int(before[first])
-        damages, records = NO_DAMAGE, records[chain]
+        damages, records = NO_DAMAGE, records[chain] if len(chain) else NO_RECORDS
         if len(gaps):
             last = np.concatenate(([self._record_before(position)], starts[chain]))
             damages = self._damages(anomalies_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
