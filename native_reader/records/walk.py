@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class _Walk:
     `start` must be certain: anything there but a record is damage. Records over `load_limit` are not loaded, only their heads;
     those over `limit` are not returned.
     """
+
+    _describes_damage = True
 
     def __init__(self, window: Window, span: tuple[int, int, int], *, load_limit: int, limit: int, skip_damage: bool) -> None:
         self.reached, self._stop, self._end = span
@@ -186,7 +188,7 @@ class _Walk:
             first = int(gaps[blanks[0]])
             gaps, chain, next_position = gaps[: blanks[0]], chain[:first], int(before[first])
         damages, records = NO_DAMAGE, records[chain] if len(chain) else NO_RECORDS
-        if len(gaps):
+        if len(gaps) and self._describes_damage:
             last = np.concatenate(([self._record_before(position)], starts[chain]))
             damages = self._damages(anomalies_at(window, before[gaps]), (before[gaps], after[gaps]), (last[gaps], after[gaps]))
         if len(chain):
@@ -198,9 +200,8 @@ class _Walk:
     def _blanks(self, positions: Index) -> Index:
         """Which of those positions of the window may begin the blank that closes the segment."""
         window, content = self._window, self._window.u8
-        places = positions - window.position
-        first, second = (at(content, ">i4")[places + shift].astype(np.int32) for shift in (0, 4))
-        return np.flatnonzero(_closes(window.segment, positions, first, second))
+        numbers, places = at(content, ">i4"), positions - window.position
+        return np.flatnonzero(_closes(window.segment, positions, numbers[places], numbers[places + 4]))
 
     def _skip(self) -> Iterator[Piece]:
         """Skip what is not a record, up to the next record or the end of the file."""
@@ -212,10 +213,12 @@ class _Walk:
             return
         if not self._skip_damage:
             raise damage_error(window, position)
-        anomalies = anomalies_at(window, np.array([position], np.intp))
+        # First, because `sync` replaces the window's content.
+        anomalies = anomalies_at(window, np.array([position], np.intp)) if self._describes_damage else None
         following = sync(window, position + 1, self._end)
         self.reached = self._end if following is None else following
-        yield self._damaged(position, anomalies, -1 if following is None else following)
+        if anomalies is not None:
+            yield self._damaged(position, anomalies, -1 if following is None else following)
 
     def _damaged(self, position: int, anomalies: Pair, next_record: int) -> Piece:
         """The damage from that position to where the walk is now."""
@@ -293,6 +296,8 @@ class EndWalk(_Walk):
     not look after `stop`, where a gibibyte of zeros may follow. `reached` is the position where it ended.
     """
 
+    _describes_damage = False
+
     def __init__(self, window: Window, start: int, stop: int, max_record_bytes: int) -> None:
         super().__init__(window, (start, stop, stop), load_limit=max_record_bytes, limit=_NO_LIMIT, skip_damage=True)
 
@@ -330,8 +335,7 @@ def is_blank(window: Window, position: int) -> bool:
     return bool(_closes(window.segment, position, *struct.unpack(">ii", window.peek(position, BLANK_HEAD))))
 
 
-def _closes(segment: Segment, position: Positions, first: Positions, second: Positions) -> Mask:
+def _closes(segment: Segment, position: Positions, first: Positions, second: Positions) -> Any:
     """Whether these two numbers at that position are a blank that closes the segment."""
     magic, size, blank = (first, second, MAGIC_ENTRY_BLANK) if segment.frame else (second, first, MAGIC_BLANK)
-    closes: Mask = np.equal(magic, blank) & np.equal(size, segment.size - position)
-    return closes
+    return (magic == blank) & (size == segment.size - position)
