@@ -66,7 +66,7 @@ class Options:
 
     def __post_init__(self) -> None:
         values = {}
-        for each in options_of(type(self)):
+        for each in options_of(type(self)):  # type: ignore[arg-type]  # mypy: not the hash of the class, but of its instances
             given = plain(each.name, getattr(self, each.name))
             object.__setattr__(self, each.name, given)
             values[each.name] = None if given is None and each.default is None else each.type.check(each.name, given)

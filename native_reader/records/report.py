@@ -48,8 +48,8 @@ class SegmentReport:
         return self.size - self.record_bytes - self.blank_bytes - self.damage_bytes - self.unwritten_bytes - self.stale_bytes
 
     def __add__(self, other: SegmentReport) -> SegmentReport:
-        counts = map(add, counts_of(self), counts_of(other))
-        return SegmentReport(self.segment, self.base, self.size, *counts, self.stale_bytes + other.stale_bytes)
+        counts = *map(add, counts_of(self), counts_of(other)), self.stale_bytes + other.stale_bytes
+        return SegmentReport(self.segment, self.base, self.size, *counts)
 
 
 @dataclass(frozen=True, slots=True)

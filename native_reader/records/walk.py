@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.layout.record import (
     BLANK_HEAD,
@@ -335,7 +336,7 @@ def is_blank(window: Window, position: int) -> bool:
     return bool(_closes(window.segment, position, *struct.unpack(">ii", window.peek(position, BLANK_HEAD))))
 
 
-def _closes(segment: Segment, position: Positions, first: Positions, second: Positions) -> Any:
+def _closes(segment: Segment, position: Positions, first: NDArray[Any] | int, second: NDArray[Any] | int) -> Any:
     """Whether these two numbers at that position are a blank that closes the segment."""
     magic, size, blank = (first, second, MAGIC_ENTRY_BLANK) if segment.frame else (second, first, MAGIC_BLANK)
     return (magic == blank) & (size == segment.size - position)
