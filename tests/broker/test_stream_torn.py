@@ -8,7 +8,7 @@ import pickle
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from signal import SIGKILL
@@ -28,6 +28,7 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
+from native_reader.log.boundary import Boundary
 from native_reader.log.follow import Follower
 from native_reader.log.tail import look_at_end
 from native_reader.records.walk import EndWalk
@@ -82,32 +83,42 @@ def _span(column: pa.Array) -> tuple[int, int]:
 
 
 class Watch:
-    """Counts the newest records that the follower of a log met, and what it did with each.
+    """Counts the newest records that the follower of a log saw, and whether each look accepted them.
 
-    `torn`: what is last in the record was not there yet when it was looked at; `begun`: something stood behind the record
-    already that was no record yet.
+    `torn`: the record's last byte was not written yet. `begun`: the record after it was written in part.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen = Counter[str]()
-        looked_at = ""
+        newest: tuple[str, int] | None = None
+        """State of the newest record of the latest walk, and the offset where it ends."""
 
         class Watched(EndWalk):
-            def _advance(self, records: Records) -> None:
-                nonlocal looked_at
-                super()._advance(records)
-                end = self.reached - self._window.position
-                behind = self._window.u8[end : end + BLANK_HEAD]
-                looked_at = "torn" if self._window.u8[end - 1] == 0 else "begun" if behind.any() else "newest"
+            def __init__(self, window: Window, *bounds: int) -> None:
+                super().__init__(window, *bounds)
+                self.window = window
 
-        def counts(follower: Follower, window: Window, position: int, size: int) -> bool:
-            accepted = decide(follower, window, position, size)
-            self.seen[f"{looked_at}, {'accepted' if accepted else 'held back'}"] += 1
-            return accepted
+            def __iter__(self) -> Iterator[Records]:
+                nonlocal newest
+                for records in super().__iter__():
+                    end = self.reached - self.window.position
+                    after = self.window.u8[end : end + BLANK_HEAD]
+                    state = "torn" if self.window.u8[end - 1] == 0 else "begun" if after.any() else "newest"
+                    newest = state, self.window.segment.base + self.reached
+                    yield records
 
-        decide = Follower._counts
+        def watched_look(follower: Follower) -> Boundary:
+            nonlocal newest
+            newest = None
+            found = look(follower)
+            if newest is not None:
+                state, end = newest
+                self.seen[f"{state}, {'accepted' if found.offset >= end else 'held back'}"] += 1
+            return found
+
+        look = Follower.look
         monkeypatch.setattr("native_reader.log.follow.EndWalk", Watched)
-        monkeypatch.setattr(Follower, "_counts", counts)
+        monkeypatch.setattr(Follower, "look", watched_look)
 
 
 class Query:
@@ -241,7 +252,7 @@ def begun(store: Path) -> Query | None:
 
 
 def half_a_record(store: Path) -> set[int]:
-    """The offset of what was begun behind the end of the log, if something was."""
+    """The offset of a record that was begun after the end of the log, if there is one."""
     (files,) = nr.open(store).stores
     end = look_at_end(files, 4 << 20, 0).offset
     segment = next((each for each in files.segments if each.base <= end < each.end), None)

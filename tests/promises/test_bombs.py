@@ -184,7 +184,7 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
         names = [b"%06d" % i for i in range(count)]
         gaps = np.full(count, 7, np.int32).tobytes()
         _Counted.work = 0
-        shape = scan_properties._Shape.of(_CountedText(b"".join(names)), gaps, [b"TAGS", names[1]])
+        shape = scan_properties.Shape.of(_CountedText(b"".join(names)), gaps, [b"TAGS", names[1]])
         assert shape.places == (-1, 1)
         assert not shape.repeats
         return _Counted.work
@@ -209,10 +209,10 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
 
     def forget(self: scan_properties.PropertyReader) -> None:
         original(self)
-        self._shapes = Shapes(self._shapes)
+        self.shapes = Shapes(self.shapes)
 
-    original = scan_properties.PropertyReader._forget
-    monkeypatch.setattr(scan_properties.PropertyReader, "_forget", forget)
+    original = scan_properties.PropertyReader.forget
+    monkeypatch.setattr(scan_properties.PropertyReader, "forget", forget)
 
     def shapes_looked_at(count: int) -> int:
         nonlocal seen
@@ -232,7 +232,7 @@ def test_what_is_remembered_of_shapes_is_bounded_by_bytes(tune: Tune) -> None:
         source, sizes = Source.of(*fields), np.array([len(field) for field in fields])
         found = reader.read(*source, np.cumsum(sizes) - sizes, sizes)
         assert [dict(row) for row in found.map().to_pylist()] == [parse(field) for field in fields]
-        assert sum(len(shape.text) + len(shape.gaps) for shape in reader._shapes) < 20_000 + 2 * len(source.u8)
+        assert sum(len(shape.text) + len(shape.gaps) for shape in reader.shapes) < 20_000 + 2 * len(source.u8)
 
 
 BAD = [b"\xff", b"\xe4", b"\xe4\xb8", b"\xf0\x9f\x98", b"\x80", b"\xbf\xbf", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"]

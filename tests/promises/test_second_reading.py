@@ -5,21 +5,25 @@ from __future__ import annotations
 import errno
 import os
 import struct
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.queued_stores import dispatched, numbered
 from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 from support.tune import Tune
 
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
-from native_reader.records.walk import ReadWalk
+from native_reader.records import walk
+from native_reader.records.damages import Damages
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
-from native_reader.storage.mixed import _holds_data
-from native_reader.storage.store import Segment
+from native_reader.storage.mixed import one_log
+from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.topics import Topics
 from native_reader.stream.begin import resume
 from native_reader.testing.faulty import FaultyStorage
@@ -114,17 +118,20 @@ def test_a_file_that_is_cut_while_its_holes_are_looked_for_is_left(tmp_path: Pat
 
 
 def test_a_file_that_is_cut_while_it_is_compared_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, read = tmp_path / ZERO, LocalFile.read_into
+    path, other, read = tmp_path / ZERO, tmp_path / "dledger", LocalFile.read_into
     path.write_bytes(bytes(3 << 20))
+    other.write_bytes(b"x" * 100)
 
     def read_into(file: LocalFile, offset: int, view: memoryview) -> int:
         got = read(file, offset, view)
-        if path.stat().st_size > 100:
+        if file.uri == path.as_uri() and path.stat().st_size > 100:
             os.truncate(path, 100)
         return got
 
     monkeypatch.setattr(LocalFile, "read_into", read_into)
-    assert not _holds_data(Segment(0, 3 << 20, path.as_uri(), 0))
+    plain, dledger = Segment(0, 3 << 20, path.as_uri(), 0), Segment(1 << 20, 100, other.as_uri(), 0, DLEDGER)
+    assert one_log([plain, dledger]) == (dledger,)
+    assert path.stat().st_size == 100
 
 
 def test_digits_of_a_configuration_are_read_once(tmp_path: Path) -> None:
@@ -167,12 +174,11 @@ def test_rows_of_damage_are_given_though_the_file_is_cut_after_it(tmp_path: Path
     on_disk(tmp_path, with_broken(log, 2, 30, 31))
     asked = {"topic": "none", "columns": "physical_offset,corrupt_reason", "mode": "PERMISSIVE"}
     run = nr.open(tmp_path / "store").messages(**asked, fail_on_data_loss=False).run()
-    damages = ReadWalk._damages
 
-    def cut(walk: ReadWalk, *said: object) -> object:
+    def cut(ranges: NDArray[np.void], words: Sequence[str]) -> Damages:
         os.truncate(tmp_path / "store/commitlog" / ZERO, log.placed[60].offset + 10)
-        return damages(walk, *said)  # type: ignore[arg-type]
+        return Damages(ranges, words)
 
-    monkeypatch.setattr(ReadWalk, "_damages", cut)
+    monkeypatch.setattr(walk, "Damages", cut)
     rows = [row for batch in run for row in batch.to_pylist()]
     assert len(rows) == len(run.report.damage) == run.report.rows > 0

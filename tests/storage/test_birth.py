@@ -37,12 +37,12 @@ def needs_births(path: Path) -> None:
 
 
 def without_statx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(birth, "_statx", None)
+    monkeypatch.setattr(birth, "STATX", None)
 
 
 def refused_statx(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under an old seccomp profile."""
-    monkeypatch.setattr(birth, "_statx", lambda *_: -1)
+    monkeypatch.setattr(birth, "STATX", lambda *_: -1)
 
 
 OLD_SYSTEMS = [without_statx, refused_statx]

@@ -13,7 +13,7 @@ from support.micro_batches import Query, at_once
 from support.stores import ZERO, dledger, files_of, in_memory, log_of, on_disk, rows
 
 import native_reader as nr
-from native_reader.storage import once, storage_of
+from native_reader.storage import storage_of
 from native_reader.testing.faulty import FaultyStorage
 
 SECOND = f"{2048:020}"
@@ -30,8 +30,6 @@ def link(store: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, "native_reader")
-    once._log_duplicate.cache_clear()
-    once._log_shared.cache_clear()
     return caplog
 
 
