@@ -1,4 +1,4 @@
-"""Stores that real brokers wrote, followed from their beginnings in portions: the rows of one read, each once."""
+"""Stores of real brokers, streamed in portions from the start: the rows of one read, each once."""
 
 from __future__ import annotations
 
