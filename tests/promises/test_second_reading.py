@@ -102,7 +102,7 @@ def test_queues_without_read_permission_stop_no_read(asked: dict[str, object], a
     assert str(scan.explain())
 
 
-def test_a_file_truncated_during_the_search_for_holes_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_truncated_during_the_search_for_holes_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, asked = tmp_path / ZERO, protocol.StoredFile.written_end
     path.write_bytes(b"x" * 100)
 

@@ -81,7 +81,7 @@ class SmallReadFile(MemoryFile):
         return super()._read(offset, view[:37])
 
 
-def test_a_storage_that_gives_little_at_a_time_reads_the_same():
+def test_short_reads_give_the_same_rows():
     memory = in_memory()
     expected = nr.open(memory.url).messages().to_table()
     small_reads = SmallReads(memory.files)
@@ -89,7 +89,7 @@ def test_a_storage_that_gives_little_at_a_time_reads_the_same():
     assert found.drop_columns("store").equals(expected.drop_columns("store"))
 
 
-def test_a_storage_that_is_gone_says_so():
+def test_a_storage_that_no_longer_exists():
     url = in_memory().url
     with pytest.raises(nr.PathError, match=f"^{url}: this test storage no longer exists, or belongs to another process$"):
         nr.open(url)
@@ -99,7 +99,7 @@ def test_a_storage_that_is_gone_says_so():
         nr.open(url)
 
 
-def test_a_scheme_that_nobody_knows():
+def test_an_unknown_scheme():
     with pytest.raises(nr.PathError) as raised:
         nr.open("gopher://host/store")
     assert str(raised.value) == "gopher://host/store: gopher:// is not supported. Use a local path, or file://"
@@ -108,7 +108,7 @@ def test_a_scheme_that_nobody_knows():
 # Between the plan and the read
 
 
-def test_a_replaced_file_is_told(lay):
+def test_a_replaced_file_is_an_error(lay):
     here = lay(files_of())
     scan = nr.open(f"{here.url}/store").messages()
     scan.plan()
@@ -119,7 +119,7 @@ def test_a_replaced_file_is_told(lay):
     assert str(raised.value) == f"{uri} was replaced by another file after the read was planned. Load the store again"
 
 
-def test_a_deleted_file_is_told(lay):
+def test_a_deleted_file_is_an_error(lay):
     here = lay(files_of())
     scan = nr.open(f"{here.url}/store").messages()
     scan.plan()
@@ -132,7 +132,7 @@ def test_a_deleted_file_is_told(lay):
     )
 
 
-def test_a_truncated_file_is_told(tmp_path):
+def test_a_truncated_file_is_an_error(tmp_path):
     on_disk(tmp_path, files_of())
     scan = nr.open(tmp_path / "store").messages()
     scan.plan()
