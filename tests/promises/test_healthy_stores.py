@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_logs import behind
+from cut_logs import old_records
 from support.golden import Golden, opened
 from support.own_stores import CUT, NAMES
 
@@ -88,7 +88,7 @@ def test_old_records_and_entries_follow_the_truncated_end(own_store: Callable[[s
     store = own_store(name)
     truth = store.lines("truth")
     end = truth[-1]["physical_offset"] + truth[-1]["record_size"]
-    cut = behind(store.root / "commitlog")
+    cut = old_records(store.root / "commitlog")
     assert json.loads((store.folder / "loaded.json").read_text())["end"] == cut.end == end
     assert 100 < cut.begins - cut.end < truth[-1]["record_size"] * 3
     assert cut.older
