@@ -40,6 +40,7 @@ class Shape:
 
     @staticmethod
     def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> Shape:
+        """The shape of these names; `wanted`: the requested ones."""
         ends = np.cumsum(np.frombuffer(gaps, np.int32) - 1).tolist()
         names = [text[begin:end] for begin, end in pairwise([0, *ends])]
         last = {name: place for place, name in enumerate(names)}

@@ -104,7 +104,7 @@ def test_a_torn_record_never_counts(disk: Disk, live: bool) -> None:
         assert following.look().offset == store.end, seed
 
 
-def test_what_seems_torn_is_read_again(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_seems_torn_is_read_again(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first read saw half of a record, the second saw all of it and the next one. It was between the end and `last`."""
     disk.locked.add("store")
     store.append(2)

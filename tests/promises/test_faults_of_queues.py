@@ -271,7 +271,7 @@ def test_61_odd_names(topic: str) -> None:
     agree(files, Compare(Column("topic"), "=", topic), T0, all_known=True)
 
 
-def test_a_topic_made_again_in_the_same_segment() -> None:
+def test_a_topic_created_again_in_the_same_segment() -> None:
     log = log_of(numbered(map(message, range(30))), segment_size=8192)
     later = log_of([*(placed.message for placed in log.placed), *(placed.message for placed in log.placed)], segment_size=16384)
     files = files_of(later) | dispatched(later.placed[30:], file=4000)

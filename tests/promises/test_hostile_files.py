@@ -58,7 +58,7 @@ def knows_holes(path: Path) -> bool:
 def sparse(root: Path, size: int, *places: int) -> str:
     """A segment of that size: ten records, then holes with a record at each of those places."""
     if not knows_holes(root / "probe"):
-        pytest.skip("a file system that does not tell its holes")
+        pytest.skip("this file system does not report holes")
     path = root / "store/commitlog" / ZERO
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -122,7 +122,7 @@ def test_a_sparse_queue_file_takes_no_memory_for_its_holes(tmp_path: Path) -> No
     log = log_of((message(i, topic="wanted" if i % 10 == 0 else "orders", body=bytes(4000), queue_offset=0) for i in range(500)), 4 * MIB)
     on_disk(tmp_path, files_of(log))
     if not knows_holes(tmp_path / "probe"):
-        pytest.skip("a file system that does not tell its holes")
+        pytest.skip("this file system does not report holes")
     queue = tmp_path / "store/consumequeue/orders/0" / ZERO
     queue.parent.mkdir(parents=True)
     orders = [each for each in log.placed if each.message.topic == "orders"]

@@ -39,7 +39,7 @@ def forget(path: Path, begin: int, length: int) -> None:
         os.posix_fadvise(file.fileno(), begin, length, os.POSIX_FADV_DONTNEED)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked what it holds in memory")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the pages of its page cache")
 def test_a_read_leaves_the_page_cache_of_a_running_broker_unchanged(store: Path) -> None:
     (segment,) = (store / "commitlog").iterdir()
     forget(segment, 0, SIZE)

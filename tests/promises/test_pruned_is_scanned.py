@@ -163,7 +163,7 @@ def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
 def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
-        pytest.skip("the golden stores are not here")
+        pytest.skip("there are no golden stores")
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     opened = nr.open(store.root, store_path_commit_log=logs)

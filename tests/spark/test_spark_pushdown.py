@@ -108,7 +108,7 @@ def test_generated_filters(pushing: SparkSession, odd: Path) -> None:
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
 def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, tmp_path: Path, name: str) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
-        pytest.skip("the golden stores are not here")
+        pytest.skip("there are no golden stores")
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     told = {"columns": "topic,queue_id,queue_offset,tags,kind,physical_offset"}
     if len(store.log_folders) > 1:

@@ -28,7 +28,7 @@ def made_again(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         if path.stat().st_ino == inode:
             return
-    pytest.skip("this file system does not use an inode again at once")
+    pytest.skip("this file system does not reuse an inode at once")
 
 
 def needs_births(path: Path) -> None:
@@ -37,12 +37,12 @@ def needs_births(path: Path) -> None:
 
 
 def without_statx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(birth, "STATX", None)
+    monkeypatch.setattr(birth, "SYSTEM_STATX", None)
 
 
 def refused_statx(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under an old seccomp profile."""
-    monkeypatch.setattr(birth, "STATX", lambda *_: -1)
+    monkeypatch.setattr(birth, "SYSTEM_STATX", lambda *_: -1)
 
 
 OLD_SYSTEMS = [without_statx, refused_statx]

@@ -46,7 +46,7 @@ def test_a_broker_conf_with_a_root_only(store, tmp_path):
     assert rows(nr.open(broker_conf=conf)) == 30
 
 
-def test_a_broker_conf_whose_root_is_not_here(tmp_path):
+def test_a_broker_conf_whose_root_does_not_exist(tmp_path):
     parted(tmp_path)
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir=/home/rocketmq/store\nstorePathCommitLog={tmp_path}/one/store/commitlog")

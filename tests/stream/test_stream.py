@@ -231,7 +231,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("asked", REFUSED)
-def test_what_cannot_be_followed(disk: Disk, grown: GrowingStore, asked: str) -> None:
+def test_options_that_a_stream_rejects(disk: Disk, grown: GrowingStore, asked: str) -> None:
     """Spark 4.3 replaces an error from the creation of a reader. So each method of the reader raises it."""
     options = dict(pair.split("=", 1) for pair in asked.split("&"))
     reader = RocketmqStore({"path": f"{disk.url}/store", **options}).streamReader(spark_schema(["topic"]))
