@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LONGEST = 400
 
-# Part of native_reader → the parts it may import. A part is a folder, or a module beside the folders. "native_reader" is the
+# Part of native_reader → the parts it may import. A part is a folder, or a module next to the folders. "native_reader" is the
 # package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors", "tuning"}
 _READING = _LOWEST | {"storage", "records"}

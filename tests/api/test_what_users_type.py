@@ -238,9 +238,9 @@ def test_a_glob_is_matched_in_linear_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_text_of_an_error_is_short_and_printable() -> None:
-    error = nr.OptionError("a\ud800\x1b[31m\0" + "x" * 10_000 + "and how to go on")
+    error = nr.OptionError("a\ud800\x1b[31m\0" + "x" * 10_000 + "and how to continue")
     assert str(error).startswith("a\\ud800\\x1b[31m\\x00xxx")
-    assert str(error).endswith("xand how to go on")
+    assert str(error).endswith("xand how to continue")
     assert len(str(error)) < 2100
     assert str(nr.UnreadableError(5, "\ud800")) == "[Errno 5] \\ud800"
 

@@ -102,7 +102,7 @@ def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path,
     taken, kept = acknowledged_in(said), set(on_disk["uniq_key"].to_pylist())
     assert all(each.msg_id in kept for each in taken), "what a killed process wrote is the system's, and stays"
     for moment in returned:
-        assert any(moment < each.at < moment + BETWEEN for each in taken), "the client did not go on"
+        assert any(moment < each.at < moment + BETWEEN for each in taken), "the client stopped"
     assert len(taken) > RATE * QUIET
     for beginning in BEGINNINGS:
         waited = latencies(driver, beginning, [each for each in taken if quiet < each.at < disturbed])

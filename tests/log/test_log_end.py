@@ -25,9 +25,9 @@ SEGMENT = 4096
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 
 
-def store_of(log: CommitLog, **beside: bytes) -> dict[str, bytes]:
+def store_of(log: CommitLog, **others: bytes) -> dict[str, bytes]:
     """The log with its queues, as a broker writes them to disk."""
-    return files_of(log) | dispatched(log.placed) | {f"store/{name}": content for name, content in beside.items()}
+    return files_of(log) | dispatched(log.placed) | {f"store/{name}": content for name, content in others.items()}
 
 
 def count(files: Files, **options: Any) -> int:

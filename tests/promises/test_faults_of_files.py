@@ -236,14 +236,14 @@ def test_44_nothing_to_read(tmp_path: Path) -> None:
         nr.open(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)])
-def test_a_store_whose_other_files_are_garbage_reads_completely(tmp_path: Path, files: dict[str, bytes], rubbish: bytes) -> None:
-    beside = [
+@pytest.mark.parametrize("garbage", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)])
+def test_a_store_whose_other_files_are_garbage_reads_completely(tmp_path: Path, files: dict[str, bytes], garbage: bytes) -> None:
+    others = [
         f"consumequeue/T0/0/{ZERO}", f"consumequeue/T1/x/{ZERO}", "consumequeue/T2", "index/20260101000000000", "index/junk",
         "config/topics.json", "config/consumerOffset.json", "checkpoint", "abort", "lock", f"timerlog/{ZERO}",
         f"batchconsumequeue/T/0/{ZERO}", f"consumequeue_ext/T/0/{ZERO}",
     ]  # fmt: skip
-    store = on_disk(tmp_path, files | {f"store/{name}": rubbish for name in beside}) / "store"
+    store = on_disk(tmp_path, files | {f"store/{name}": garbage for name in others}) / "store"
     before = digest(store)
     for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
         assert len(opened(store, mode=mode)) == 100

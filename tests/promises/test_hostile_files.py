@@ -331,9 +331,9 @@ MARKS = (b"S3CR", b"PRIV")
 def forms_of(mark: bytes) -> list[str]:
     """All usual forms of printed numbers and bytes, for the mark alone and with its possible neighbours."""
     found = [mark.decode(), mark.hex(), mark[::-1].hex(), repr(mark)]
-    for beside in (mark, mark * 2, b"\0" + mark[:3], mark[:3] + b"\0", b"\0\0" + mark[:2], mark[2:] + mark, mark[1:] + mark[:1]):
+    for nearby in (mark, mark * 2, b"\0" + mark[:3], mark[:3] + b"\0", b"\0\0" + mark[:2], mark[2:] + mark, mark[1:] + mark[:1]):
         for order in ("big", "little"):
-            number = int.from_bytes(beside, order)  # type: ignore[arg-type]
+            number = int.from_bytes(nearby, order)  # type: ignore[arg-type]
             found += [f"{number:,}", str(number), f"{number:X}"]
     return [each.lower() for each in found if len(each) > 5 or not each.isdigit()]
 
