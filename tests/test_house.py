@@ -1,6 +1,6 @@
 """The house: which part may import which, where files are opened, and how long a file may be.
 
-The rules read the code as it stands (`ast`), so they also see imports inside functions and under TYPE_CHECKING.
+The rules read the source code (`ast`), so they also see imports inside functions and under TYPE_CHECKING.
 Every rule is first tried on a snippet that breaks it.
 """
 
@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "native_reader": {"api", "errors", "plan", "scan"},
     "testing": _LOWEST | {"storage"},
 }
-# File of the Spark face → the parts of native_reader it may import. Of the face itself it may import only files named above it.
+# File of rmqstore_spark → the parts of native_reader it may import. Of rmqstore_spark it may import only files listed above it.
 SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/options.py": {"checks", "errors", "options", "tables", "values"},
     "rmqstore_spark/request.py": {
@@ -153,7 +153,7 @@ def wrong_arrows(module: Module) -> list[str]:
 
 
 def wrong_spark_arrows(module: Module) -> list[str]:
-    """Imports of the Spark face that its row does not allow."""
+    """Imports of rmqstore_spark that its row does not allow."""
     if module.path not in SPARK_MAY_IMPORT:
         return [f"{module.path}: has no row in SPARK_MAY_IMPORT"]
     files = list(SPARK_MAY_IMPORT)
@@ -199,7 +199,7 @@ def unreadable(module: Module) -> list[str]:
 
 
 def borrowing(module: Module) -> list[str]:
-    """Imports of one test file by another: what they share belongs into tests/support or a conftest.py."""
+    """Imports of one test file by another: what they share belongs in tests/support or a conftest.py."""
     return [
         f"{module.path}:{each.line}: {each.name} is a test; move what is shared to tests/support"
         for each in imports(module)
@@ -216,7 +216,7 @@ def breaches(rule: Callable[[Module], list[str]], *packages: str) -> list[str]:
     return [breach for module in modules(*packages) for breach in rule(module)]
 
 
-# The house as it stands
+# The rules hold
 
 
 def test_the_modules_are_found():
