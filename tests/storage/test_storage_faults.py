@@ -73,6 +73,7 @@ class SmallReads(MemoryStorage):
     """Each read returns 37 bytes at most."""
 
     def _open(self, uri: str) -> MemoryFile:
+        super()._open(uri).close()  # raises if there is no such file
         return SmallReadFile(uri, self.files[self._name(uri)])
 
 
