@@ -1,6 +1,6 @@
 """The house: which part may import which, where files are opened, and how long a file may be.
 
-The rules read the code as it stands (`ast`), so they also see imports inside functions and under TYPE_CHECKING.
+The rules read the source code (`ast`), so they also see imports inside functions and under TYPE_CHECKING.
 Every rule is first tried on a snippet that breaks it.
 """
 
@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LONGEST = 400
 
-# Part of native_reader → the parts it may import. A part is a folder, or a module beside the folders. "native_reader" is the
+# Part of native_reader → the parts it may import. A part is a folder, or a module next to the folders. "native_reader" is the
 # package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors", "tuning"}
 _READING = _LOWEST | {"storage", "records"}
@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "native_reader": {"api", "errors", "plan", "scan"},
     "testing": _LOWEST | {"storage"},
 }
-# File of the Spark face → the parts of native_reader it may import. Of the face itself it may import only files named above it.
+# File of rmqstore_spark → the parts of native_reader it may import. Of rmqstore_spark it may import only files listed above it.
 SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/options.py": {"checks", "errors", "options", "tables", "values"},
     "rmqstore_spark/request.py": {
@@ -153,7 +153,7 @@ def wrong_arrows(module: Module) -> list[str]:
 
 
 def wrong_spark_arrows(module: Module) -> list[str]:
-    """Imports of the Spark face that its row does not allow."""
+    """Imports of rmqstore_spark that its row does not allow."""
     if module.path not in SPARK_MAY_IMPORT:
         return [f"{module.path}: has no row in SPARK_MAY_IMPORT"]
     files = list(SPARK_MAY_IMPORT)
@@ -188,7 +188,7 @@ def file_access(module: Module) -> list[str]:
 
 
 def unreadable(module: Module) -> list[str]:
-    """Too long for one sitting, or silent about what it is for."""
+    """Too long, or without a docstring that states its purpose."""
     found = []
     lines = len(module.source.splitlines())
     if lines > LONGEST:
@@ -199,7 +199,7 @@ def unreadable(module: Module) -> list[str]:
 
 
 def borrowing(module: Module) -> list[str]:
-    """Imports of one test file by another: what they share belongs into tests/support or a conftest.py."""
+    """Imports of one test file by another: what they share belongs in tests/support or a conftest.py."""
     return [
         f"{module.path}:{each.line}: {each.name} is a test; move what is shared to tests/support"
         for each in imports(module)
@@ -216,7 +216,7 @@ def breaches(rule: Callable[[Module], list[str]], *packages: str) -> list[str]:
     return [breach for module in modules(*packages) for breach in rule(module)]
 
 
-# The house as it stands
+# The rules hold
 
 
 def test_the_modules_are_found():
@@ -234,7 +234,7 @@ def test_files_are_opened_in_one_place():
     assert breaches(file_access, "native_reader") == []
 
 
-def test_files_are_readable_in_one_sitting():
+def test_files_are_short_and_documented():
     assert breaches(unreadable, "native_reader", "rmqstore_spark") == []
 
 
@@ -288,7 +288,7 @@ def test_no_test_imports_another():
         ("native_reader/api.py", "class A:\n    import sqlglot"),
     ],
 )
-def test_a_wrong_import_is_found(path, code):
+def test_a_wrong_import_is_detected(path, code):
     assert len(wrong_arrows(Module(path, code))) == 1
 
 
@@ -307,7 +307,7 @@ def test_a_wrong_import_is_found(path, code):
         ("native_reader/api.py", "if TYPE_CHECKING:\n    import sqlglot"),
     ],
 )
-def test_a_right_import_is_let_through(path, code):
+def test_a_right_import_is_accepted(path, code):
     assert wrong_arrows(Module(path, code)) == []
 
 
@@ -322,11 +322,11 @@ def test_a_right_import_is_let_through(path, code):
         ("rmqstore_spark/unheard_of.py", "import json"),
     ],
 )
-def test_a_wrong_import_of_the_spark_face_is_found(path, code):
+def test_a_wrong_import_of_rmqstore_spark_is_detected(path, code):
     assert len(wrong_spark_arrows(Module(path, code))) == 1
 
 
-def test_a_right_import_of_the_spark_face_is_let_through():
+def test_a_right_import_of_rmqstore_spark_is_accepted():
     code = "from pyspark.sql import datasource\nfrom native_reader.stream.stream import Stream\nfrom rmqstore_spark.reader import announce"
     assert wrong_spark_arrows(Module("rmqstore_spark/stream.py", code)) == []
 
@@ -355,11 +355,11 @@ def test_a_right_import_of_the_spark_face_is_let_through():
         "from pyarrow import fs\nfs.LocalFileSystem()",
     ],
 )
-def test_a_file_opened_elsewhere_is_found(code):
+def test_a_file_opened_elsewhere_is_detected(code):
     assert len(file_access(Module("native_reader/storage/once.py", code))) == 1
 
 
-def test_what_only_looks_like_opening_is_let_through():
+def test_calls_that_only_look_like_opening_are_accepted():
     for code in (
         "def open(path): ...\nstore = open('x')",
         "from native_reader.api import open\n__all__ = ['open']\nstore = open('x')",
@@ -383,16 +383,16 @@ def test_what_only_looks_like_opening_is_let_through():
         "from . import test_a",
     ],
 )
-def test_a_test_that_imports_another_is_found(code):
+def test_a_test_that_imports_another_is_detected(code):
     assert len(borrowing(Module("tests/plan/test_b.py", code))) == 1
 
 
-def test_what_a_test_may_import_is_let_through():
+def test_allowed_imports_of_a_test_are_accepted():
     code = "import pytest\nfrom support.compare import same\nfrom native_reader.testing import spec\nfrom conftest import x"
     assert borrowing(Module("tests/plan/test_b.py", code)) == []
 
 
-def test_a_long_or_silent_file_is_found():
+def test_a_long_or_undocumented_file_is_detected():
     said = '"""What it is for."""\n'
     assert unreadable(Module("native_reader/a.py", said + "x = 1\n" * (LONGEST - 1))) == []
     assert len(unreadable(Module("native_reader/a.py", said + "x = 1\n" * LONGEST))) == 1

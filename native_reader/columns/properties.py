@@ -24,8 +24,11 @@ from native_reader.tuning import TUNING
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
+    """The names in one properties field, in order. Most fields share a few shapes."""
+
     text: bytes
+    """The names, joined together."""
     gaps: bytes
     """The length of each name plus one, as int32."""
     kept: bytes
@@ -36,13 +39,14 @@ class _Shape:
     """The position of each requested name, -1 if absent."""
 
     @staticmethod
-    def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> _Shape:
+    def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> Shape:
+        """The shape of these names; `wanted`: the requested ones."""
         ends = np.cumsum(np.frombuffer(gaps, np.int32) - 1).tolist()
         names = [text[begin:end] for begin, end in pairwise([0, *ends])]
         last = {name: place for place, name in enumerate(names)}
         kept = np.zeros(len(names), np.uint8)
         kept[list(last.values())] = 1
-        return _Shape(text, gaps, kept.tobytes(), len(last) < len(names), tuple(last.get(name, -1) for name in wanted))
+        return Shape(text, gaps, kept.tobytes(), len(last) < len(names), tuple(last.get(name, -1) for name in wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class _Cut:
     tokens: Tokens
     names: pa.Array
     shapes: Index
-    known: list[_Shape]
+    known: list[Shape]
     places: dict[str, Index]
     repeats: Mask
 
@@ -127,17 +131,19 @@ class PropertyReader:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._wanted = [name.encode(errors="surrogatepass") for name in self._names]
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
-        self._shapes: list[_Shape] = []
+    def forget(self) -> None:
+        """Forget all shapes."""
+        self.shapes: list[Shape] = []
+        """The shapes seen so far."""
         self._learned = 0
         self._latest = 0
         self._known: dict[tuple[bytes, bytes], int] = {}
         self._repeats = np.zeros(0, np.bool_)
         self._places = np.zeros((len(self._names), 0), np.intp)
 
-    def _add(self, new: list[_Shape]) -> None:
+    def _add(self, new: list[Shape]) -> None:
         """Append new shapes to the arrays that are indexed by shape."""
         places = np.array([shape.places for shape in new], np.intp).reshape(len(new), len(self._names)).T
         self._repeats = np.concatenate([self._repeats, [shape.repeats for shape in new]])
@@ -160,7 +166,7 @@ class PropertyReader:
         odd_rows = fields.filled[is_odd]
         field_of = np.full(len(fields.sizes), -1)
         field_of[fields.filled[~is_odd]] = np.arange(len(shapes))
-        cut = _Cut(tokens, names, shapes, self._shapes, dict(zip(self._names, self._places, strict=True)), self._repeats)
+        cut = _Cut(tokens, names, shapes, self.shapes, dict(zip(self._names, self._places, strict=True)), self._repeats)
         return PropertyColumns(cut, field_of, odd_rows, [parse(fields.field(row)) for row in odd_rows.tolist()])
 
     def _empty_repeats(self, empty: Mask, row_pairs: NDArray[np.int32], shapes: Index) -> Mask | None:
@@ -173,24 +179,24 @@ class PropertyReader:
     def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> Index:
         """The shape of each row, identified by its names joined together and by their lengths."""
         rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
-        if self._shapes and self._all_alike(tokens, content, self._latest):
+        if self.shapes and self._all_alike(tokens, content, self._latest):
             return np.full(rows, self._latest, np.intp)
-        if len(self._shapes) > TUNING.most_shapes or self._learned > TUNING.most_learned:
-            self._forget()
+        if len(self.shapes) > TUNING.most_shapes or self._learned > TUNING.most_learned:
+            self.forget()
         texts, names = _numbered(ends[tokens.row_pairs], keys.buffers()[2])
         sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
         both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
-        known = len(self._shapes)
+        known = len(self.shapes)
         ids = [self._shape(names[pair // len(gaps)], gaps[pair % len(gaps)]) for pair in both.dictionary.to_pylist()]
-        if len(self._shapes) > known:
-            self._add(self._shapes[known:])
+        if len(self.shapes) > known:
+            self._add(self.shapes[known:])
         self._latest = ids[-1] if ids else 0
         shapes: Index = np.array(ids, np.intp)[both.indices.to_numpy()]
         return shapes
 
     def _all_alike(self, tokens: Tokens, content: Bytes, shape: int) -> bool:
         """Whether every row has this one shape. Cheaper than finding the shape of each row."""
-        gaps, text = np.frombuffer(self._shapes[shape].gaps, np.int32), np.frombuffer(self._shapes[shape].text, np.uint8)
+        gaps, text = np.frombuffer(self.shapes[shape].gaps, np.int32), np.frombuffer(self.shapes[shape].text, np.uint8)
         rows = len(tokens.row_pairs) - 1
         if not rows or not len(gaps) or len(tokens.name_gaps) != rows * len(gaps) or len(content) != rows * len(text):
             return False
@@ -201,8 +207,8 @@ class PropertyReader:
         """The number of the shape with these names; adds the shape if it is new."""
         known = self._known.get((text, gaps))
         if known is None:
-            known = self._known[text, gaps] = len(self._shapes)
-            self._shapes.append(_Shape.of(text, gaps, self._wanted))
+            known = self._known[text, gaps] = len(self.shapes)
+            self.shapes.append(Shape.of(text, gaps, self._wanted))
             self._learned += len(text) + len(gaps)
         return known
 

@@ -27,7 +27,8 @@ def statx_of(library: object) -> Callable[..., int] | None:
     return getattr(library, "statx", None)
 
 
-_statx = statx_of(ctypes.CDLL(None))
+SYSTEM_STATX = statx_of(ctypes.CDLL(None))
+"""The system's statx; None if it has none."""
 
 
 def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Callable[[bytes], Look | None]:
@@ -35,7 +36,7 @@ def looks(directory: int = _WORKING_DIRECTORY, *, itself: bool = False) -> Calla
 
     It returns None if the name does not exist or the system does not support statx; use os.stat then. Each thread needs its own function.
     """
-    statx, answer, unpack = _statx, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
+    statx, answer, unpack = SYSTEM_STATX, ctypes.create_string_buffer(_STATX.size), _STATX.unpack_from
     if statx is None:
         return lambda _: None
     view, where, flags = memoryview(answer), ctypes.c_int(directory), ctypes.c_int(_EMPTY_PATH if itself else _NO_AUTOMOUNT)

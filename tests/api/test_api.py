@@ -1,4 +1,4 @@
-"""The Python face: scans that are lazy, always the same, stop early, run side by side, and are Arrow streams."""
+"""The Python API: lazy scans that always give the same rows, stop early, run in parallel, and are Arrow streams."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def store(memory: MemoryStorage) -> nr.Store:
     return nr.open(memory.url)
 
 
-# Lazy, and the same again
+# Lazy and repeatable
 
 
 def test_a_scan_reads_nothing_before_it_is_used(memory):
@@ -46,7 +46,7 @@ def test_a_scan_reads_nothing_before_it_is_used(memory):
     assert faulty.calls != before
 
 
-def test_the_end_is_fixed_at_the_first_use():
+def test_the_end_is_fixed_at_first_use():
     log = log_of(10)
     files = files_of(log)
     memory = in_memory(files)
@@ -55,14 +55,14 @@ def test_the_end_is_fixed_at_the_first_use():
     first = used.to_table()
     assert first.num_rows == 10
     log.append(message(10))
-    files |= files_of(log)  # the broker goes on in the same preallocated file
+    files |= files_of(log)  # the broker continues in the same preallocated file
     assert used.to_table().equals(first)
     assert used.count_rows() == used.head(99).num_rows == 10
     assert used.plan() is used.plan()
     assert unused.count_rows() == 11
 
 
-def test_refresh_looks_again():
+def test_refresh_lists_the_files_again():
     log = log_of(10, segment_size=4096)
     files = files_of(log)
     memory = in_memory(files)
@@ -75,14 +75,14 @@ def test_refresh_looks_again():
     assert (len(store.stores[0].segments), len(store.refresh().stores[0].segments)) == (1, 3)
 
 
-def test_refresh_remembers_where_the_parts_lie(tmp_path):
+def test_refresh_remembers_the_paths_of_the_parts(tmp_path):
     memory = in_memory(files_of(log_of(10), "disk"))
     store = nr.open(store_path_commit_log=f"{memory.url}/disk", store_path_index="/index")
     assert store.refresh().stores == store.stores
     assert store.stores[0].index == "file:///index"
 
 
-def test_what_was_deleted_under_a_store_is_told_and_refreshed_away():
+def test_a_deleted_file_is_an_error_until_refresh():
     files = files_of(log_of(60))
     memory = in_memory(files)
     store = nr.open(memory.url)
@@ -92,10 +92,10 @@ def test_what_was_deleted_under_a_store_is_told_and_refreshed_away():
     assert store.refresh().messages().count_rows() == sum(placed.offset >= 2048 for placed in log_of(60).placed)
 
 
-# A few rows, a number of rows
+# head and count_rows
 
 
-def test_head_reads_no_further_than_it_must():
+def test_head_reads_no_more_than_needed():
     memory = in_memory(files_of(log_of(20_000, segment_size=8 << 20)))
     faulty = FaultyStorage(memory.url)
     scan = nr.open(faulty.url).messages()
@@ -107,31 +107,31 @@ def test_head_reads_no_further_than_it_must():
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, COUNT - 1, COUNT, COUNT + 1, 10**9])
-def test_head_is_the_first_rows(store, count):
+def test_head_returns_the_first_rows(store, count):
     scan = store.messages(columns="queue_offset", max_partition_bytes=600)
     assert scan.head(count)["queue_offset"].to_pylist() == list(range(min(count, COUNT)))
 
 
 @pytest.mark.parametrize("count", [-1, 2.5, None, "3", 2**63])
-def test_head_of_no_number(store, count):
+def test_head_rejects_other_than_integers(store, count):
     with pytest.raises(nr.OptionError) as raised:
         store.messages().head(count)
     assert str(raised.value) == f"head must be an integer from 0 to 9223372036854775807, not {count!r}"
 
 
-def test_head_passes_rows_that_do_not_match(store):
+def test_head_skips_rows_that_do_not_match(store):
     assert store.messages(topic="T2", max_partition_bytes=500).head(3)["queue_offset"].to_pylist() == [2, 5, 8]
     assert store.messages(topic="none").head(3).num_rows == 0
 
 
 @pytest.mark.parametrize("options", [{}, {"topic": "T1"}, {"topic": "none"}, {"columns": "body"}, {"max_partition_bytes": 300}])
-def test_rows_are_counted_without_being_made(store, options):
+def test_rows_are_counted_without_building_columns(store, options):
     scan = store.messages(**options)
     for jobs in (1, 3):
         assert scan.count_rows(jobs) == scan.to_table().num_rows
 
 
-# Side by side
+# In parallel
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 4])
@@ -145,7 +145,7 @@ def test_jobs_give_the_same_rows_in_the_same_order(store, jobs, split):
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, "2", None, 1001])
-def test_jobs_of_no_number(store, jobs):
+def test_jobs_rejects_other_than_integers(store, jobs):
     with pytest.raises(nr.OptionError) as raised:
         store.messages().to_table(jobs=jobs)
     assert str(raised.value) == f"jobs must be an integer from 1 to 1000, not {jobs!r}"
@@ -171,8 +171,8 @@ def test_a_run_left_early_leaves_no_threads(store, leave):
     assert readers() == before
 
 
-def test_jobs_that_wait_for_their_reader_end_when_it_leaves(tune):
-    """Every split has more batches than its queue can hold, so its thread waits to get rid of one."""
+def test_waiting_jobs_end_when_their_reader_stops(tune):
+    """Every split has more batches than its queue holds, so its thread waits."""
     tune(batches_ahead=1)
     memory = in_memory(files_of(log_of([message(number, body=bytes(4096)) for number in range(700)], 1 << 20)))
     scan, before = nr.open(memory.url).messages(), readers()
@@ -186,7 +186,7 @@ def test_jobs_that_wait_for_their_reader_end_when_it_leaves(tune):
 
 
 def test_jobs_do_not_run_far_ahead(memory):
-    """However slow the reader of the batches is, no more splits than jobs are begun."""
+    """However slow the reader is, no more splits than jobs are started."""
     faulty = FaultyStorage(memory.url)
     scan = nr.open(faulty.url).messages(max_partition_bytes=300)
     scan.plan()
@@ -199,7 +199,7 @@ def test_jobs_do_not_run_far_ahead(memory):
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])
-def test_a_job_that_fails_is_heard_behind_the_rows_before_it(memory, jobs):
+def test_a_failing_job_raises_after_the_rows_before_it(memory, jobs):
     bad = f"/{2048 * 5:020}"
 
     def fault(call: str, uri: str, offset: int) -> None:
@@ -219,8 +219,8 @@ def test_a_job_that_fails_is_heard_behind_the_rows_before_it(memory, jobs):
     assert readers() == before
 
 
-def test_jobs_wait_side_by_side(memory):
-    """Three readers are at their first read all at once, or the barrier breaks."""
+def test_jobs_read_in_parallel(memory):
+    """Three readers reach their first read together, otherwise the barrier breaks."""
     faulty = FaultyStorage(memory.url)
     scan = nr.open(faulty.url).messages(columns="topic", max_partition_bytes=2048)
     assert len(scan.plan().splits) >= 3
@@ -256,7 +256,7 @@ def test_a_scan_is_an_arrow_stream(store, take: Callable[[nr.Scan], pa.Table]):
     assert take(nothing).equals(nothing.schema.empty_table())
 
 
-def test_an_error_travels_through_a_stream(memory):
+def test_an_error_passes_through_a_stream(memory):
     files = dict(memory.files)
     del files[f"store/commitlog/{ZERO}"]
     broken = in_memory(files | {f"store/commitlog/{ZERO}": bytes(2048)})
@@ -267,17 +267,17 @@ def test_an_error_travels_through_a_stream(memory):
         pa.table(scan)
 
 
-def test_columns_come_in_the_order_asked_for(store):
+def test_columns_come_in_the_requested_order(store):
     table = store.messages(columns=["body", "topic"]).head(2)
     assert table.column_names == ["body", "topic"]
     assert store.messages().schema.names == store.messages().head(1).column_names
     assert all(field.nullable for field in store.messages(columns="*").schema)
 
 
-# What is said
+# explain, tables and names
 
 
-def test_explain_for_people_and_machines(memory, store):
+def test_explain_as_text_and_json(memory, store):
     scan = store.messages(topic=["a", "b"], starting_physical_offset=4096, max_partition_bytes=1024)
     end = log_of(COUNT).end
     size = 2048 * len(memory.files)

@@ -1,4 +1,4 @@
-"""The family of errors: each is also the built-in it is a kind of, and says the nearest thing that exists."""
+"""The exceptions: each is also a built-in exception, and names the nearest valid name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAMILY = {
 }
 
 
-def test_the_family_is_complete():
+def test_the_list_of_exceptions_is_complete():
     assert {each for each in nr.StoreError.__subclasses__() if each.__module__.startswith("native_reader")} == {*FAMILY, OffsetError}
     assert nr.OptionError.__subclasses__() == [nr.PredicateError]
     assert {name for name in nr.__all__ if isinstance(getattr(nr, name), type) and issubclass(getattr(nr, name), Exception)} == {
@@ -34,7 +34,7 @@ def test_the_family_is_complete():
 
 
 @pytest.mark.parametrize(("kind", "built_in"), FAMILY.items())
-def test_each_is_a_store_error_and_a_built_in_one(kind, built_in):
+def test_each_is_a_store_error_and_a_built_in_exception(kind, built_in):
     error = kind("what, where, and what to do")
     assert isinstance(error, nr.StoreError)
     assert isinstance(error, built_in)
@@ -43,13 +43,13 @@ def test_each_is_a_store_error_and_a_built_in_one(kind, built_in):
     assert (type(again), str(again)) == (kind, str(error))
 
 
-def test_an_unreadable_file_keeps_its_number():
+def test_unreadable_error_keeps_its_errno():
     error = pickle.loads(pickle.dumps(nr.UnreadableError(5, "could not read file:///x at byte 7: Input/output error")))
     assert (error.errno, str(error)) == (5, "[Errno 5] could not read file:///x at byte 7: Input/output error")
 
 
 @pytest.mark.parametrize("kind", FAMILY)
-def test_an_error_is_spelled_by_each_face(kind):
+def test_each_api_spells_an_error_its_own_way(kind):
     error = kind(f"read with {option_name('max_record_bytes')}=5 or {option_name('verify_crc', False)}, not 'max_record_bytes'")
     assert str(error) == "read with max_record_bytes=5 or verify_crc=False, not 'max_record_bytes'"
     for each in (error, pickle.loads(pickle.dumps(error))):
@@ -66,7 +66,7 @@ def test_an_error_keeps_its_facts():
     assert pickle.loads(pickle.dumps(loss.spelled(spark_name))).is_file_gone
 
 
-def test_text_that_only_looks_marked_is_shown():
+def test_text_that_only_looks_like_a_mark_is_shown():
     assert str(nr.OptionError("\x0ea b\x0f")) == r"\x0ea b\x0f"
 
 
@@ -85,6 +85,6 @@ def test_the_nearest_name(name, expected):
     assert did_you_mean(name, ["topic", "body", "store_timestamp", "born_timestamp"]) == expected
 
 
-def test_nothing_is_near_nothing():
+def test_no_name_is_near_an_empty_text():
     assert nearest("topic", []) is None
     assert did_you_mean("topic", []) == ""

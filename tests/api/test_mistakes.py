@@ -1,4 +1,4 @@
-"""Mistakes of a user, and the text that answers each: what is wrong, where, and what to do. Nothing is answered with silence."""
+"""User mistakes, and the text for each: what is wrong, where, and what to do. No mistake passes in silence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-# What is refused, in Python
+# Rejected in Python
 
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "text without a zone": (
@@ -83,7 +83,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "a text for a flag": ({"verify_crc": "true"}, "verify_crc must be True or False, not 'true'"),
 }  # fmt: skip
 
-# What may be right, and is told where nothing was found, or more than was meant
+# Requests that may be right: a warning if nothing matches, or more than was probably intended
 
 DOUBTED: dict[str, tuple[dict[str, object], str]] = {
     "a misspelt topic": ({"topic": "oders"}, "no record of topic 'oders'; did you mean 'orders'?"),
@@ -160,7 +160,7 @@ def test_sixty_at_least() -> None:
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
-def test_a_request_that_cannot_be_meant(path: Path, mistake: str) -> None:
+def test_an_invalid_request(path: Path, mistake: str) -> None:
     options, text = REFUSED[mistake]
     with pytest.raises((nr.OptionError, nr.SchemaError)) as raised:
         nr.open(path).messages(**options)
@@ -183,7 +183,7 @@ def test_a_request_that_matches_nothing(path: Path, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize("mistake", USED)
-def test_a_scan_that_is_used_as_something_else(path: Path, mistake: str) -> None:
+def test_a_scan_used_as_another_type(path: Path, mistake: str) -> None:
     use, text = USED[mistake]
     scan = nr.open(path).messages(columns="topic")
     with pytest.raises((nr.StoreError, AttributeError)) as raised:
@@ -193,7 +193,7 @@ def test_a_scan_that_is_used_as_something_else(path: Path, mistake: str) -> None
 
 
 @pytest.mark.parametrize("mistake", OPENED)
-def test_a_path_that_is_no_store(path: Path, mistake: str) -> None:
+def test_a_path_without_a_store(path: Path, mistake: str) -> None:
     name, text = OPENED[mistake]
     with pytest.raises(nr.PathError) as raised:
         nr.open(path.parent / name if name else path.parent / "none" / "there")
@@ -201,7 +201,7 @@ def test_a_path_that_is_no_store(path: Path, mistake: str) -> None:
 
 
 @pytest.mark.parametrize("mistake", OF_SPARK)
-def test_options_of_spark_that_cannot_be_meant(path: Path, mistake: str) -> None:
+def test_invalid_spark_options(path: Path, mistake: str) -> None:
     options, text = OF_SPARK[mistake]
     with pytest.raises(nr.OptionError) as raised, in_sparks_words():
         Request.of({"path": str(path), **options})
@@ -209,13 +209,13 @@ def test_options_of_spark_that_cannot_be_meant(path: Path, mistake: str) -> None
 
 
 @pytest.mark.parametrize("mistake", DOUBTED_BY_SPARK)
-def test_options_of_spark_that_match_nothing(path: Path, capfd: pytest.CaptureFixture[str], mistake: str) -> None:
+def test_spark_options_that_match_nothing(path: Path, capfd: pytest.CaptureFixture[str], mistake: str) -> None:
     options, text = DOUBTED_BY_SPARK[mistake]
     StoreReader(Request.of({"path": str(path), **options})).partitions()
     assert f"{text}" in capfd.readouterr().err
 
 
-def test_a_stream_says_it_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_warns_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     reader = RocketmqStore({"path": str(path), "topic": "oders", "startingOffsets": "earliest"}).streamReader(spark_schema(["topic"]))
     assert isinstance(reader, StoreStreamReader)
     start = reader.initialOffset()
@@ -225,12 +225,12 @@ def test_a_stream_says_it_once(path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr().err.count("topic 'oders' is not in the consume queues or the configuration") == 1
 
 
-# What is no mistake
+# Valid requests
 
 
 @pytest.fixture
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Nothing is said."""
+    """No warning is issued."""
     yield
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
@@ -253,28 +253,28 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     ],
     ids=str,
 )
-def test_a_request_that_is_right_is_answered_without_a_word(path: Path, options: dict[str, object]) -> None:
+def test_a_valid_request_gives_no_warning(path: Path, options: dict[str, object]) -> None:
     scan = nr.open(path).messages(columns="topic", **options)
     scan.to_table()
     assert scan.doubts() == []
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_deleted_topic_is_found_and_a_limit_says_nothing(path: Path, tmp_path: Path) -> None:
+def test_a_deleted_topic_is_read_and_a_limit_gives_no_warning(path: Path, tmp_path: Path) -> None:
     write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20, deleted="invoices", index=False))
     scan = nr.open(tmp_path / "store").messages(columns="topic", topic="invoices")
     assert scan.count_rows() > 0
     assert nr.open(path).messages(columns="topic", topic=["orders", "oders"]).head(1).num_rows == 1
 
 
-def test_a_store_without_queues_says_so_after_the_read(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_store_without_queues_warns_after_the_read(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     scan = nr.open(path / "commitlog").messages(columns="topic", topic="oders")
     nr.open(path.parent / "store")
     assert scan.to_table().num_rows == 0
     assert any(each.startswith("no record of topic 'oders'") for each in caplog.messages)
 
 
-def test_trust_says_that_it_did_not_search(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_trust_warns_that_it_did_not_search(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert nr.open(path).messages(topic="oders", access="trust").count_rows() == 0
     assert caplog.messages == [
         "no record of topic 'oders'; did you mean 'orders'? (access=trust does not search the log for deleted topics)"
@@ -282,7 +282,7 @@ def test_trust_says_that_it_did_not_search(path: Path, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("access", ["auto", "scan", "trust"])
-def test_an_id_is_found_in_any_case(path: Path, access: str) -> None:
+def test_an_id_matches_in_upper_and_lower_case(path: Path, access: str) -> None:
     store = nr.open(path)
     rows = (
         store.messages(columns="uniq_key,offset_msg_id,physical_offset", where="uniq_key IS NOT NULL", topic="orders")
@@ -295,10 +295,10 @@ def test_an_id_is_found_in_any_case(path: Path, access: str) -> None:
             found = store.messages(columns="physical_offset", msg_id=text, access=access).to_table()["physical_offset"].to_pylist()
             assert row["physical_offset"] in found, text
     small = store.messages(columns="physical_offset", msg_id=row["uniq_key"].lower(), topic="orders", access="trust")
-    assert small.plan().lookups[0][1].files == 1  # by the index, not by reading
+    assert small.plan().lookups[0][1].files == 1  # through the index, without a full read
 
 
-def test_what_a_scan_says_of_itself(path: Path) -> None:
+def test_the_repr_of_a_scan(path: Path) -> None:
     scan = nr.open(path).messages(columns="topic,body", topic="orders")
     assert repr(scan) == (
         f"<Scan {path.as_uri()}: 2 columns (topic, body) where topic = 'orders'. Not read yet. Next: .head(10), .to_table(), "

@@ -1,4 +1,4 @@
-"""The options of `messages`: what each does to the rows, and the sentence that a wrong value is answered with."""
+"""The options of `messages`: their effect on the rows, and the error for each wrong value."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def test_topics_by_name(store):
         ("", set()),
     ],
 )
-def test_a_pattern_is_about_the_whole_topic(store, pattern, expected):
+def test_a_pattern_matches_the_whole_topic(store, pattern, expected):
     assert topics(store, topic_pattern=pattern) == expected
 
 
-def test_a_topic_and_a_pattern_are_both_asked_for(store):
+def test_a_topic_and_a_pattern_must_both_match(store):
     assert topics(store, topic=["T0", "T1", "orders"], topic_pattern="T.") == {"T0", "T1"}
 
 
-def test_system_topics_can_be_left_out(store):
+def test_system_topics_can_be_excluded(store):
     kept = topics(store, system_topics=False)
     assert kept == {topic for topic in topics(store) if kind_of_topic(topic) not in SYSTEM_KINDS}
     assert {"orders", "T0", "%RETRY%group", "%DLQ%group"} <= kept
@@ -83,7 +83,7 @@ def test_system_topics_can_be_left_out(store):
     assert topics(store, system_topics=False, topic=["TBW102", "T0"]) == {"T0"}
 
 
-# Queues, moments, offsets
+# Queues, times, offsets
 
 
 def test_queues(store):
@@ -95,7 +95,7 @@ def test_queues(store):
 
 
 def moments(milliseconds: int) -> Iterator[object]:
-    """All ways to write one."""
+    """All ways to write a time."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
     text = moment.replace(tzinfo=None).isoformat(" ", "milliseconds")
     elsewhere = moment.astimezone(timezone(timedelta(hours=8, minutes=30)))
@@ -104,34 +104,34 @@ def moments(milliseconds: int) -> Iterator[object]:
 
 
 def moments_of_a_zone(milliseconds: int) -> Iterator[object]:
-    """All ways to write one where no zone is named: the zone of `time_zone`."""
+    """All ways to write a time without a zone, which is then `time_zone`."""
     moment = datetime(1970, 1, 1) + timedelta(milliseconds=milliseconds)
     yield from (moment, moment.isoformat(), moment.isoformat(" ", "milliseconds"))
 
 
-def test_moments_are_exact_at_both_ends(store):
+def test_times_are_exact_at_both_ends(store):
     """start <= t < end, to the millisecond."""
-    for first, behind in ((0, 5), (3, 4), (4, 4), (19, 10**6), (-(10**6), 2)):
-        expected = [number for number in numbers(store) if first <= number < behind]
-        for starting, ending in zip(moments(START + first), moments(START + behind), strict=True):
+    for first, end in ((0, 5), (3, 4), (4, 4), (19, 10**6), (-(10**6), 2)):
+        expected = [number for number in numbers(store) if first <= number < end]
+        for starting, ending in zip(moments(START + first), moments(START + end), strict=True):
             assert numbers(store, starting_timestamp=starting, ending_timestamp=ending) == expected, (starting, ending)
         for zone, ahead in (("UTC", 0), ("Asia/Shanghai", 8), ("+05:30", 5.5), ("America/New_York", -5)):
             shift = int(ahead * 3_600_000)
-            for starting, ending in zip(moments_of_a_zone(START + first + shift), moments_of_a_zone(START + behind + shift), strict=True):
+            for starting, ending in zip(moments_of_a_zone(START + first + shift), moments_of_a_zone(START + end + shift), strict=True):
                 assert numbers(store, starting_timestamp=starting, ending_timestamp=ending, time_zone=zone) == expected, (starting, zone)
     between = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START + 3, microseconds=1)
     assert numbers(store, starting_timestamp=between)[0] == 4
     assert numbers(store, ending_timestamp=between)[-1] == 3
 
 
-def test_a_day_begins_at_midnight_of_utc(store):
+def test_a_day_begins_at_midnight_utc(store):
     assert numbers(store, starting_timestamp="2023-11-15", time_zone="UTC") == []
     assert len(numbers(store, starting_timestamp="2023-11-14", ending_timestamp="2023-11-15", time_zone="UTC")) == 20 + len(TOPICS)
     assert len(numbers(store, starting_timestamp="20231114T221320Z")) == 20 + len(TOPICS)
 
 
 @pytest.mark.parametrize("first", [datetime.min, datetime.max])
-def test_the_ends_of_time(store, first):
+def test_the_earliest_and_latest_times(store, first):
     for zone in (UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12))):
         count = len(numbers(store, starting_timestamp=first.replace(tzinfo=zone)))
         assert count == (20 + len(TOPICS) if first is datetime.min else 0)
@@ -140,9 +140,9 @@ def test_the_ends_of_time(store, first):
 
 def test_physical_offsets_are_exact_at_both_ends(store):
     found = store.messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()
-    for first, behind in ((found[3], found[7]), (found[3] + 1, found[7] + 1), (0, found[1]), (found[-1], 2**63 - 1), (5, 5)):
-        expected = [offset for offset in found if first <= offset < behind]
-        scan = store.messages(columns="physical_offset", starting_physical_offset=first, ending_physical_offset=behind)
+    for first, end in ((found[3], found[7]), (found[3] + 1, found[7] + 1), (0, found[1]), (found[-1], 2**63 - 1), (5, 5)):
+        expected = [offset for offset in found if first <= offset < end]
+        scan = store.messages(columns="physical_offset", starting_physical_offset=first, ending_physical_offset=end)
         assert scan.to_table()["physical_offset"].to_pylist() == expected
     assert store.messages(starting_physical_offset=found[5]).count_rows() == len(found) - 5
     assert store.messages(ending_physical_offset=np.int64(found[5])).count_rows() == 5
@@ -179,7 +179,7 @@ def test_a_record_may_be_too_large():
     assert store.messages(max_record_bytes=size).count_rows() == 3
 
 
-# What is refused
+# Rejected values
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_record_may_be_too_large():
         ({"max_decompressed_bytes": -1}, "max_decompressed_bytes must be an integer from 0 to 9223372036854775807, not -1"),
     ],
 )
-def test_a_value_that_cannot_be_meant(store, options, text):
+def test_an_invalid_value(store, options, text):
     assert refused(store, **options) == text
 
 
@@ -270,7 +270,7 @@ def test_a_misspelt_option_is_not_ignored(store, name, meant):
     assert refused(store, **{name: 1}) == f"unknown option '{name}'. Did you mean '{meant}'? All options: {ALL}"
 
 
-def test_an_option_like_no_other(store):
+def test_an_option_name_that_resembles_none(store):
     assert refused(store, zzz=None) == f"unknown option 'zzz'. All options: {ALL}"
 
 
@@ -288,7 +288,7 @@ def test_a_column_that_does_not_exist(store, columns, text):
     assert refused(store, nr.SchemaError, columns=columns).startswith(text)
 
 
-def test_everything_is_checked_before_anything_is_read():
+def test_all_options_are_checked_before_any_read():
     memory = in_memory(files_of())
     store = nr.open(memory.url)
     memory.files = {}

@@ -1,4 +1,4 @@
-"""Whatever is given as an option, a path or a condition: an answer, or one short error of the family that can be printed."""
+"""Any value of an option, a path or a condition gives a result, or one short, printable error of this package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rmqstore_spark.request import Request
 
 
 class Unspeakable:
-    """What it is asked fails."""
+    """Each of its methods raises."""
 
     def __repr__(self) -> str:
         raise RuntimeError
@@ -80,7 +80,7 @@ def store(root: Path) -> nr.Store:
 
 
 def answered(ask: Callable[[], object], name: str = "") -> str:
-    """What is said about it; nothing where it is answered."""
+    """The text of the error; empty if there is none."""
     try:
         ask()
     except nr.StoreError as error:
@@ -102,7 +102,7 @@ def read(scan: nr.Scan) -> None:
     scan.count_rows()
 
 
-# Indices, because hypothesis shows values and some of them cannot be shown.
+# Indices, because hypothesis prints values and some of them cannot be printed.
 values = st.sampled_from(range(len(VALUES) + len(TEXTS))).map(lambda number: lambda: (*VALUES, *TEXTS)[number]) | st.text(max_size=6).map(
     lambda text: lambda: text
 )
@@ -203,7 +203,7 @@ PIECES = st.sampled_from(
 
 @st.composite
 def mutated(draw: st.DrawFn) -> str:
-    """A condition, most often with something taken away, repeated or put in."""
+    """A condition, usually with a part removed, repeated or inserted."""
     text = draw(CONDITION)
     for _ in range(draw(st.integers(0, 2))):
         begin = draw(st.integers(0, len(text)))
@@ -220,7 +220,7 @@ def test_any_text_of_where(store: nr.Store, text: str) -> None:
     assert not said or said.startswith("where")
 
 
-# One by one
+# Single cases
 
 
 def test_a_path_of_many_brackets_took_forever() -> None:
@@ -237,10 +237,10 @@ def test_a_glob_is_matched_in_linear_time(tmp_path: Path, monkeypatch: pytest.Mo
         nr.open(pattern)
 
 
-def test_what_an_error_says_is_short_and_can_be_printed() -> None:
-    error = nr.OptionError("a\ud800\x1b[31m\0" + "x" * 10_000 + "and how to go on")
+def test_the_text_of_an_error_is_short_and_printable() -> None:
+    error = nr.OptionError("a\ud800\x1b[31m\0" + "x" * 10_000 + "and how to continue")
     assert str(error).startswith("a\\ud800\\x1b[31m\\x00xxx")
-    assert str(error).endswith("xand how to go on")
+    assert str(error).endswith("xand how to continue")
     assert len(str(error)) < 2100
     assert str(nr.UnreadableError(5, "\ud800")) == "[Errno 5] \\ud800"
 
@@ -256,11 +256,11 @@ def test_a_run_iterated_twice_counted_bytes_twice() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES[1:3])
-def test_a_place_with_a_nul_was_a_traceback(root: Path, place: str) -> None:
-    nr.open(root, **{place: "\0"}).messages(topic="T0").count_rows()  # as any directory that does not exist
+def test_a_path_with_a_nul_was_a_traceback(root: Path, place: str) -> None:
+    nr.open(root, **{place: "\0"}).messages(topic="T0").count_rows()  # like any directory that does not exist
 
 
-def test_a_table_named_by_an_array_is_an_error_of_the_family(tmp_path: Path) -> None:
+def test_a_table_named_by_an_array_is_a_store_error(tmp_path: Path) -> None:
     store = nr.open(on_disk(tmp_path, files_of()) / "store")
     with pytest.raises(nr.OptionError, match=r"^table=array\(\['messages', 'damage'\]"):
         store.table(np.array(["messages", "damage"]))  # type: ignore[arg-type]

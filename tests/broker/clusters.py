@@ -1,21 +1,21 @@
-"""Stores of brokers that copy each other's log."""
+"""Stores of brokers that replicate a log."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from cut_logs import behind, keep_what_was_cut
+from cut_logs import keep_truncated, old_records
 from ports import free_port
-from recipe import SEED, Recipe, Told, keep, sent
+from recipe import SEED, Answers, Recipe, keep, sent
 from rocketmq import Broker, Java, await_all, brokers, name_server
 
 # A broker no longer waits for a slave that is gone.
 _SOON = {"haMaxTimeSlaveNotCatchup": 2000, "checkSyncStateSetPeriod": 500, "syncBrokerMetadataPeriod": 1000}
 
 
-def slave(recipe: Recipe, home: Path, target: Path) -> Told:
-    """What a slave makes of a log that comes from its master."""
+def slave(recipe: Recipe, home: Path, target: Path) -> Answers:
+    """The store of a slave, which copies its master's log."""
     java = Java(recipe.version)
     with name_server(java, home) as address:
         master = Broker(java, home / "master", address, recipe.settings)
@@ -23,43 +23,43 @@ def slave(recipe: Recipe, home: Path, target: Path) -> Told:
         with brokers(master, copy):
             master.start()
             copy.launch()
-            told = [line for what, *arguments in recipe.traffic for line in sent(master, str(what), *arguments)]
+            lines = [line for what, *arguments in recipe.traffic for line in sent(master, str(what), *arguments)]
             await_the_same_log(copy, master)
             await_the_topics(copy)
             copy.stop()
             keep(copy.store, target)
     assert not (target / "batchconsumequeue").exists(), "the slave knew the topic before its batches came: try again"
-    return told
+    return lines
 
 
-def failover(recipe: Recipe, home: Path, target: Path) -> Told:
-    """A master is killed that had records which its slave lacked; the slave becomes master, and the old one takes over its log."""
+def failover(recipe: Recipe, home: Path, target: Path) -> Answers:
+    """A master is killed that had more records than its slave. The slave becomes master, and the old master copies its log."""
     java, controller = Java(recipe.version), free_port()
     members = {**recipe.settings, "enableControllerMode": "true", "controllerAddr": f"127.0.0.1:{controller}", **_SOON}
     with name_server(java, home, **_controller(home, controller)) as address:
         old, new = (Broker(java, home / name, address, members) for name in ("old", "new"))
         with brokers(old, new):
             old.start()
-            told = sent(old, "plain", 200)
+            lines = sent(old, "plain", 200)
             new.launch()
             await_the_same_log(new, old)
             new.stop()
-            time.sleep(5)  # the old one takes it out of those in sync, and puts what comes now into its queues
-            told += sent(old, "plain", 60, seed=SEED + 1)
+            time.sleep(5)  # the old master removes it from those in sync, and dispatches new records to its queues
+            lines += sent(old, "plain", 60, seed=SEED + 1)
             time.sleep(1.5)
             old.kill()
             new.start()
-            told += sent(new, "plain", 20, seed=SEED + 2)
+            lines += sent(new, "plain", 20, seed=SEED + 2)
             old.launch()
             await_the_same_log(old, new)
-            time.sleep(11)  # a checkpoint has the newest store time
+            time.sleep(11)  # the checkpoint has the newest store time
             old.stop()
-            keep_what_was_cut(old, target)
-    return told
+            keep_truncated(old, target)
+    return lines
 
 
 def _controller(home: Path, port: int) -> dict[str, object]:
-    """A name server's settings that make it the controller too: the only one, which elects whoever is there."""
+    """Settings that make a name server the only controller, which elects any broker that runs."""
     return {
         "enableControllerInNamesrv": "true", "controllerDLegerGroup": "controller", "controllerDLegerSelfId": "n0",
         "controllerDLegerPeers": f"n0-127.0.0.1:{port}", "controllerStorePath": home / "controller", "enableElectUncleanMaster": "true",
@@ -68,21 +68,21 @@ def _controller(home: Path, port: int) -> dict[str, object]:
 
 
 def await_the_topics(slave: Broker) -> None:
-    """Wait until it has asked its master for the topics' configuration, which it does once a minute."""
+    """Wait until the slave has the topic configuration of its master, which it requests once a minute."""
     assert slave.process is not None
     topics = slave.store / "config" / "topics.json"
     await_all(lambda: topics.exists() and '"Again"' in topics.read_text(), slave.process, slave.home / "broker.out")
 
 
 def await_the_same_log(slave: Broker, master: Broker) -> None:
-    """Wait until the slave has what the master has."""
+    """Wait until the slave has the same log as the master."""
     assert slave.process is not None
     await_all(lambda: _ends(slave) == _ends(master), slave.process, slave.home / "broker.out")
 
 
 def _ends(broker: Broker) -> int:
-    """Where the last record of its log ends; of no log, or one of which segments are just being deleted, nowhere that another one does."""
+    """The end of the last record. Without a log, or while segments are being deleted, a unique value."""
     try:
-        return behind(broker.store / "commitlog").end
+        return old_records(broker.store / "commitlog").end
     except (OSError, ValueError):
         return id(broker)

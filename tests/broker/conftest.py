@@ -1,4 +1,4 @@
-"""A real broker in a temporary home, for the length of a test."""
+"""A real broker in a temporary home, which runs for one test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker compiles, starts and stops them all."""
+    """One worker compiles, starts and stops all brokers."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("broker"))
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def broker(rocketmq: Callable[[str], Java], tmp_path: Path) -> Iterator[Callable[..., Broker]]:
-    """Starts brokers: `broker("5.5.0", flushDiskType="SYNC_FLUSH")`; none outlives the test."""
+    """Starts brokers, as in `broker("5.5.0", flushDiskType="SYNC_FLUSH")`. They all stop with the test."""
     with ExitStack() as stack:
 
         def start(version: str, **settings: object) -> Broker:

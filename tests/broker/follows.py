@@ -1,4 +1,4 @@
-"""A Spark driver of its own whose queries follow a store, and a test's hold on it."""
+"""A separate Spark driver whose queries follow a store, and its control by a test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEGUN_WITHIN = 120.0
 
 
 class Driver:
-    """Queries that follow `store`, one for each of `beginnings`; what they deliver, and their checkpoints, lie in `home`."""
+    """Queries that follow `store`, one for each of `beginnings`. Their output and checkpoints are in `home`."""
 
     def __init__(self, store: Path, home: Path, columns: list[str], beginnings: list[str]) -> None:
         self._store, self.home, self._columns, self.beginnings = store, home, columns, beginnings
@@ -35,7 +35,7 @@ class Driver:
         home.mkdir()
 
     def start(self) -> None:
-        """A new Spark; it follows nothing yet."""
+        """Start a new Spark, without queries."""
         assert self._process is None
         path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
         where = {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
@@ -51,22 +51,22 @@ class Driver:
         self._await(lambda: self._says("ready"))
 
     def follow(self) -> None:
-        """Let the queries begin, or go on from their checkpoints, as soon as there is a store."""
+        """Start the queries, or continue from their checkpoints, as soon as there is a store."""
         self._tell(FOLLOW)
 
     def follows(self) -> None:
-        """Wait until each query has ended a batch since it was started."""
+        """Wait until each query has finished a batch since its start."""
         before = {beginning: self.batches(beginning) for beginning in self.beginnings}
         self._await(lambda: all(self.batches(beginning) > before[beginning] for beginning in self.beginnings))
 
     def drain(self) -> None:
-        """Stop the queries, and read all that is there by now."""
+        """Stop the queries, and read everything written so far."""
         self._heard = self._log.stat().st_size
         self._tell(DRAIN)
         self._await(lambda: self._says("drained"))
 
     def close(self) -> None:
-        """Let it end by itself."""
+        """Let it end normally."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -74,13 +74,13 @@ class Driver:
         assert code == 0, self.said()[-5000:]
 
     def kill(self) -> None:
-        """kill -9, of all of it."""
+        """Kill all its processes with SIGKILL."""
         if self._process is not None:
             ended(self._process, SIGKILL)
             self._process = None
 
     def batches(self, beginning: str) -> int:
-        """How many batches the query has ended."""
+        """The number of batches that the query has finished."""
         return sum(path.name.isdigit() for path in (self.home / beginning / "checkpoint" / "commits").glob("*"))
 
     def began_at(self, beginning: str) -> int:
@@ -90,23 +90,23 @@ class Driver:
         return int(store["from"])
 
     def delivered(self, beginning: str) -> list[Path]:
-        """What its batches delivered, in their order."""
+        """The output of its batches, in order."""
         return sorted((self.home / beginning / "out").iterdir(), key=lambda folder: int(folder.name))
 
     def said(self) -> str:
-        """What it said since it was started, or asked something last."""
+        """Its output since its start, or since the last command."""
         with self._log.open("rb") as log:
             log.seek(self._heard)
             return log.read().decode(errors="replace")
 
     def _why_it_ended(self) -> str:
-        """The lines that name errors, which stand far before the end of what Java prints, and that end."""
+        """The lines with errors, which come long before the end of Java's output, and that end."""
         lines = self.said().splitlines()
         named = dict.fromkeys(line[:500] for line in lines if "Error" in line or "Exception" in line)
         return "\n".join([*list(named)[:20], "...", *lines[-20:]])
 
     def all_said(self) -> str:
-        """What it said from the first start on."""
+        """All its output since the first start."""
         return self._log.read_text(errors="replace")
 
     def _tell(self, command: str) -> None:
@@ -129,7 +129,7 @@ class Driver:
 
 @contextlib.contextmanager
 def driving(store: Path, home: Path, columns: list[str], beginnings: list[str]) -> Iterator[Driver]:
-    """A driver that is started, and gone afterwards."""
+    """A driver that is started, and stopped afterwards."""
     driver = Driver(store, home, columns, beginnings)
     try:
         driver.start()
@@ -168,7 +168,7 @@ def _session(home: Path) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
-        "spark.sql.streaming.minBatchesToRetain": "1000000",  # where the first batch began is to be read in the end
+        "spark.sql.streaming.minBatchesToRetain": "1000000",  # the test reads at the end where the first batch began
     }
     session = SparkSession.builder.master("local[2]").appName("follows").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -185,7 +185,7 @@ def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning
 
 
 def _kept(out: Path) -> Callable[[DataFrame, int], None]:
-    """Keeps each batch once, however often it comes, and when it was in hand."""
+    """Keeps each batch once, even if it is repeated, and the time when it arrived."""
 
     def keep(batch: DataFrame, number: int) -> None:
         from pyspark.sql import functions as sf
@@ -196,7 +196,7 @@ def _kept(out: Path) -> Callable[[DataFrame, int], None]:
 
 
 def _commands(queries: list[StreamingQuery]) -> Iterator[str]:
-    """Line by line, until standard input ends; a query that fails ends it all."""
+    """The commands, one per line, until standard input ends. A failed query ends the job."""
     while True:
         for query in queries:
             if not query.isActive:

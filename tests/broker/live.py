@@ -1,4 +1,4 @@
-"""Reading a store again and again while somebody writes it: what must hold from one look to the next."""
+"""Reading a store repeatedly while it is written: the rules that hold from one look to the next."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LARGEST = 8 << 10
 
 @contextmanager
 def written(java: Java, home: Path, *, held: bool = False, **settings: object) -> Iterator[Popen[bytes]]:
-    """RocketMQ's own store class writes `home/store`: RATE messages a second of 1 byte to 8 KiB, no byte of them zero.
+    """RocketMQ's own store class writes `home/store`: RATE messages a second, of 1 byte to 8 KiB, without zero bytes.
 
-    `held`: one message, and the others once the file `home/held` is gone. On a home that is there already, more of them.
+    `held`: one message, and the others after the file `home/held` is deleted. If the home exists, more messages are added.
     """
     home.mkdir(exist_ok=True)
     if held:
@@ -41,14 +41,14 @@ def written(java: Java, home: Path, *, held: bool = False, **settings: object) -
         ended(writer)
 
 
-def told_by(log: Path, word: str) -> dict[str, Any]:
-    """The line in which a program of ours says that."""
-    (told,) = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{") and f'"{word}"' in line]
-    return dict(told)
+def report_in(log: Path, word: str) -> dict[str, Any]:
+    """The line of a program's output that has this word."""
+    (report,) = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{") and f'"{word}"' in line]
+    return dict(report)
 
 
 class Follower:
-    """Looks again and again, from `begin` on: no record is torn, and what one look saw, the next sees."""
+    """Looks repeatedly, from `begin` on: no record is torn, and each look sees all records of the one before."""
 
     def __init__(self, read: Callable[[int], pa.Table], segment: int = SEGMENT) -> None:
         self._read, self._segment = read, segment
@@ -69,7 +69,7 @@ class Follower:
 
 
 def zeros(table: pa.Table) -> int:
-    """How many zero bytes there are in what must not hold one."""
+    """The number of zero bytes, in columns that must not contain any."""
     pairs = table["properties"].combine_chunks()
     columns = [table["topic"].combine_chunks(), table["body"].combine_chunks(), pairs.keys, pairs.items]
     return sum(int((np.frombuffer(each.buffers()[2], np.uint8, _end(each)) == 0).sum()) for each in columns if len(each))
@@ -80,7 +80,7 @@ def _end(column: pa.Array) -> int:
 
 
 def ended_by_its_input(writer: Popen[bytes]) -> int:
-    """Let the writer shut its store down."""
+    """Let the writer shut down its store."""
     assert writer.stdin is not None
     writer.stdin.close()
     return writer.wait(60)

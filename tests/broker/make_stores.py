@@ -1,13 +1,13 @@
-"""Writes the stores of tests/stores anew, by real brokers: python tests/broker/make_stores.py [NAME ...].
+"""Writes the stores of tests/stores again, with real brokers: python tests/broker/make_stores.py [NAME ...].
 
-A store is what its broker left, without what no reader of ours looks at. Its archive unpacks to `NAME/store` and beside it
+A store has the files of its broker that our readers may read. Its archive unpacks to `NAME/store` and next to it
     truth.jsonl.gz     RocketMQ's decoding of each record
-    inner.jsonl.gz     of the messages in inner batches
-    sent.json          what clients were told
-    settings.json      the broker's
-and where a broker could start on it again
+    inner.jsonl.gz     and of each message in inner batches
+    sent.json          what clients got
+    settings.json      the broker's settings
+and, if a broker could start on it again,
     loaded.json        where its log then begins and ends
-    queues.jsonl.gz    the entries of each queue, and the messages that they lead to
+    queues.jsonl.gz    the entries of each queue, and their messages
     keys.jsonl.gz      what its index finds
 """
 
@@ -41,7 +41,7 @@ DLEDGER = {
 COMPACTION = {
     "enableCompaction": "true", "compactionMappedFileSize": 65536, "compactionCqMappedFileSize": 4600, "compactionScheduleInternal": 5000,
 }  # fmt: skip
-# A broker deletes what is old in certain hours of the day, or when it is told to: by us, whatever hour it is.
+# A broker deletes expired files at certain hours, or on command. These stores use the command.
 EXPIRING = {
     "fileReservedTime": 0, "deleteWhen": "30", "destroyMapedFileIntervalForcibly": 1000, "redeleteHangedFileInterval": 1000,
     "mappedFileSizeConsumeQueue": 2000,
@@ -72,7 +72,7 @@ RECIPES = {
 
 
 def made(name: str, folder: Path) -> Path:
-    """Let that store be written, into `folder/NAME`."""
+    """Write that store into `folder/NAME`."""
     recipe, home, target = RECIPES[name], folder / "home", folder / name
     sent = recipe.write(home, target / "store")
     java = Java(recipe.version)
@@ -87,7 +87,7 @@ def made(name: str, folder: Path) -> Path:
 
 
 def packed(store: Path) -> Path:
-    """One archive of it, the same bytes for the same files."""
+    """Pack it into one archive, reproducibly."""
     archive = STORES / f"{store.name}.tar.xz"
     STORES.mkdir(exist_ok=True)
     with tarfile.open(archive, "w:xz", preset=9) as out:

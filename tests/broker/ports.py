@@ -6,10 +6,10 @@ import socket
 
 
 def free_port() -> int:
-    """A port that is free now, and so are its neighbours: a broker takes `listenPort - 2` too.
+    """A port that is free now, like its neighbours: a broker also takes `listenPort - 2`.
 
-    It lies below the ports that systems hand to outgoing connections: before the server has it, any client on the
-    machine could get one of those.
+    It is below the range of outgoing connections: otherwise, before the server opens it, any client on the
+    machine could take it.
     """
     chosen = random.SystemRandom()
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""The store of a broker to which gRPC clients speak, through a proxy that runs in its process."""
+"""The store of a broker with gRPC clients, which use a proxy in its process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ports import free_port
-from recipe import Recipe, Told, answers, keep
+from recipe import Answers, Recipe, answers, keep
 from rocketmq import Broker, Java, brokers, name_server
 
 CLIENT = "5.0.8"
@@ -31,7 +31,7 @@ class Proxied(Broker):
         return "org.apache.rocketmq.proxy.ProxyStartup", "-pm", "LOCAL", "-n", self.name_server, "-bc", configuration, "-pc", settings
 
 
-def grpc(recipe: Recipe, home: Path, target: Path) -> Told:
+def grpc(recipe: Recipe, home: Path, target: Path) -> Answers:
     """Messages of all types, sent and received by gRPC."""
     java, client = Java(recipe.version, "proxy"), Java(CLIENT, "grpc")
     with name_server(java, home) as address:
@@ -39,7 +39,7 @@ def grpc(recipe: Recipe, home: Path, target: Path) -> Told:
         with brokers(broker):
             broker.start()
             broker.traffic("typed")
-            told = answers(client.run("Grpc", f"127.0.0.1:{broker.grpc}", home=home))
+            lines = answers(client.run("Grpc", f"127.0.0.1:{broker.grpc}", home=home))
             broker.stop()
             keep(broker.store, target)
-    return told
+    return lines

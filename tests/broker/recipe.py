@@ -1,4 +1,4 @@
-"""How a store of tests/stores comes about: by one broker and what clients send to it, or by a store class alone."""
+"""How a store of tests/stores is made: by one broker and its clients, or by a store class alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ KEPT = (
     "epochFileCheckpoint",
 )  # fmt: skip
 SEED = 11
-Told = list[dict[str, Any]]
+Answers = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which version, who writes it, what is sent, how it ends, and whether RocketMQ's own store class can load it from files alone."""
+    """The version, the writer, the traffic, how the broker ends, and whether RocketMQ's own store class can load the files."""
 
     version: str
     traffic: tuple[tuple[object, ...], ...] = ()
@@ -29,20 +29,20 @@ class Recipe:
     client: str | None = None
     killed: bool = False
     loads: bool = True
-    writer: Callable[[Recipe, Path, Path], Told] | None = None
+    writer: Callable[[Recipe, Path, Path], Answers] | None = None
 
     @property
     def all_settings(self) -> dict[str, object]:
         return QUICK | SMALL_FILES | dict(self.settings)
 
-    def write(self, home: Path, target: Path) -> Told:
-        """Let it be written in `home` and keep it in `target`; what clients were told."""
+    def write(self, home: Path, target: Path) -> Answers:
+        """Write the store in `home`, keep it in `target`, and return what the clients got."""
         writer = self.writer or by_broker
         return writer(self, home, target)
 
 
-def by_broker(recipe: Recipe, home: Path, target: Path) -> Told:
-    """Traffic after traffic, and an end."""
+def by_broker(recipe: Recipe, home: Path, target: Path) -> Answers:
+    """Run a broker, its traffic one after another, and stop or kill it."""
     with running(Java(recipe.version), home, **recipe.settings) as broker:
         client = Java(recipe.client) if recipe.client else broker.java
         arguments = [(what, broker.name_server, broker.address, SEED, *more) for what, *more in recipe.traffic]
@@ -55,8 +55,8 @@ def by_broker(recipe: Recipe, home: Path, target: Path) -> Told:
     return sent
 
 
-def by_store_class(recipe: Recipe, home: Path, target: Path) -> Told:
-    """No broker, no client."""
+def by_store_class(recipe: Recipe, home: Path, target: Path) -> Answers:
+    """Write the store without a broker or clients."""
     batched = {
         "topicName": "Batched", "attributes": {"queue.type": "BatchCQ"}, "order": False, "perm": 6, "readQueueNums": 1,
         "writeQueueNums": 1, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0,
@@ -69,18 +69,18 @@ def by_store_class(recipe: Recipe, home: Path, target: Path) -> Told:
     return []
 
 
-def answers(told: Iterable[dict[str, Any]]) -> Told:
-    """What brokers said to clients, without what a program says of itself."""
-    return [line for line in told if "kind" in line or "group" in line]
+def answers(lines: Iterable[dict[str, Any]]) -> Answers:
+    """The answers of brokers to clients, without a program's lines about itself."""
+    return [line for line in lines if "kind" in line or "group" in line]
 
 
-def sent(broker: Broker, what: str, *arguments: object, seed: int = SEED) -> Told:
-    """What a broker answers to one traffic."""
+def sent(broker: Broker, what: str, *arguments: object, seed: int = SEED) -> Answers:
+    """Run one traffic program, and return the broker's answers."""
     return answers(broker.traffic(what, *arguments, seed=seed))
 
 
 def keep(store: Path, target: Path) -> None:
-    """A copy of what a reader could look at."""
+    """Copy the files that a reader may read."""
     target.mkdir(parents=True)
     for pattern in KEPT:
         for path in store.glob(pattern):

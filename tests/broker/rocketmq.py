@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "rocketmq"
 VERSIONS = ("4.9.7", "5.5.0")
 READY_WITHIN = 120.0
-# RocketMQ unmaps its files by way of classes that Java 17 hides; without these 4.9.7 leaves `abort` behind.
+# RocketMQ unmaps its files through classes that Java 17 hides. Without these options 4.9.7 does not delete `abort`.
 _OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "java.lang", "java.util", "jdk.internal.misc", "jdk.internal.access")
 # 4.9.7 refuses to start without these files.
 _LOGBACK = """<configuration>
@@ -47,7 +47,7 @@ QUICK = {
 
 
 def missing() -> str | None:
-    """What is to be installed before any of this can run; None where all is there."""
+    """What must be installed before this can run; None if nothing is missing."""
     lacks = [name for name in ("java", "javac", "mvn") if shutil.which(name) is None]
     if not lacks:
         return None
@@ -57,11 +57,11 @@ def missing() -> str | None:
 
 
 class Unreachable(Exception):
-    """This machine has Maven, but cannot reach what it is asked for."""
+    """Maven is installed, but cannot reach its repository."""
 
 
 class Java:
-    """One version of RocketMQ: the jars of one pom, and our small programs compiled against them, each once a machine."""
+    """One version of RocketMQ: the jars of one pom, and our small programs compiled against them, once per machine."""
 
     def __init__(self, version: str, pom: str = "pom") -> None:
         self.version = version
@@ -90,7 +90,7 @@ class Java:
             command = ["javac", "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(half), "-cp", self._jars(), *map(str, sources)]
             ended = subprocess.run(command, check=False, timeout=300, capture_output=True, text=True)
             assert ended.returncode == 0, ended.stderr
-            with contextlib.suppress(OSError):  # somebody else was quicker
+            with contextlib.suppress(OSError):  # another process was faster
                 half.rename(classes)
         return classes
 
@@ -104,7 +104,7 @@ class Java:
         return ["java", *limits, *settings, *opened, *exported, "-cp", self.classpath, main, *map(str, arguments)]
 
     def run(self, main: str, *arguments: object, home: Path, timeout: float = 180) -> list[dict[str, Any]]:
-        """Run one of our programs to its end; it prints a JSON object a line."""
+        """Run one of our programs to its end. It prints one JSON object per line."""
         home.mkdir(parents=True, exist_ok=True)
         command = self.command(main, *arguments, home=home)
         ended = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=timeout, check=False)
@@ -112,7 +112,7 @@ class Java:
         return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
 
     def start(self, main: str, *arguments: object, home: Path, log: str, memory: str = "512m") -> subprocess.Popen[bytes]:
-        """Start one of our programs or RocketMQ's, in a process group of its own; what it says goes to a file."""
+        """Start one of our programs or RocketMQ's, in its own process group, with its output in a file."""
         home.mkdir(parents=True, exist_ok=True)
         with (home / log).open("ab") as said:
             return subprocess.Popen(
@@ -132,7 +132,7 @@ def listens(port: int) -> bool:
 
 
 def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM, patience: float = 40) -> int:
-    """Stop a process and all it started; 143 is a clean end after SIGTERM."""
+    """Stop a process and its children. 143 is a clean end after SIGTERM."""
     if process.poll() is None:
         process.send_signal(how)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -146,7 +146,7 @@ def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM
 
 @dataclass
 class Broker:
-    """A broker that runs, or ran; `store` is its storage directory."""
+    """A broker, running or stopped. `store` is its storage directory."""
 
     java: Java
     home: Path
@@ -165,7 +165,7 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it takes commands and the name server knows it."""
+        """Start it, and wait until it accepts commands and is registered with the name server."""
         begun = time.monotonic()
         self.launch()
         try:
@@ -177,18 +177,18 @@ class Broker:
         self.ready_after = time.monotonic() - begun
 
     def launch(self) -> None:
-        """Start it, and wait until it listens: a slave takes no commands."""
+        """Start it, and wait until it listens: a slave accepts no commands."""
         main, *arguments = self.program(self._configured())
         self.process = self.java.start(str(main), *arguments, home=self.home, log="broker.out")
         await_all(lambda: all(map(listens, self.ports)), self.process, self.home / "broker.out")
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """Where it listens once it has started."""
+        """The ports it listens on after its start."""
         return (self.port,)
 
     def program(self, configuration: Path) -> tuple[object, ...]:
-        """RocketMQ's class that is started, and its arguments."""
+        """The RocketMQ class to start, and its arguments."""
         return "org.apache.rocketmq.broker.BrokerStartup", "-c", configuration, "-n", self.name_server
 
     def _configured(self) -> Path:
@@ -205,7 +205,7 @@ class Broker:
         return configuration
 
     def stop(self) -> int:
-        """As an operator stops it."""
+        """Stop it as an operator would."""
         assert self.process is not None
         return ended(self.process)
 
@@ -215,7 +215,7 @@ class Broker:
             ended(self.process, signal.SIGKILL)
 
     def traffic(self, what: str, *arguments: object, seed: int = 1) -> list[dict[str, Any]]:
-        """Run one of the traffic programs against it."""
+        """Run one of the traffic programs with this broker."""
         return self.java.run("Traffic", what, self.name_server, self.address, seed, *arguments, home=self.home)
 
 
@@ -230,11 +230,11 @@ def await_all(done: Callable[[], bool], process: subprocess.Popen[bytes], log: P
 
 @contextlib.contextmanager
 def name_server(java: Java, home: Path, **settings: object) -> Iterator[str]:
-    """The address of a name server that is gone afterwards."""
+    """The address of a name server, which is stopped afterwards."""
     furnish(home)
     port = free_port()
-    told = {"listenPort": port, "kvConfigPath": home / "kv.json", **settings}
-    (home / "namesrv.conf").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    options = {"listenPort": port, "kvConfigPath": home / "kv.json", **settings}
+    (home / "namesrv.conf").write_text("".join(f"{name}={value}\n" for name, value in options.items()))
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
     process = java.start(main, "-c", home / "namesrv.conf", home=home, log="namesrv.out", memory="256m")
     try:
@@ -246,7 +246,7 @@ def name_server(java: Java, home: Path, **settings: object) -> Iterator[str]:
 
 @contextlib.contextmanager
 def brokers(*some: Broker) -> Iterator[None]:
-    """Homes for them; none runs afterwards, whatever happens."""
+    """Home directories for brokers. All are stopped afterwards, whatever happens."""
     for broker in some:
         furnish(broker.home)
     try:
@@ -257,7 +257,7 @@ def brokers(*some: Broker) -> Iterator[None]:
 
 
 def furnish(home: Path) -> None:
-    """What RocketMQ's programs look for where they live."""
+    """Create the files that RocketMQ's programs expect in their home."""
     (home / "conf").mkdir(parents=True, exist_ok=True)
     for name in ("namesrv", "broker", "tools"):
         (home / "conf" / f"logback_{name}.xml").write_text(_LOGBACK.format(log=home / f"{name}.log"))
@@ -265,7 +265,7 @@ def furnish(home: Path) -> None:
 
 @contextlib.contextmanager
 def running(java: Java, home: Path, **settings: object) -> Iterator[Broker]:
-    """A name server and a broker of its own; both are gone afterwards, whatever happens."""
+    """A name server and its broker. Both are stopped afterwards, whatever happens."""
     with name_server(java, home) as address:
         broker = Broker(java, home, address, settings)
         with brokers(broker):

@@ -1,4 +1,4 @@
-"""Brokers of both lines write what clients make them write, and we read it as Java does."""
+"""Brokers of both release lines write the messages of clients, and we read them as Java does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Pat
     assert len(rows) == len(java.expected_rows)
     assert differences(java.expected_rows, rows, [name for name in SCHEMA if name not in NOT_JAVAS], (*EXPLAINED, OUR_OWN), Counter()) == []
 
-    # Each message that was acknowledged is there, and by the ids that the client was given.
+    # Each acknowledged message is there, with the ids that the client got.
     assert {line["status"] for line in acknowledged} == {"SEND_OK"}
     by_id = {(row["uniq_key"], row["kind"]): row for row in rows if not row["reconsume_times"]}
     for line in acknowledged:
@@ -41,11 +41,11 @@ def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Pat
             row = by_id[unique, kind]
             assert (row["real_topic"] or row["topic"]) == line["topic"]
             assert row["msg_id"] == unique
-            assert row["offset_msg_id"] == offset_ids[number] or kind == "half"  # a client is not told where a half lies
+            assert row["offset_msg_id"] == offset_ids[number] or kind == "half"  # a client does not get the offset of a half
 
     kinds = Counter(row["kind"] for row in rows)
     assert kinds["committed"] == 3
-    assert kinds["op"] >= 1  # one can name several halves
+    assert kinds["op"] >= 1  # one op message can name several halves
     assert kinds["dlq"] == 2
     assert kinds["retry"] == 2 + 2 * 2  # once: one each; always: two each
     assert kinds["trace"] >= 1
@@ -54,7 +54,7 @@ def test_everything_a_client_can_do(broker: Callable[..., Broker], tmp_path: Pat
     assert [row["queue_offset"] for row in rows if row["topic"] == "Again"] == [*range(5), *range(4)]
     assert sum(row["topic"] == "Gone" for row in rows) == 5
 
-    # The store of this repository that was made so has the same kinds of messages in the same topics.
+    # The store of this repository with the same traffic has the same kinds of messages in the same topics.
     kept = unpack(f"{version}-kinds", tmp_path, STORES)
     assert {(row["topic"], row["kind"]) for row in rows} == {
         (row["topic"], row["kind"]) for row in nr.open(kept.root).messages(columns="topic,kind").to_table().to_pylist()

@@ -1,4 +1,4 @@
-"""A store is read while RocketMQ writes it: nothing torn, nothing lost, and what one look saw the next one sees."""
+"""Reads while RocketMQ writes: nothing is torn or lost, and each look sees all records of the one before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from live import COLUMNS, RATE, SECONDS, Follower, ended_by_its_input, told_by, written
+from live import COLUMNS, RATE, SECONDS, Follower, ended_by_its_input, report_in, written
 from rocketmq import SMALL_FILES, VERSIONS, Broker, Java, ended
 from support.tune import Tune
 
@@ -49,27 +49,27 @@ def test_a_store_that_is_being_written(
             else:
                 time.sleep(0.01)
 
-        # The producer is quiet, the broker still runs: its queues say that the newest record is whole.
+        # The producer is quiet, but the broker still runs: its queues prove that the newest record is complete.
         lock = (store / "lock").as_uri()
         assert storage_of(lock).is_locked(lock)
-        told = told_by(home / "writer.out", "written")
-        assert told["written"] == RATE * SECONDS
-        assert nr.open(store).messages().count_rows() == told["written"]
+        report = report_in(home / "writer.out", "written")
+        assert report["written"] == RATE * SECONDS
+        assert nr.open(store).messages().count_rows() == report["written"]
         assert ended_by_its_input(writer) == 0
     assert not storage_of(lock).is_locked(lock)
-    assert nr.open(store).messages().count_rows() == told["written"]
-    assert follower.looks > 1  # how many, is the speed of the machine
+    assert nr.open(store).messages().count_rows() == report["written"]
+    assert follower.looks > 1  # the number depends on the machine
     if asked:
         rows = nr.open(store).messages(**asked, access="scan").count_rows()
         assert rows == nr.open(store).messages(**asked).count_rows() == nr.open(store).messages(**asked, access="trust").count_rows() > 0
-    log.info("%s looks at %s rows while %s were written in %.1f s", follower.looks, follower.rows, told["written"], told["seconds"])
+    log.info("%s looks at %s rows while %s were written in %.1f s", follower.looks, follower.rows, report["written"], report["seconds"])
 
 
 @pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
-    """Four clients send as fast as they can. In the end there is what was acknowledged, once each, alive and at rest."""
+    """Four clients send as fast as they can. In the end each acknowledged message is there once, both live and at rest."""
     segment = 1 << 20
     settings = {"maxIndexNum": SMALL_FILES["maxIndexNum"] * 100, "enableLmq": "false", "waitTimeMillsInSendQueue": 10_000}
     running = broker(version, mappedFileSizeCommitLog=segment, **settings)
@@ -86,13 +86,13 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
             follower.look()
     finally:
         ended(clients)
-    acknowledged = set(told_by(said / "said", "acknowledged")["acknowledged"])
-    refused = (said / "said").read_text().count('"busy"')  # by a broker that has no time; what it refused may be there
+    acknowledged = set(report_in(said / "said", "acknowledged")["acknowledged"])
+    refused = (said / "said").read_text().count('"busy"')  # by an overloaded broker; refused messages may be there
 
     def ids() -> list[str]:
         return list(nr.open(running.store).messages(columns="uniq_key", topic="Load").to_table()["uniq_key"].to_pylist())
 
-    patience = time.monotonic() + 30  # for what is asynchronous in a broker
+    patience = time.monotonic() + 30  # for asynchronous work of the broker
     while not acknowledged <= set(ids()) and time.monotonic() < patience:
         time.sleep(0.5)
     for at_rest in (False, True):
@@ -107,7 +107,7 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
 
 
 def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, tune: Tune) -> None:
-    """The log first, the log last, file by file: no copy shows a record that is not in the log, and none leaves one out."""
+    """The log first, the log last, or file by file: no copy adds a record to the log, and none omits one."""
     home = tmp_path / "live"
     copies: list[Path] = []
     tune(calls_per_topic=0, most_share=0.9)
@@ -121,7 +121,7 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
             parts = sorted(path for path in (home / "store").rglob("*") if path.is_file())  # commitlog comes before consumequeue
             if len(copies) % 3 == 0:
                 parts.reverse()
-            elif len(copies) % 3 == 2:  # file by file, as they come
+            elif len(copies) % 3 == 2:  # file by file, in any order
                 Random(len(copies)).shuffle(parts)
             for part in parts:
                 target = copy / part.relative_to(home / "store")
@@ -132,9 +132,9 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
     whole = nr.open(home / "store").messages(columns=COLUMNS).to_table()
     sizes = []
     for copy in copies:
-        # Its queues can know a segment that the log did not have yet when it was copied, which is told.
+        # Its queues can name a segment that the log did not have when it was copied. That is reported.
         run, batches = nr.open(copy).messages(columns=COLUMNS, fail_on_data_loss=False).run(), []
-        with contextlib.suppress(nr.StoreDamaged):  # the writer overtook the copy inside a record: that is said, not hidden
+        with contextlib.suppress(nr.StoreDamaged):  # the writer overtook the copy inside a record: that is reported
             batches += run
         table = pa.Table.from_batches(batches, whole.schema)
         assert table.equals(whole.slice(0, len(table)))
@@ -145,7 +145,7 @@ def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java]
 
 
 def queues_of_another_moment(copy: Path, random: Random) -> None:
-    """Each queue of such a copy knows the log up to another place; what comes out is the log's all the same."""
+    """Each queue of such a copy knows a different part of the log. The rows are those of the log nevertheless."""
     table = nr.open(copy).messages(columns="topic,tags,queue_offset", mode="DROPMALFORMED").to_table()
     for row in random.choices(table.to_pylist(), k=4):
         where = f"topic = '{row['topic']}' AND (queue_offset > {row['queue_offset']} OR tags IS NOT NULL)"

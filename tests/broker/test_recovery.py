@@ -1,4 +1,4 @@
-"""Where a broker's own recovery would cut off a log: what `segments` says of it, and what RocketMQ's own store class then does."""
+"""Where a broker's recovery would truncate a log: the result of `segments`, and of RocketMQ's own store class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import native_reader as nr
 
 
 def whole(log: list[Path]) -> None:
-    """Nothing happens to it."""
+    """The store stays unchanged."""
 
 
 def a_page_of_zeros(log: list[Path]) -> None:
@@ -34,13 +34,13 @@ def a_flipped_bit_in_a_size(log: list[Path]) -> None:
 
 
 def a_blank_too_early(log: list[Path]) -> None:
-    """A broker takes any blank for the end of its file, and goes on with the next one."""
+    """A broker accepts any blank as the end of its file, and continues with the next one."""
     at = log[4].read_bytes().index(b"\xda\xa3\x20\xa7", 20_000)
     patch(log[4], at - 4, (5).to_bytes(4, "big") + b"\xcb\xd4\x31\x94")
 
 
-def a_record_that_says_it_lies_elsewhere(log: list[Path]) -> None:
-    """A broker does not look at that."""
+def a_record_with_another_physical_offset(log: list[Path]) -> None:
+    """A broker does not check its physical offset."""
     at = log[3].read_bytes().index(b"\xda\xa3\x20\xa7", 20_000)
     patch(log[3], at + 24, (77).to_bytes(8, "big"))
 
@@ -56,7 +56,7 @@ def patch(path: Path, at: int, content: bytes) -> None:
 
 
 FAULTS = (
-    whole, a_page_of_zeros, a_flipped_bit_in_a_body, a_flipped_bit_in_a_size, a_blank_too_early, a_record_that_says_it_lies_elsewhere,
+    whole, a_page_of_zeros, a_flipped_bit_in_a_body, a_flipped_bit_in_a_size, a_blank_too_early, a_record_with_another_physical_offset,
     an_overwritten_start,
 )  # fmt: skip
 
@@ -72,9 +72,9 @@ def test_a_killed_brokers_log(rocketmq: Callable[[str], Java], tmp_path: Path, f
     shutil.copytree(store.root, home / "store")
     (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     (home / "keys").write_text("")
-    told = rocketmq("5.5.0").run("Load", home / "store", home / "conf", home / "keys", home=home)
-    (loaded,) = [line for line in told if "loaded" in line]
+    lines = rocketmq("5.5.0").run("Load", home / "store", home / "conf", home / "keys", home=home)
+    (loaded,) = [line for line in lines if "loaded" in line]
     assert said == loaded["end"]
     kept = nr.open(store.root).messages(mode="DROPMALFORMED", ending_physical_offset=said).count_rows()
     ours = nr.open(store.root).messages(mode="DROPMALFORMED").count_rows()
-    assert (ours > kept) == (fault not in (whole, a_blank_too_early, a_record_that_says_it_lies_elsewhere))
+    assert (ours > kept) == (fault not in (whole, a_blank_too_early, a_record_with_another_physical_offset))

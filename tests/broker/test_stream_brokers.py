@@ -1,4 +1,4 @@
-"""Streams of a broker's log, from its end and from its beginning, while broker and Spark die and come back."""
+"""Streams of a broker's log, from its end and from its start, while broker and Spark are killed and restarted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Case(NamedTuple):
-    """A broker, and what happens to it first."""
+    """A broker, and how it is stopped first."""
 
     version: str
     first: str
@@ -52,7 +52,7 @@ CASES += [Case("4.9.7", STOPPED, USUAL), Case("5.5.0", KILLED, SMALL)] if WHOLE 
 
 
 class Acknowledged(NamedTuple):
-    """A message that a broker took, and when, in seconds since 1970."""
+    """A message that a broker acknowledged, and when, in seconds since 1970."""
 
     number: int
     msg_id: str
@@ -63,9 +63,9 @@ class Acknowledged(NamedTuple):
 @pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """A broker is killed under the eyes of two queries, and stopped while Spark, killed too, comes back; or the other way round.
+    """A broker is killed while two queries follow it, and stopped while Spark is killed and restarted. Or the other way round.
 
-    In the end the last of the log is read at rest, or while the broker runs.
+    In the end, the rest of the log is read at rest, or while the broker runs.
     """
     monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT_LIVES)
     store, said, returned = tmp_path / f"broker-{case.version}" / "store", tmp_path / "client" / "said", list[float]()
@@ -102,7 +102,7 @@ def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path,
     taken, kept = acknowledged_in(said), set(on_disk["uniq_key"].to_pylist())
     assert all(each.msg_id in kept for each in taken), "what a killed process wrote is the system's, and stays"
     for moment in returned:
-        assert any(moment < each.at < moment + BETWEEN for each in taken), "the client did not go on"
+        assert any(moment < each.at < moment + BETWEEN for each in taken), "the client stopped"
     assert len(taken) > RATE * QUIET
     for beginning in BEGINNINGS:
         waited = latencies(driver, beginning, [each for each in taken if quiet < each.at < disturbed])
@@ -125,7 +125,7 @@ def goes_and_comes_back(running: Broker, *, killed: bool) -> None:
 
 @contextmanager
 def sending(running: Broker, said: Path) -> Iterator[Popen[bytes]]:
-    """A client that sends and goes on sending, whatever happens to the broker."""
+    """A client that keeps sending, whatever happens to the broker."""
     client = running.java.start("Traffic", "steady", running.name_server, running.address, 1, RATE, home=said.parent, log=said.name)
     try:
         yield client
@@ -134,26 +134,26 @@ def sending(running: Broker, said: Path) -> Iterator[Popen[bytes]]:
 
 
 def acknowledged_in(said: Path) -> list[Acknowledged]:
-    """What a broker took, as its client told it."""
-    told = [json.loads(line) for line in said.read_text().splitlines() if line.startswith('{"number"')]
-    return [Acknowledged(each["number"], each["msg_id"], each["at"] / 1000) for each in told]
+    """The messages that the broker acknowledged to its client."""
+    lines = [json.loads(line) for line in said.read_text().splitlines() if line.startswith('{"number"')]
+    return [Acknowledged(each["number"], each["msg_id"], each["at"] / 1000) for each in lines]
 
 
 def followed_by(driver: Driver) -> None:
-    """Wait until the queries of a Spark that was started follow the log."""
+    """Wait until the queries of a started Spark follow the log."""
     driver.ready()
     driver.follow()
     driver.follows()
 
 
 def delivered_to(driver: Driver, beginning: str) -> pa.Table:
-    """All rows of all batches, in their order, and when each was in hand."""
+    """All rows of all batches, in order, and when each arrived."""
     tables = [pq.read_table(batch) for batch in driver.delivered(beginning)]
     return pa.concat_tables(tables).sort_by("physical_offset")
 
 
 def is_whole(driver: Driver, beginning: str, on_disk: pa.Table) -> None:
-    """From where the first batch began, everything on disk was delivered, once, and nothing else."""
+    """From the start of the first batch on, everything on disk was delivered once, and nothing else."""
     begin = driver.began_at(beginning)
     assert (begin > 0) == (beginning == "latest")
     expected = on_disk.filter(pc.greater_equal(on_disk["physical_offset"], begin))
@@ -168,13 +168,13 @@ def is_whole(driver: Driver, beginning: str, on_disk: pa.Table) -> None:
 
 
 def is_sound(body: bytes) -> bool:
-    """Whether that is what the client made."""
+    """Whether this is a message that the client made."""
     number, crc, filler = body.split(b" ")
     return number.isdigit() and zlib.crc32(filler) == int(crc, 16)
 
 
 def latencies(driver: Driver, beginning: str, taken: list[Acknowledged]) -> list[float]:
-    """For how many seconds those messages waited until their batch was in hand."""
+    """How many seconds those messages waited until their batch arrived."""
     delivered = delivered_to(driver, beginning)
     at = dict(zip(delivered["uniq_key"].to_pylist(), delivered["at"].to_pylist(), strict=True))
     return [at[each.msg_id] - each.at for each in taken]

@@ -1,4 +1,4 @@
-"""Streams of a log while RocketMQ writes it as fast as it goes: no micro-batch tears a record, leaves one out or has one twice."""
+"""Streams of a log while RocketMQ writes it at full speed: no micro-batch tears, omits or repeats a record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from signal import SIGKILL
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from follows import driving
-from live import COLUMNS, RATE, SECONDS, ended_by_its_input, told_by, written, zeros
+from live import COLUMNS, RATE, SECONDS, ended_by_its_input, report_in, written, zeros
 from pyspark.sql.datasource import DataSourceStreamReader
 from rocketmq import Java, ended
 from support.effort import WHOLE
@@ -28,6 +28,7 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.record import BLANK_HEAD, Records
+from native_reader.log.boundary import Boundary
 from native_reader.log.follow import Follower
 from native_reader.log.tail import look_at_end
 from native_reader.records.walk import EndWalk
@@ -42,14 +43,14 @@ log = logging.getLogger(__name__)
 
 
 class Content:
-    """What rows hold, however they are cut into batches: their places, and a checksum of each column's bytes."""
+    """The content of rows, however they are cut into batches: their offsets, and a checksum of each column's bytes."""
 
     def __init__(self) -> None:
         self.offsets: list[int] = []
         self.bytes, self.checksums = Counter[str](), Counter[str]()
 
     def add(self, table: pa.Table, halves: Collection[int] = ()) -> None:
-        """More rows; no byte of them is zero, but in records at `halves`."""
+        """Add rows. They have no zero bytes, except in records at `halves`."""
         offsets = table["physical_offset"].to_pylist()
         assert zeros(table.filter(pa.array([offset not in halves for offset in offsets], pa.bool_()))) == 0, "torn"
         self.offsets += offsets
@@ -66,7 +67,7 @@ class Content:
             self.checksums[name] = zlib.crc32(content, self.checksums[name])
 
     def is_that_of(self, store: Path, halves: Collection[int] = ()) -> None:
-        """Whether it is what one read of the whole store finds."""
+        """Check that it equals one read of the whole store."""
         whole = Content()
         for batch in nr.open(store).messages(columns=COLUMNS).run():
             whole.add(pa.Table.from_batches([batch]), halves)
@@ -82,36 +83,46 @@ def _span(column: pa.Array) -> tuple[int, int]:
 
 
 class Watch:
-    """Counts the newest records that the follower of a log met, and what it did with each.
+    """Counts the newest records that the follower of a log saw, and whether each look accepted them.
 
-    `torn`: what is last in the record was not there yet when it was looked at; `begun`: something stood behind the record
-    already that was no record yet.
+    `torn`: the record's last byte was not written yet. `begun`: the record after it was written in part.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen = Counter[str]()
-        looked_at = ""
+        newest: tuple[str, int] | None = None
+        """State of the newest record of the latest walk, and the offset where it ends."""
 
         class Watched(EndWalk):
-            def _advance(self, records: Records) -> None:
-                nonlocal looked_at
-                super()._advance(records)
-                end = self.reached - self._window.position
-                behind = self._window.u8[end : end + BLANK_HEAD]
-                looked_at = "torn" if self._window.u8[end - 1] == 0 else "begun" if behind.any() else "newest"
+            def __init__(self, window: Window, *bounds: int) -> None:
+                super().__init__(window, *bounds)
+                self.window = window
 
-        def counts(follower: Follower, window: Window, position: int, size: int) -> bool:
-            accepted = decide(follower, window, position, size)
-            self.seen[f"{looked_at}, {'accepted' if accepted else 'held back'}"] += 1
-            return accepted
+            def __iter__(self) -> Iterator[Records]:
+                nonlocal newest
+                for records in super().__iter__():
+                    end = self.reached - self.window.position
+                    after = self.window.u8[end : end + BLANK_HEAD]
+                    state = "torn" if self.window.u8[end - 1] == 0 else "begun" if after.any() else "newest"
+                    newest = state, self.window.segment.base + self.reached
+                    yield records
 
-        decide = Follower._counts
+        def watched_look(follower: Follower) -> Boundary:
+            nonlocal newest
+            newest = None
+            found = look(follower)
+            if newest is not None:
+                state, end = newest
+                self.seen[f"{state}, {'accepted' if found.offset >= end else 'held back'}"] += 1
+            return found
+
+        look = Follower.look
         monkeypatch.setattr("native_reader.log.follow.EndWalk", Watched)
-        monkeypatch.setattr(Follower, "_counts", counts)
+        monkeypatch.setattr(Follower, "look", watched_look)
 
 
 class Query:
-    """Micro-batch after micro-batch as Spark asks for them: offsets go through JSON, the tasks have a reader of their own."""
+    """Micro-batches as Spark requests them: offsets are converted to JSON and back, and tasks have their own reader."""
 
     def __init__(self, store: Path) -> None:
         source = RocketmqStore({"path": str(store), "columns": ",".join(COLUMNS), "startingOffsets": "earliest"})
@@ -121,7 +132,7 @@ class Query:
         self.batches = self.asked = 0
 
     def rows(self) -> pa.Table | None:
-        """Those of the next micro-batch; None where there is nothing new."""
+        """The rows of the next micro-batch; None if there are no new ones."""
         batches = list(self._batches())
         return pa.Table.from_batches(batches) if batches else None
 
@@ -157,18 +168,18 @@ def test_micro_batch_after_micro_batch(
                 content.add(rows)
         if rows := query.rows():
             content.add(rows)
-        told = told_by(home / "writer.out", "written")
-        assert told["written"] == RATE * SECONDS
-        assert len(content.offsets) == told["written"], "the newest record has its witness while the broker lives"
+        report = report_in(home / "writer.out", "written")
+        assert report["written"] == RATE * SECONDS
+        assert len(content.offsets) == report["written"], "the newest record has its witness while the broker lives"
         assert query.rows() is None
         assert ended_by_its_input(writer) == 0
     assert query.rows() is None
     content.is_that_of(home / "store")
-    assert query.batches > 1  # how many, is the machine's speed
+    assert query.batches > 1  # the number depends on the machine
     assert sum(watch.seen.values()) > query.batches / 2
     log.info(
         "%s looks, %s micro-batches with %s rows while %s were written in %.1f s; newest records: %s",
-        query.asked, query.batches, len(content.offsets), told["written"], told["seconds"], dict(watch.seen),
+        query.asked, query.batches, len(content.offsets), report["written"], report["seconds"], dict(watch.seen),
     )  # fmt: skip
 
 
@@ -180,7 +191,7 @@ def test_a_writer_that_is_killed_again_and_again(
 ) -> None:
     """Half of a record may stay at the end of the log until RocketMQ comes back.
 
-    Then it writes another in its place; or keeps it, if the body is whole: the only checksum is the body's.
+    Then RocketMQ replaces it. Or keeps it, if the body is complete: the only checksum is that of the body.
     """
     tune(look_every=0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
@@ -220,20 +231,20 @@ def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, setti
                 assert_it_runs(writer, home)
                 time.sleep(0.05)
             while_written = driver.batches("earliest") - before
-            told = told_by(home / "writer.out", "written")
+            report = report_in(home / "writer.out", "written")
             driver.drain()
             assert ended_by_its_input(writer) == 0
         driver.close()
     for batch in driver.delivered("earliest"):
         content.add(pq.read_table(batch).sort_by("physical_offset"))
-    assert len(content.offsets) == told["written"] == RATE * SECONDS
+    assert len(content.offsets) == report["written"] == RATE * SECONDS
     content.is_that_of(home / "store")
     assert while_written >= 1 or not WHOLE  # five seconds can be less than a batch of Spark
-    log.info("%s batches while %s were written in %.1f s", while_written, told["written"], told["seconds"])
+    log.info("%s batches while %s were written in %.1f s", while_written, report["written"], report["seconds"])
 
 
 def begun(store: Path) -> Query | None:
-    """A query, as soon as there is a log to begin at."""
+    """A query, as soon as there is a log."""
     if any((store / "commitlog").glob("*")):
         return Query(store)
     time.sleep(0.01)
@@ -241,7 +252,7 @@ def begun(store: Path) -> Query | None:
 
 
 def half_a_record(store: Path) -> set[int]:
-    """The offset of what was begun behind the end of the log, if something was."""
+    """The offset of a record that was begun after the end of the log, if there is one."""
     (files,) = nr.open(store).stores
     end = look_at_end(files, 4 << 20, 0).offset
     segment = next((each for each in files.segments if each.base <= end < each.end), None)
@@ -253,5 +264,5 @@ def half_a_record(store: Path) -> set[int]:
 
 
 def assert_it_runs(writer: Popen[bytes], home: Path) -> None:
-    """Say what it said if it does not."""
+    """Fail with its output if it has ended."""
     assert writer.poll() is None, (home / "writer.out").read_text()[-3000:]

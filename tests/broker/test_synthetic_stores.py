@@ -1,4 +1,4 @@
-"""RocketMQ believes what our writer of stores wrote: its decoder every record, its own store class the directory as a whole."""
+"""RocketMQ accepts the stores of our writer: its decoder reads every record, and its store class loads the directory."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_javas_decoder_reads_every_record_as_we_do(written: Golden) -> None:
     columns = [column for column in SCHEMA if column not in NOT_JAVAS]
     used: Counter[str] = Counter()
     assert differences(written.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN, GZIP), used) == []
-    assert used[GZIP.why] == 7  # bodies; that nothing more is said of those records is explained already
+    assert used[GZIP.why] == 7  # bodies; the other columns of those records are explained already
 
 
-def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
+def test_rocketmq_loads_it_truncates_nothing_and_finds_every_message(
     rocketmq: Callable[[str], Java], written: Golden, tmp_path: Path
 ) -> None:
     truth = [line for line in written.lines("truth") if line["decoded"]]
@@ -66,9 +66,9 @@ def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
         )
     )
     before = log_digest(written.root)
-    told = rocketmq("5.5.0").run("Load", written.root, tmp_path / "conf", tmp_path / "keys", home=tmp_path / "java", timeout=100)
+    lines = rocketmq("5.5.0").run("Load", written.root, tmp_path / "conf", tmp_path / "keys", home=tmp_path / "java", timeout=100)
 
-    (loaded,) = [line for line in told if "loaded" in line]
+    (loaded,) = [line for line in lines if "loaded" in line]
     summary_end = max(line["physical_offset"] + line["record_size"] for line in truth)
     assert loaded == {"loaded": True, "first": 0, "end": summary_end}
     assert log_digest(written.root) == before
@@ -79,7 +79,7 @@ def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
     ):
         if row["kind"] not in ("prepared", "rollback") and not row["inner_index"]:
             ours[row["topic"], row["queue_id"]].append(row["physical_offset"])
-    queues = {(line["topic"], line["queue_id"]): line["offsets"] for line in told if "queue_offsets" in line}
+    queues = {(line["topic"], line["queue_id"]): line["offsets"] for line in lines if "queue_offsets" in line}
     light = {queue: offsets for queue, offsets in queues.items() if queue[0].startswith("%LMQ%")}
     assert {queue: offsets for queue, offsets in queues.items() if queue not in light and offsets} == ours
     assert light
@@ -87,17 +87,15 @@ def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
         offset for queue in ours for offset in ours[queue] if queue[0] == "mqtt-messages"
     }
 
-    answers = {(line["topic"], line["key"]): set(line["offsets"]) for line in told if "key" in line}
+    answers = {(line["topic"], line["key"]): set(line["offsets"]) for line in lines if "key" in line}
     assert len(answers) == len(asked) > 500
     assert {key: found for key, found in answers.items() if not found >= by_key[key]} == {}
     more = {key: found - by_key[key] for key, found in answers.items() if found > by_key[key]}
-    assert len(more) < len(asked) // 50, json.dumps(
-        [list(key) for key in more]
-    )  # hashes that collide: an index file has no more than 500 slots
+    assert len(more) < len(asked) // 50, json.dumps([list(key) for key in more])  # hashes that collide: an index file has only 500 slots
 
 
 def log_digest(store: Path) -> str:
-    """Of the whole log, file by file."""
+    """The digest of the whole log, file by file."""
     digest = hashlib.sha256()
     for path in sorted((store / "commitlog").iterdir()):
         digest.update(path.name.encode() + path.read_bytes())

@@ -1,4 +1,4 @@
-"""Predicates against a plain evaluator of SQL's three values, over rows of any kind."""
+"""Predicates against a plain evaluator of SQL's three-valued logic, over rows of all kinds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def identity(row: Row) -> tuple[str, int, int | None]:
 
 
 def check(storage: MemoryStorage, predicate: Predicate, rows: list[Row], most: int = 64 << 20) -> None:
-    """Rows for which it is true, for which its opposite is, and so those for which neither is."""
+    """The rows for which a predicate is true, for which its negation is, and therefore those for which neither is."""
     again: Predicate = pickle.loads(pickle.dumps(predicate))
     assert (again, str(again)) == (predicate, str(predicate))
     for each in (again, Not(again)):
@@ -61,7 +61,7 @@ def test_any_predicate_over_any_rows(data):
         check(storage, data.draw(trees(rows)), rows, most=most)
 
 
-# One of each, by hand
+# Hand-written cases
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,8 @@ def test_a_body_too_large_to_decompress_is_null_for_a_predicate_too(mixed):
 
 
 @pytest.mark.parametrize("column", [*map(Column, COLUMNS), Column("properties", "x")], ids=str)
-def test_the_order_of_stages_changes_nothing(mixed, column):
-    """What looks at a record alone is decided before inner batches are unpacked; every column must be on the right side of that."""
+def test_the_order_of_stages_does_not_matter(mixed, column):
+    """Conditions on records are decided before inner batches are unpacked. So each column must be in the right stage."""
     rows = read(mixed, EVERYTHING)
     cheap, dear = Compare(Column("topic"), "!=", "bare"), Not(IsNull(Column("properties", "TAGS")))
     checks: list[Predicate] = [IsNull(column)]

@@ -1,4 +1,4 @@
-"""What the documents list is what the code has, and the examples run."""
+"""The documentation lists what the code has, and the examples run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
-    """The rows of the table whose head begins with that cell."""
+    """The rows of the table whose header begins with that cell."""
     text = (HERE / name).read_text(encoding="utf-8")
     table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert table, f"{name} has no table with a column '{heading}'"
@@ -52,29 +52,31 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_column_is_told_with_its_type() -> None:
-    told = [(quoted(name)[0], quoted(kind)[0], default == "default", what) for name, kind, default, what in rows_of(COLUMNS_MD, "column")]
-    assert told == [(name, str(spec.type), name in DEFAULT_COLUMNS, spec.meaning) for name, spec in COLUMNS.items()]
+def test_every_column_is_documented_with_its_type() -> None:
+    documented = [
+        (quoted(name)[0], quoted(kind)[0], default == "default", what) for name, kind, default, what in rows_of(COLUMNS_MD, "column")
+    ]
+    assert documented == [(name, str(spec.type), name in DEFAULT_COLUMNS, spec.meaning) for name, spec in COLUMNS.items()]
 
 
-def test_what_heads_leaves_out_is_told() -> None:
+def test_the_columns_that_heads_omits_are_documented() -> None:
     sentence = re.search(r'`columns="heads"`: all but (.*?)\. `columns', (HERE / COLUMNS_MD).read_text(encoding="utf-8"), re.DOTALL)
     assert sentence
     assert set(quoted(sentence[1])) == COLUMNS.keys() - set(projected("heads"))
 
 
-def test_every_kind_is_told_in_order() -> None:
+def test_every_kind_is_documented_in_order() -> None:
     assert [kind for row in rows_of(COLUMNS_MD, "kind") for kind in quoted(row[0])] == list(KINDS)
     hidden = re.search(r"`system_topics=False` hides (.*)\.", (HERE / COLUMNS_MD).read_text(encoding="utf-8"))
     assert hidden
     assert tuple(quoted(hidden[1])) == SYSTEM_KINDS
 
 
-def test_the_table_of_options_is_the_codes_own() -> None:
+def test_the_table_of_options_equals_that_of_the_code() -> None:
     assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
 
 
-def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
+def test_spark_accepts_every_option_of_the_engine() -> None:
     known = {option.name for option in OPTIONS}
     assert len(known) == len(OPTIONS)
     assert list(inspect.signature(nr.open).parameters) == [option.name for option in PLACES]
@@ -89,7 +91,7 @@ def test_the_numbers_of_columns_are_right(name: str) -> None:
     assert {int(number) for number in re.findall(r"(\d+) (?:columns|列)", text)} == {len(COLUMNS), len(projected(None))}
 
 
-def test_what_fills_the_disk_adds_up(path: Path) -> None:
+def test_the_parts_of_disk_usage_add_up(path: Path) -> None:
     by_topic = runpy.run_path(str(HERE / "examples/what_fills_the_disk.py"))["by_topic"](str(path))
     run = nr.open(path).messages(columns="kind").run()
     kinds = {kind for batch in run for kind in batch["kind"].to_pylist()}
@@ -101,14 +103,16 @@ def test_what_fills_the_disk_adds_up(path: Path) -> None:
 
 def test_a_topic_becomes_a_parquet_file(path: Path, tmp_path: Path) -> None:
     script = str(HERE / "examples/topic_to_parquet.py")
-    told = subprocess.run([sys.executable, script, path, "orders", tmp_path / "orders"], check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        [sys.executable, script, path, "orders", tmp_path / "orders"], check=True, capture_output=True, text=True
+    ).stdout
     found, expected = pq.read_table(tmp_path / "orders"), nr.open(path).messages(topic="orders").to_table()
     assert found.equals(expected)
-    assert told.startswith(f"{len(expected):,} messages of 'orders' in ")
+    assert printed.startswith(f"{len(expected):,} messages of 'orders' in ")
 
 
 @pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py", "rescue.py"])
-def test_an_example_says_what_is_wrong_in_one_sentence(script: str, tmp_path: Path) -> None:
+def test_an_example_prints_errors_in_one_sentence(script: str, tmp_path: Path) -> None:
     arguments = [tmp_path / "store", *(["orders", tmp_path / "file"] if script == "topic_to_parquet.py" else [])]
     ended = subprocess.run([sys.executable, HERE / "examples" / script, *arguments], check=False, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -119,7 +123,7 @@ def test_an_example_says_what_is_wrong_in_one_sentence(script: str, tmp_path: Pa
     assert "Traceback" not in ended.stderr
 
 
-def test_the_disk_is_told_as_a_table(path: Path) -> None:
+def test_disk_usage_is_printed_as_a_table(path: Path) -> None:
     script = HERE / "examples/what_fills_the_disk.py"
     lines = subprocess.run([sys.executable, script, path, "3"], check=True, capture_output=True, text=True).stdout.splitlines()
     assert len(lines) == 5
@@ -130,21 +134,21 @@ def test_the_disk_is_told_as_a_table(path: Path) -> None:
 RECOVERY_MD = "docs/recovery.md"
 
 
-def test_every_reason_of_damage_is_told() -> None:
-    told = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
-    assert told == REASONS | NOT_THERE
+def test_every_reason_of_damage_is_documented() -> None:
+    documented = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
+    assert documented == REASONS | NOT_THERE
 
 
-def test_the_columns_of_the_other_tables_are_told() -> None:
+def test_the_columns_of_the_other_tables_are_documented() -> None:
     text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
     for table in TABLES.values():
         part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
-        told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
-        assert told == [(name, str(spec.type), spec.meaning) for name, spec in table.columns.items()]
+        documented = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
+        assert documented == [(name, str(spec.type), spec.meaning) for name, spec in table.columns.items()]
 
 
-def test_the_rescue_prints_what_is_shown(tmp_path: Path) -> None:
-    """The store of a killed broker, with a page of zeros, a flipped bit and its last file cut off."""
+def test_the_rescue_example_prints_the_documented_output(tmp_path: Path) -> None:
+    """The store of a killed broker, with a page of zeros, a flipped bit and a truncated last file."""
     store = unpack("5.5.0-killed", tmp_path, STORES).root.rename(tmp_path / "killed")
     log = sorted((store / "commitlog").iterdir())
     with log[2].open("r+b") as file:

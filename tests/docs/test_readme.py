@@ -1,4 +1,4 @@
-"""What the READMEs show is what a reader will see."""
+"""The output in the READMEs is the real output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ READMES = ("README.md", "README.zh.md", "docs/filters.md")
 
 
 @pytest.mark.parametrize("name", READMES)
-def test_the_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
+def test_the_example_prints_the_documented_output(name: str, tmp_path: Path) -> None:
     text = (HERE / name).read_text()
     command, code, output = re.search(
         r"```bash\npython (-m native.*?)\n```.*?```python\n(.*?)```.*?```text\n(.*?)```", text, re.DOTALL
     ).groups()
     subprocess.run([sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True)
-    told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert told.replace(str(tmp_path), "/…") == output
+    printed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert printed.replace(str(tmp_path), "/…") == output

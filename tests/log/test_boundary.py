@@ -1,4 +1,4 @@
-"""Boundaries are certain: where records end, whatever bodies hold, and found without reading a log from its start."""
+"""Boundaries are certain ends of records, whatever bodies contain. They are determined without reading a log from its start."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def opened(log: CommitLog, *, queues: bool = False, framing: Framing = "plain") 
 
 
 def ends_of(log: CommitLog) -> list[int]:
-    """Where records end."""
+    """The offsets where records end."""
     return [each.offset + each.size for each in log.placed]
 
 
 def borders_of(log: CommitLog) -> list[int]:
-    """The same; of the last in a segment that is full, where the segment ends."""
+    """The same, but for the last record of a full segment, the end of the segment."""
     following = [*(each.segment for each in log.placed[1:]), log.placed[-1].segment]
     return [end if each.segment == after else after for each, end, after in zip(log.placed, ends_of(log), following, strict=True)]
 
@@ -49,7 +49,7 @@ def of_sizes(sizes: Iterable[int], segment_size: int, framing: Framing = "plain"
 
 @pytest.mark.parametrize("framing", ["plain", "dledger"])
 @pytest.mark.parametrize("queues", [False, True])
-def test_the_last_end_before_any_place(tune: Tune, framing: Framing, queues: bool) -> None:
+def test_the_last_end_before_any_offset(tune: Tune, framing: Framing, queues: bool) -> None:
     tune(boundary_look=300, certain_look=300)
     log = of_sizes([20, 500, 1, 90, 900, 3, 3, 3, 250, 700, 10, 10, 400, 60] * 3, 4096, framing)
     _memory, store = opened(log, queues=queues, framing=framing)
@@ -75,7 +75,7 @@ def test_between_any_two_boundaries() -> None:
 
 
 def chained(at: int, size: int) -> bytes:
-    """A chain of records that say they lie where they do."""
+    """A chain of records with the right physical offsets."""
     chain = b""
     while len(chain) < size:
         chain += encode(message(7, body=b"forged", topic="T", queue_id=0), at + len(chain))
@@ -84,7 +84,7 @@ def chained(at: int, size: int) -> bytes:
 
 @pytest.mark.parametrize("queues", [False, True])
 def test_no_forged_record_is_a_boundary(tune: Tune, queues: bool) -> None:
-    """A look that begins inside of a body that holds forged records sees nothing else."""
+    """A look that begins inside a body full of forged records sees only those."""
     tune(boundary_look=300, certain_look=300)
     log = log_of([message(0, topic="T", queue_id=0)], 1 << 16)
     body_at = log.end + encode(message(1, body=b"<body>", topic="T", queue_id=0), log.end).index(b"<body>")
@@ -100,8 +100,8 @@ def test_no_forged_record_is_a_boundary(tune: Tune, queues: bool) -> None:
     assert boundary_before(store, START, ends[1], LIMITS).offset == ends[1]
 
 
-def test_no_forged_record_ends_a_file_that_nothing_closes(tune: Tune) -> None:
-    """The blank at a segment's end is certain, whatever leads to it; without one a forged record may be the last that is seen."""
+def test_no_forged_record_ends_a_file_without_a_blank(tune: Tune) -> None:
+    """The blank at a segment's end is certain, whatever leads to it. Without one, a forged record may be the last one seen."""
     tune(boundary_look=300, certain_look=300)
     log = log_of([message(0, topic="T", queue_id=0)], 1 << 16)
     body_at = log.end + encode(message(1, body=b"<body>", topic="T", queue_id=0), log.end).index(b"<body>")
@@ -112,8 +112,8 @@ def test_no_forged_record_ends_a_file_that_nothing_closes(tune: Tune) -> None:
     assert boundary_before(store, START, store.segments[0].size, LIMITS).offset == log.end
 
 
-def test_queues_spare_the_way(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
-    """A boundary far in a segment costs a look near it, where a queue names a record there."""
+def test_queues_shorten_the_walk(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
+    """If a queue names a record nearby, a boundary far inside a segment costs one look there."""
     log = of_sizes([100] * 3000, 1 << 20)
     read: list[int] = []
     load = boundary.Window.load
@@ -130,7 +130,7 @@ def test_queues_spare_the_way(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> No
 
 
 @pytest.mark.parametrize("framing", ["plain", "dledger"])
-def test_so_many_records(framing: Framing) -> None:
+def test_a_number_of_records(framing: Framing) -> None:
     log = of_sizes([20, 500, 1, 90, 900, 3, 3, 3, 250, 700] * 2, 2048, framing)
     _memory, store = opened(log, framing=framing)
     ends = ends_of(log)
@@ -143,7 +143,7 @@ def test_so_many_records(framing: Framing) -> None:
                 assert (found, count) == (borders[min(first + most, first + between)], min(most, between))
 
 
-def test_damage_is_passed() -> None:
+def test_damage_is_skipped() -> None:
     log = of_sizes([50] * 40, 1 << 14)
     files = {name: bytearray(content) for name, content in files_of(log).items()}
     first = log.placed[10]
@@ -157,13 +157,13 @@ def test_damage_is_passed() -> None:
     assert counted(store, START, 15, Boundary(ends[-1]), LIMITS)[0].offset == ends[15]
 
 
-def test_a_record_over_the_limit_is_one() -> None:
+def test_a_record_over_the_limit_counts_as_one() -> None:
     log = of_sizes([50, 5000, 50], 1 << 14)
     _memory, store = opened(log)
     assert [boundary_before(store, START, end, Limits(1000)).offset for end in ends_of(log)] == ends_of(log)
 
 
-def test_nothing_behind_the_start() -> None:
+def test_nothing_after_the_start() -> None:
     _memory, store = opened(of_sizes([50], 4096))
     assert boundary_before(store, Boundary(4096), 5000, LIMITS) == Boundary(4096)
     empty = Disk()
@@ -172,7 +172,7 @@ def test_nothing_behind_the_start() -> None:
     assert boundary_before(store, START, 10, LIMITS) == START
 
 
-def test_a_record_that_is_another_one_does_not_stand() -> None:
+def test_a_boundary_does_not_hold_if_its_record_was_replaced() -> None:
     log = of_sizes([50] * 8, 2048)
     memory, store = opened(log)
     marks = [boundary_before(store, START, end, LIMITS) for end in ends_of(log)]
@@ -186,8 +186,8 @@ def test_a_record_that_is_another_one_does_not_stand() -> None:
     assert not any(still_holds(store, mark) for mark in marks)
 
 
-def test_a_record_in_the_place_of_a_blank_is_seen() -> None:
-    """A power loss took the blank that closed a segment; the broker went on where it stood."""
+def test_a_record_that_replaces_a_blank_is_seen() -> None:
+    """A power loss erased the blank that closed a segment, and the broker continued there."""
     log = of_sizes([700, 700, 300], 2048)
     _memory, store = opened(log)
     closed = boundary_before(store, START, 2048, LIMITS)

@@ -1,4 +1,4 @@
-"""A read that begins inside a record: it takes nothing for a record that only looks like one, and loses none of the true ones."""
+"""A read that begins inside a record: it accepts no forged record, and loses no real one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def queues(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def test_the_forged_records_would_be_found_by_a_search() -> None:
-    """Else these tests show nothing."""
+def test_a_search_would_find_the_forged_records() -> None:
+    """Otherwise these tests prove nothing."""
     log = forged_log(60, 1 << 16)
     true = {each.offset for each in log.placed}
     memory = in_memory(files_of(log))
@@ -51,19 +51,19 @@ def test_the_forged_records_would_be_found_by_a_search() -> None:
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
-def test_a_read_from_any_offset_on(queues: bool, access: str, mode: str) -> None:
+def test_a_read_from_any_offset(queues: bool, access: str, mode: str) -> None:
     log = forged_log(60, 4096)
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
-    told = {"access": access, "mode": mode}
+    options = {"access": access, "mode": mode}
     for offset in range(0, log.end, 17):
         rest = [each for each in true if each >= offset]
-        assert places(store, starting_physical_offset=offset, **told) == rest
-        assert places(store, where=f"physical_offset > {offset}", **told) == [each for each in true if each > offset]
+        assert places(store, starting_physical_offset=offset, **options) == rest
+        assert places(store, where=f"physical_offset > {offset}", **options) == [each for each in true if each > offset]
 
 
-def test_an_offset_that_is_asked_for_by_itself(queues: bool) -> None:
+def test_a_condition_on_one_offset(queues: bool) -> None:
     log = forged_log(40, 4096)
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
@@ -78,20 +78,20 @@ def test_an_offset_that_is_asked_for_by_itself(queues: bool) -> None:
 
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
-def test_a_forged_record_that_spans_true_ones_hides_none(queues: bool, access: str) -> None:
+def test_a_forged_record_that_spans_real_ones_hides_none(queues: bool, access: str) -> None:
     log = swallowing()
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
     (files,) = store.stores
     with Window(files.segments[0], 1 << 16) as window:
-        assert sync(window, true[1] + 1, 1 << 16) not in true  # the forged one, which reaches to the end of the last but one
+        assert sync(window, true[1] + 1, 1 << 16) not in true  # the forged one, which extends to the end of the last but one
     assert places(store, starting_physical_offset=true[1] + 1, access=access) == true[2:]
 
 
 @pytest.mark.parametrize("size", [1 << 14, 1 << 18])
 def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int) -> None:
-    """Samples inside a segment took the moments of forged records for those of the log."""
+    """Samples inside a segment took the times of forged records for those of the log."""
     tune(sampled_segment=0)
     log = forged_log(400, size)
     memory = in_memory(laid(log, queues=queues))
@@ -99,10 +99,10 @@ def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int
     refused = 0
     for first in range(0, 400, 9):
         for length in (1, 20):
-            told = {"starting_timestamp": START + 1000 * first, "ending_timestamp": START + 1000 * (first + length)}
+            options = {"starting_timestamp": START + 1000 * first, "ending_timestamp": START + 1000 * (first + length)}
             try:
-                found = places(store, **told, time_skew_tolerance=0, max_partition_bytes=size - queues)
-            except nr.SplitError:  # a segment is cut in two, and the cut can fall on a forged record, which is told
+                found = places(store, **options, time_skew_tolerance=0, max_partition_bytes=size - queues)
+            except nr.SplitError:  # a segment is cut in two, and a cut on a forged record is an error
                 refused += 1
             else:
                 assert found == [each.offset for each in log.placed[first : first + length]]
@@ -116,23 +116,25 @@ def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int
     size=st.sampled_from([1500, 4096, 1 << 16]),
     look=st.sampled_from([300, 256 << 10]),
     bounds=st.tuples(st.integers(0, 12_000), st.integers(0, 12_000)),
-    told=st.sampled_from([{}, {"topic": "T1"}, {"access": "scan"}, {"max_partition_bytes": 700}]),
+    options=st.sampled_from([{}, {"topic": "T1"}, {"access": "scan"}, {"max_partition_bytes": 700}]),
     mine=st.booleans(),
 )
 def test_any_range_of_a_log_with_forged_records(
-    *, seed: int, size: int, look: int, bounds: tuple[int, int], told: Mapping[str, Any], mine: bool
+    *, seed: int, size: int, look: int, bounds: tuple[int, int], options: Mapping[str, Any], mine: bool
 ) -> None:
     log = forged_log(40, size, seed=seed)
-    first, behind = sorted(bounds)
+    first, end = sorted(bounds)
     memory = in_memory(laid(log, queues=mine))
     store = nr.open(memory.url)
     expected = [
-        each.offset for each in log.placed if first <= each.offset < behind and told.get("topic", each.message.topic) == each.message.topic
+        each.offset for each in log.placed if first <= each.offset < end and options.get("topic", each.message.topic) == each.message.topic
     ]
     with tuned(certain_look=look):
         try:
-            found: list[int] | str = places(store, starting_physical_offset=first, ending_physical_offset=behind, **told)
-        except nr.SplitError as error:  # a cut fell on a forged record, which the split before it tells
+            found: list[int] | str = places(store, starting_physical_offset=first, ending_physical_offset=end, **options)
+        except nr.SplitError as error:  # a cut fell on a forged record, which the split before it reports
             found = str(error)
-    told_of = "max_partition_bytes" in told and "a split begins at bytes that look like a record but are inside another one" in str(found)
-    assert found == expected or told_of
+    is_reported = "max_partition_bytes" in options and "a split begins at bytes that look like a record but are inside another one" in str(
+        found
+    )
+    assert found == expected or is_reported

@@ -1,4 +1,4 @@
-"""The end of a log, look by look: only whole records count, and nothing that counts is passed."""
+"""The end of a log, look by look: only whole records count, and no record that counts is skipped."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def follower(disk: Disk, tail: str = "available") -> Follower:
 
 
 def listed(following: Follower, disk: Disk) -> Follower:
-    """The same with its files as they are now."""
+    """The same store, with its current files."""
     (following.store,) = nr.open(f"{disk.url}/store").stores
     return following
 
 
-def test_each_look_goes_on_from_the_last(disk: Disk, store: GrowingStore) -> None:
+def test_each_look_continues_from_the_last(disk: Disk, store: GrowingStore) -> None:
     following = follower(disk)
     assert following.look() == Boundary(0)
     for _ in range(40):
@@ -66,7 +66,7 @@ def test_the_newest_record_waits_while_a_broker_runs(disk: Disk, store: GrowingS
     assert following.look().offset == store.placed[2].offset
     store.append(1)
     assert following.look().offset == store.placed[3].offset
-    store.dispatch()  # its queue entry is the witness
+    store.dispatch()  # its queue entry proves that it is complete
     assert listed(following, disk).look().offset == store.end
     store.append(1)
     assert following.look().offset == store.placed[4].offset
@@ -74,7 +74,7 @@ def test_the_newest_record_waits_while_a_broker_runs(disk: Disk, store: GrowingS
     assert following.look().offset == store.end
 
 
-def test_without_queues_quiet_is_the_last_resort(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_queues_a_quiet_time_decides(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
     disk.locked.add("store")
@@ -104,8 +104,8 @@ def test_a_torn_record_never_counts(disk: Disk, live: bool) -> None:
         assert following.look().offset == store.end, seed
 
 
-def test_what_seems_torn_is_looked_at_once_more(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of a record was there at the first read, and all of it and the next one at the second: it lay between the end and `last`."""
+def test_a_record_that_seems_torn_is_read_again(disk: Disk, store: GrowingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first read saw half of a record, the second saw all of it and the next one. It was between the end and `last`."""
     disk.locked.add("store")
     store.append(2)
     following = follower(disk)
@@ -132,7 +132,7 @@ def test_what_seems_torn_is_looked_at_once_more(disk: Disk, store: GrowingStore,
 
 
 def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:
-    """The next segment is found by its name, without a new list of all of them."""
+    """The next segment is found by its name, without a new listing."""
     store.append(1)
     following = follower(disk)
     for _ in range(60):
@@ -141,8 +141,8 @@ def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:
     assert len(disk.content) > 10
 
 
-def test_a_segment_is_left_when_the_next_one_is_begun(disk: Disk) -> None:
-    """A broker that is killed behind a blank, with no segment behind that, writes its next record in the blank's place."""
+def test_a_segment_ends_when_the_next_one_has_records(disk: Disk) -> None:
+    """A broker that was killed after a blank, before it had the next segment, writes its next record over the blank."""
     store = GrowingStore(disk, "store", Random(1), segment_size=600)
     store.append(1)
     following = follower(disk)
@@ -151,14 +151,14 @@ def test_a_segment_is_left_when_the_next_one_is_begun(disk: Disk) -> None:
     whole = bytes(disk.content[f"store/commitlog/{name(0)}"])
     disk.write(f"store/commitlog/{name(0)}", whole[:blank] + struct.pack(">ii", 600 - blank, -875286124) + bytes(600 - blank - 8))
     assert following.look().offset == blank
-    disk.write(f"store/commitlog/{name(600)}", bytes(600))  # sized ahead, and empty
+    disk.write(f"store/commitlog/{name(600)}", bytes(600))  # preallocated, and empty
     assert following.look().offset == blank
     disk.write(f"store/commitlog/{name(600)}", struct.pack(">ii", 150, -626843481) + bytes(592))
     assert following.look().offset == 600
     assert follower(disk).look().offset == 600
 
 
-def test_a_log_that_was_cut_ends_where_it_was_cut(disk: Disk, store: GrowingStore) -> None:
+def test_a_truncated_log_ends_where_it_was_truncated(disk: Disk, store: GrowingStore) -> None:
     store.append(30)
     following = follower(disk)
     assert following.look().offset == store.end
@@ -170,7 +170,7 @@ def test_a_log_that_was_cut_ends_where_it_was_cut(disk: Disk, store: GrowingStor
 
 
 def test_a_log_whose_last_segments_are_deleted_ends_before_them_at_once(disk: Disk, store: GrowingStore, tune: Tune) -> None:
-    """A broker that truncates its log deletes files. A look that found them gone gave their old end once more."""
+    """A broker that truncates its log deletes files. A look without those files returned the old end once more."""
     tune(list_every=1e9, search_every=1e9)
     store.append(60)
     following = Following(lambda: nr.open(f"{disk.url}/store").stores, LIMITS, "available")
@@ -180,7 +180,7 @@ def test_a_log_whose_last_segments_are_deleted_ends_before_them_at_once(disk: Di
     assert [end.offset for end in following.look().values()] == [store.end]
 
 
-def test_damage_with_records_after_it_is_passed_by_a_look_from_scratch(disk: Disk, store: GrowingStore) -> None:
+def test_a_look_from_scratch_skips_damage_with_records_after_it(disk: Disk, store: GrowingStore) -> None:
     store.append(2)
     following = follower(disk)
     store.append(3)
@@ -192,8 +192,8 @@ def test_damage_with_records_after_it_is_passed_by_a_look_from_scratch(disk: Dis
     assert following.look_from_scratch().offset == store.end
 
 
-def test_a_hole_with_records_behind_is_passed_after_a_while(disk: Disk, store: GrowingStore) -> None:
-    """Zeros look like what is not written yet; a look at the end of the log afresh finds out."""
+def test_a_hole_with_records_after_it_is_skipped_after_a_while(disk: Disk, store: GrowingStore) -> None:
+    """Zeros look unwritten. Only a fresh search for the end of the log finds the records after them."""
     store.append(2)
     following = follower(disk)
     first = store.end
@@ -209,7 +209,7 @@ def test_a_hole_with_records_behind_is_passed_after_a_while(disk: Disk, store: G
 
 
 def test_a_copy_grows(tmp_path: Path) -> None:
-    """A copy has no more of a file than was copied, at any byte."""
+    """A copy in progress may end at any byte."""
     log = log_of(20, 4096)
     (whole,) = log.files().values()
     ends = [each.offset + each.size for each in log.placed]
@@ -224,7 +224,7 @@ def test_a_copy_grows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("tail", "field"), [("flushed", 3), ("confirmed", 4)])
-def test_no_further_than_the_checkpoint_says(disk: Disk, store: GrowingStore, tail: str, field: int) -> None:
+def test_not_past_the_end_in_the_checkpoint(disk: Disk, store: GrowingStore, tail: str, field: int) -> None:
     store.append(6)
     ends = [each.offset + each.size for each in store.placed]
 
@@ -237,11 +237,11 @@ def test_no_further_than_the_checkpoint_says(disk: Disk, store: GrowingStore, ta
     for offset, end in ((ends[2] + 1, ends[2]), (ends[4] - 1, ends[3]), (ends[4], ends[4]), (ends[2], ends[4])):
         says(offset)
         assert following.look().offset == end
-    says(0)  # it says nothing, so all counts
+    says(0)  # it has no time, so everything counts
     assert following.look().offset == ends[-1]
 
 
-def test_stores_come_and_go(disk: Disk, tune: Tune) -> None:
+def test_stores_appear_and_disappear(disk: Disk, tune: Tune) -> None:
     tune(list_every=0.0, rest=0)
     one = GrowingStore(disk, "parent/one", Random(1), segment_size=4096)
     one.append(2)
@@ -254,14 +254,14 @@ def test_stores_come_and_go(disk: Disk, tune: Tune) -> None:
     assert {uri.rpartition("/")[2]: end.offset for uri, end in following.look().items()} == {"two": two.end}
 
 
-def test_a_file_that_goes_while_it_is_looked_at(disk: Disk, store: GrowingStore) -> None:
+def test_a_file_deleted_during_a_look(disk: Disk, store: GrowingStore) -> None:
     store.append(30)
     following = Following(lambda: nr.open(f"{disk.url}/store").stores, LIMITS, "available")
     (end,) = following.look().values()
     assert end.offset == store.end
     gone = {file: disk.content.pop(file) for file in list(disk.content) if file.endswith(name(end.offset // 4096 * 4096))}
     assert gone
-    following.look()  # what is known of the files is older than the files
+    following.look()  # the known state of the files is older than the files
     (end,) = following.look().values()
     kept = [each.offset + each.size for each in store.placed if each.segment < max(other.segment for other in store.placed)]
     assert end.offset == kept[-1]
@@ -271,7 +271,7 @@ def test_a_file_that_goes_while_it_is_looked_at(disk: Disk, store: GrowingStore)
     assert end.offset == store.end
 
 
-def test_an_idle_look_reads_next_to_nothing(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_look_reads_almost_nothing(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     store = GrowingStore(disk, "store", Random(1), segment_size=1 << 20)
     store.append(500)
     following = follower(disk)
@@ -285,7 +285,7 @@ def test_an_idle_look_reads_next_to_nothing(disk: Disk, monkeypatch: pytest.Monk
     assert sum(read) < 500
 
 
-def test_news_are_seen_without_a_look(disk: Disk, store: GrowingStore) -> None:
+def test_has_news_needs_no_look(disk: Disk, store: GrowingStore) -> None:
     store.append(2)
     following = follower(disk)
     assert not following.has_news()
@@ -293,7 +293,7 @@ def test_news_are_seen_without_a_look(disk: Disk, store: GrowingStore) -> None:
         following.look()
         assert not following.has_news()
         store.append(1)
-        assert following.has_news() or following.end.offset % 4096 == 0  # the next segment was not there yet
+        assert following.has_news() or following.end.offset % 4096 == 0  # the next segment did not exist yet
         following.look()
     store.tear()
     assert following.has_news()

@@ -1,4 +1,4 @@
-"""A log that is being written: its newest record waits for a witness. `tests/broker` has RocketMQ itself as the writer."""
+"""A log that is being written: its newest record waits for a proof that it is complete. In `tests/broker`, RocketMQ itself writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry(physical_offset: int, size: int) -> bytes:
 
 @pytest.fixture
 def live(tmp_path: Path) -> Path:
-    """Ten records of topic T in queue 3, the log sized ahead, and the file that a broker locks."""
+    """Ten records of topic T in queue 3, in a preallocated log, and the file that a broker locks."""
     log = log_of([message(n, topic="T% é", queue_id=3) for n in range(10)], segment_size=8192)
     return on_disk(tmp_path, files_of(log) | {"store/lock": b"lock", "store/consumequeue/": b""}) / "store"
 
@@ -50,7 +50,7 @@ def test_the_newest_record_counts_at_rest_and_waits_while_a_broker_runs(live: Pa
     assert count(live) == 10
 
 
-def test_a_queue_entry_is_the_witness(live: Path) -> None:
+def test_a_queue_entry_proves_that_the_newest_record_is_complete(live: Path) -> None:
     rows = nr.open(live).messages(columns="physical_offset,record_size,queue_offset").to_table().to_pylist()
     newest = rows[-1]
     assert newest["queue_offset"] == 9
@@ -70,7 +70,7 @@ def test_a_queue_entry_is_the_witness(live: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["../consumequeue", "..", ".", "a/b"])
-def test_a_topic_leads_nowhere_else(tmp_path: Path, topic: str) -> None:
+def test_a_topic_name_never_leads_outside_the_queues(tmp_path: Path, topic: str) -> None:
     log = log_of([message(0), message(1, topic=topic, queue_id=3, queue_offset=0)], segment_size=8192)
     newest = log.placed[-1]
     queue = {f"store/consumequeue/{where}/3/{ZERO}": entry(newest.offset, newest.size) for where in (".", "a/b", topic.replace("..", "."))}
@@ -79,7 +79,7 @@ def test_a_topic_leads_nowhere_else(tmp_path: Path, topic: str) -> None:
         assert count(path) == 1
 
 
-def test_a_successor_that_was_begun_is_a_witness(live: Path) -> None:
+def test_a_successor_proves_that_the_newest_record_is_complete(live: Path) -> None:
     whole = nr.open(live).messages(columns="physical_offset,record_size").to_table().to_pylist()[-1]
     with (live / "commitlog" / ZERO).open("r+b") as file:
         file.seek(whole["physical_offset"] + whole["record_size"])
@@ -88,8 +88,8 @@ def test_a_successor_that_was_begun_is_a_witness(live: Path) -> None:
         assert count(live) == 10
 
 
-def test_a_record_that_grew_beyond_what_was_looked_at_is_no_error(tmp_path: Path) -> None:
-    """A broker wrote on between the look for the last byte and the walk: SplitError, until a live test found it."""
+def test_a_record_that_grows_during_a_read_is_not_an_error(tmp_path: Path) -> None:
+    """A broker wrote between the look for the last byte and the walk. That raised SplitError, until a live test found it."""
     memory = in_memory(files_of(log_of(10, segment_size=8192)))
     folder = f"{memory.url}/store/commitlog"
     (segment,) = segments_in(folder, storage_of(folder).list(folder))

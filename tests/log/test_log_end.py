@@ -1,4 +1,4 @@
-"""The end of the log: what is lost after it is told, what a broker took back does not count, and the newest record does."""
+"""The end of the log: losses after it are reported, truncated records do not count, and the newest record does."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SEGMENT = 4096
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 
 
-def store_of(log: CommitLog, **beside: bytes) -> dict[str, bytes]:
-    """With its queues, as it lies on a disk."""
-    return files_of(log) | dispatched(log.placed) | {f"store/{name}": content for name, content in beside.items()}
+def store_of(log: CommitLog, **others: bytes) -> dict[str, bytes]:
+    """The log with its queues, as a broker writes them to disk."""
+    return files_of(log) | dispatched(log.placed) | {f"store/{name}": content for name, content in others.items()}
 
 
 def count(files: Files, **options: Any) -> int:
@@ -50,7 +50,7 @@ def table(files: Files, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-# What is lost
+# Losses
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_segments_at_the_end_overwritten_with_random_bytes(whole: CommitLog, cap
     assert all(states[int(name[-20:])] != "ahead" for name in gone)
 
 
-def test_segments_at_the_end_that_were_packed_or_renamed_or_are_gone(whole: CommitLog) -> None:
+def test_segments_at_the_end_that_were_packed_renamed_or_deleted(whole: CommitLog) -> None:
     gone = last_segments(whole, 3)
     begin = int(gone[0][-20:])
     files = {name: content for name, content in store_of(whole).items() if name not in gone}
@@ -102,7 +102,7 @@ def test_segments_at_the_end_that_were_packed_or_renamed_or_are_gone(whole: Comm
 
 
 def test_a_log_that_was_copied_before_its_queues(whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
-    """Zeros where queues name records: a copy of a store that was written meanwhile is read, and what it lacks is told."""
+    """Zeros where queues name records: a copy of a store that was being written is read, and the missing part is reported."""
     files = store_of(whole, abort=b"")
     name = last_segments(whole, 1)[0]
     last = [each for each in whole.placed if each.segment == int(name[-20:])]
@@ -137,14 +137,14 @@ def test_a_store_whose_segments_hold_no_record(content: bytes, looks: str, caplo
     assert "none of its 2 segments contains a record" in refused(two)
 
 
-def test_a_store_of_which_only_queues_are_left(whole: CommitLog) -> None:
+def test_a_store_with_only_queues_left(whole: CommitLog) -> None:
     files = {"store/commitlog/": b""} | dispatched(whole.placed)
     assert "800 records in 3 queues are after the end of the log at offset 0" in refused(files)
     assert count(files, fail_on_data_loss=False) == 0
 
 
-def test_some_bytes_after_the_end_are_no_alarm(whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
-    """5.5.0 leaves some with writeWithoutMmap, and a broker that was killed half of a record."""
+def test_a_few_bytes_after_the_end_are_not_reported(whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
+    """5.5.0 leaves some with writeWithoutMmap, and a killed broker leaves half a record."""
     log = log_of(10, SEGMENT)
     for tail in (b"\x9c\x01" * 90, encode(message(11), log.end)[:-20]):
         files = files_of(log) | dispatched(log.placed)
@@ -154,8 +154,8 @@ def test_some_bytes_after_the_end_are_no_alarm(whole: CommitLog, caplog: pytest.
     assert caplog.text == ""
 
 
-def test_one_wrong_entry_of_a_queue_is_no_loss(whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
-    """It names what nobody else does: the log is what counts."""
+def test_one_wrong_queue_entry_is_not_a_loss(whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
+    """Only this entry names such a record, and the log decides."""
     files = store_of(whole)
     for place in (1 << 40, max(each.offset + each.size for each in whole.placed) + 7):
         name = next(name for name in files if "consumequeue/T1" in name)
@@ -164,14 +164,14 @@ def test_one_wrong_entry_of_a_queue_is_no_loss(whole: CommitLog, caplog: pytest.
     assert caplog.text == ""
 
 
-def test_one_segment_that_is_named_misses_nothing(tmp_path: Path, whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
-    """The queues know of the others, which nobody asked for."""
+def test_a_path_to_one_segment_misses_nothing(tmp_path: Path, whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
+    """The queues name records of the other segments, which are not part of the read."""
     store = on_disk(tmp_path, store_of(whole)) / "store"
     assert nr.open(store / "commitlog" / ZERO).messages().count_rows() == sum(each.segment == 0 for each in whole.placed)
     assert caplog.text == ""
 
 
-# Cut
+# Truncated
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_one_segment_that_is_named_misses_nothing(tmp_path: Path, whole: CommitL
         {"checkpoint": checkpoint(flushed=5020)},
     ],
 )
-def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], caplog: pytest.LogCaptureFixture) -> None:
+def test_records_that_a_broker_truncated_do_not_count(said: dict[str, bytes], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "native_reader")
     files, end, begins = cut_log()
     files |= {f"store/{name}": content for name, content in said.items()}
@@ -206,8 +206,8 @@ def test_records_that_a_broker_took_back_do_not_count(said: dict[str, bytes], ca
     assert count(files, tail="all", **LENIENT) == 25 + old
 
 
-def test_records_that_a_broker_took_back_right_after_the_last_one() -> None:
-    """Of equal sizes, there is no break between them: only the checkpoint tells, when it has the time of the last record."""
+def test_truncated_records_right_after_the_last_one() -> None:
+    """With equal sizes there is no break between them. Only the checkpoint shows the end, if it has the time of the last record."""
     log = log_of([message(number, store_timestamp=(5000 if number < 15 else 1000) + number) for number in range(30)], 1 << 16)
     assert count(store_of(log, checkpoint=checkpoint(flushed=5014))) == 15
     assert count(store_of(log, checkpoint=checkpoint(flushed=5000))) == 30
@@ -219,8 +219,8 @@ def test_records_that_a_broker_took_back_right_after_the_last_one() -> None:
 @pytest.mark.parametrize(
     "said", [{}, {"checkpoint": bytes(4096)}, {"checkpoint": checkpoint(flushed=1035)}, {"checkpoint": checkpoint(flushed=9000)}]
 )
-def test_what_the_checkpoint_does_not_bear_out_is_damage(said: dict[str, bytes]) -> None:
-    """Bytes that no record owns, and records after them: without the broker's own word nobody took them back."""
+def test_bytes_that_the_checkpoint_does_not_confirm_as_truncated_are_damage(said: dict[str, bytes]) -> None:
+    """Bytes outside of records, and records after them. Without the broker's checkpoint they do not count as truncated."""
     files, end, begins = cut_log()
     files |= {f"store/{name}": content for name, content in said.items()}
     with pytest.raises(nr.StoreDamaged, match=f"at offset {end:,} .*expected a record"):
@@ -229,7 +229,7 @@ def test_what_the_checkpoint_does_not_bear_out_is_damage(said: dict[str, bytes])
     assert (damage["start_offset"], damage["end_offset"]) == (end, begins)
 
 
-def test_records_of_a_clock_that_stepped_back_are_no_old_ones() -> None:
+def test_records_after_a_clock_stepped_back_are_not_old() -> None:
     log = log_of([message(number, store_timestamp=(5000 if number < 15 else 1000) + number) for number in range(30)], 1 << 16)
     assert count(store_of(log, checkpoint=checkpoint(flushed=1029))) == 30
     files = files_of(log)
@@ -242,8 +242,8 @@ def test_records_of_a_clock_that_stepped_back_are_no_old_ones() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(5000, -1000), (0, -40)])
-def test_a_checkpoint_that_is_missing_bears_out_nothing(before: int, after: int) -> None:
-    """A time of 0 means that it says nothing, not the year 1970."""
+def test_a_missing_checkpoint_confirms_nothing(before: int, after: int) -> None:
+    """A time of 0 means none, not the year 1970."""
     log = log_of([message(number, store_timestamp=before if number < 15 else after + number) for number in range(30)], 1 << 16)
     files = files_of(log)
     assert count(files) == 30
@@ -261,7 +261,7 @@ def test_a_checkpoint_that_is_missing_bears_out_nothing(before: int, after: int)
 
 @pytest.mark.parametrize("queues", [True, False])
 def test_the_newest_record_may_hold_nul(queues: bool) -> None:
-    """Clients and brokers take it in keys, tags and values; a record that was cut short has zeros up to its end."""
+    """Clients and brokers allow NUL in keys, tags and values. A torn record also has zeros up to its end."""
     for properties in (b"KEYS\1a\0b\2", b"TAGS\1\0\2", b"k\1a\0\0\0z\2TAGS\1t\2", b"KEYS\1a\0b"):
         log = log_of([message(0), Message(topic="T1", body=b"new", properties=properties)], SEGMENT)
         files = files_of(log) | (dispatched(log.placed) if queues else {})
@@ -275,7 +275,7 @@ def test_the_newest_record_may_hold_nul(queues: bool) -> None:
         assert count(files | {f"store/commitlog/{ZERO}": bytes(content)}) == 1, zeros
 
 
-def test_a_value_that_ends_in_nul_counts_where_its_queue_names_it() -> None:
+def test_a_value_that_ends_in_nul_counts_if_its_queue_names_it() -> None:
     """4.9.1 to 5.1.4 put no separator after the last property."""
     log = log_of([message(0), Message(topic="T", body=b"new", properties=b"KEYS\1ab\0", queue_offset=1)], SEGMENT)
     assert count(files_of(log) | dispatched(log.placed)) == 2
@@ -287,7 +287,7 @@ def test_a_value_that_ends_in_nul_counts_where_its_queue_names_it() -> None:
 
 @pytest.mark.parametrize("queues", [True, False])
 def test_a_forged_blank_in_the_newest_body_does_not_end_the_log(tmp_path: Path, queues: bool) -> None:
-    """The whole file was taken for the log: default reads failed, and unwritten bytes were damage."""
+    """The whole file counted as log: default reads failed, and unwritten bytes were damage."""
     log = ending_in_a_forged_blank(16 << 20)
     store = on_disk(tmp_path, files_of(log) | (dispatched(log.placed) if queues else {})) / "store"
     for options in ({}, {"topic": "T1"}, LENIENT, {"max_partition_bytes": 1 << 20}):

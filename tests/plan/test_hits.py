@@ -1,4 +1,4 @@
-"""The records at which an index points: each is looked at, and a prepared one says that more may lie after it."""
+"""The records that an index names: each is read, and more records may follow a prepared one."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def both(files: Files, predicate: Predicate) -> tuple[Looked, Looked]:
 
 
 def with_ends(ends: dict[int, int], segment_size: int = 2048) -> tuple[CommitLog, Files]:
-    """Sixty messages, of which some end a prepared one: number of the end → number of the prepared one. Odd ends are rollbacks."""
+    """Sixty messages, some of which end a prepared one: number of the end → number of the prepared one. Odd ends are rollbacks."""
     state = {**dict.fromkeys(ends.values(), PREPARED), **{end: ROLLBACK if end % 2 else COMMIT for end in ends}}
-    told = [message(number, sys_flag=state.get(number, 0)) for number in range(60)]
+    messages = [message(number, sys_flag=state.get(number, 0)) for number in range(60)]
     begun = sorted(ends.values())
     order = iter([begun.index(prepared) for prepared in (ends[end] for end in sorted(ends))])
-    log = log_of(numbered(with_transactions(told, lambda some: min(next(order), len(some) - 1))), segment_size)
+    log = log_of(numbered(with_transactions(messages, lambda some: min(next(order), len(some) - 1))), segment_size)
     return log, files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
 
 
 @pytest.mark.parametrize("end", [5, 6, 30, 31, 59, 58])
-def test_a_transaction_is_found_whole_by_its_key(end: int) -> None:
-    """An index names the prepared message and the committed one, and not the one that was rolled back."""
+def test_a_key_finds_the_whole_transaction(end: int) -> None:
+    """An index names the prepared message and the committed one, but not the rolled back one."""
     log, files = with_ends({end: 4})
     for condition in (
         ArrayContains(Column("keys"), "k4"),
@@ -65,20 +65,20 @@ def test_a_transaction_is_found_whole_by_its_key(end: int) -> None:
     both(files, And((T1, Not(ArrayContains(Column("keys"), "k4")))))
 
 
-def test_only_what_is_of_the_topic_or_in_no_queue_is_read_after_a_prepared_message() -> None:
+def test_only_the_topic_and_uncovered_ranges_are_read_after_a_prepared_message() -> None:
     log, files = with_ends({51: 4}, segment_size=16384)
     _, auto = both(files, And((T1, ArrayContains(Column("keys"), "k4"))))
     assert auto.ways == {"auto", "scan"}
     mine = sum(placed.size for placed in log.placed if placed.message.topic == "T1")
     assert auto.run.report.segments[0].record_bytes < mine + 500
     memory = in_memory(files)
-    told = str(nr.open(memory.url).messages(topic="T1", keys="k4").explain())
-    line, more = told.split("a prepared message at offset ")[1].splitlines()[:2]
+    text = str(nr.open(memory.url).messages(topic="T1", keys="k4").explain())
+    line, more = text.split("a prepared message at offset ")[1].splitlines()[:2]
     assert line.startswith(f"{log.placed[4].offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of")
     assert more.strip() == "'T1' and bytes in no consume queue are read; access=trust skips them"
 
 
-def test_keys_without_a_prepared_message_are_looked_up_as_ever() -> None:
+def test_keys_without_a_prepared_message_are_looked_up_as_before() -> None:
     _, files = with_ends({51: 4})
     _, auto = both(files, And((T1, ArrayContains(Column("keys"), "k7"))))
     assert lookup_of(auto).is_sufficient
@@ -86,15 +86,15 @@ def test_keys_without_a_prepared_message_are_looked_up_as_ever() -> None:
 
 
 def test_two_prepared_messages_with_one_key_in_two_topics() -> None:
-    told = [
+    messages = [
         replace(message(number), properties=pack_properties({"KEYS": "same" if number in (4, 8, 31, 37) else "x"})) for number in range(60)
     ]
     state = {4: PREPARED, 8: PREPARED, 31: ROLLBACK, 37: ROLLBACK}
-    told = [
+    messages = [
         replace(each, sys_flag=state.get(number, 0), topic=f"T{number % 3 if number < 30 else 1 + number // 37}")
-        for number, each in enumerate(told)
+        for number, each in enumerate(messages)
     ]
-    log = log_of(numbered(told))
+    log = log_of(numbered(messages))
     files = files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed)
     same = ArrayContains(Column("keys"), "same")
     for predicate in (same, And((T1, same)), And((T2, same)), And((Or((T1, T2)), same))):
@@ -103,7 +103,7 @@ def test_two_prepared_messages_with_one_key_in_two_topics() -> None:
     assert found.prepared == (("T1", log.placed[4].offset), ("T2", log.placed[8].offset))
 
 
-# What `trust` says of places
+# Hits with access=trust
 
 
 def store() -> tuple[CommitLog, Files]:
@@ -112,7 +112,7 @@ def store() -> tuple[CommitLog, Files]:
 
 
 def moved(files: Files, to: int, which: int, count: int = 1) -> Files:
-    """The entries of some records with the offset `which`, naming another place."""
+    """The entries of some records, in which the offset `which` is replaced by another."""
     changed = dict(files)
     for name in [name for name in files if name.startswith("store/index/")]:
         content = bytearray(files[name])
@@ -141,14 +141,14 @@ def test_each_hit_is_a_record_that_has_the_key(access: str, by: int) -> None:
 
 
 @pytest.mark.parametrize("access", ["auto", "trust"])
-def test_a_hit_is_a_record_of_the_key_and_not_only_any_record(access: str) -> None:
+def test_a_hit_must_be_a_record_of_the_key(access: str) -> None:
     log, files = store()
     looked = Looked(moved(files, log.placed[32].offset, log.placed[31].offset), And((T1, ArrayContains(Column("keys"), "k31"))), access)
     assert lookup_of(looked).hits == ()
     assert looked.rows.total() == (access == "auto")
 
 
-def test_too_many_hits_are_not_looked_at_for_a_plan_and_read_all_the_same(tune: Tune) -> None:
+def test_too_many_hits_are_not_read_for_a_plan_but_by_the_scan(tune: Tune) -> None:
     _, files = store()
     tune(most_hits=19)
     looked = Looked(files, ALL, "trust")
@@ -166,7 +166,7 @@ def test_a_hit_in_a_segment_that_is_missing_is_a_loss(access: str) -> None:
 
 
 @pytest.mark.parametrize("access", ["auto", "trust"])
-def test_a_hit_whose_record_is_too_large_is_told(access: str) -> None:
+def test_a_hit_whose_record_is_too_large_is_reported(access: str) -> None:
     _, files = store()
     memory = in_memory(files)
     with pytest.raises(nr.StoreError, match="max_record_bytes"):
@@ -174,7 +174,7 @@ def test_a_hit_whose_record_is_too_large_is_told(access: str) -> None:
 
 
 @pytest.mark.parametrize("access", ["auto", "trust"])
-def test_a_hit_whose_record_is_damaged_is_told(access: str) -> None:
+def test_a_hit_whose_record_is_damaged_is_reported(access: str) -> None:
     log, files = store()
     placed = log.placed[31]
     name = f"store/commitlog/{placed.segment:020}"
@@ -189,7 +189,7 @@ def test_a_hit_whose_record_is_damaged_is_told(access: str) -> None:
     assert [damage.start for damage in run.report.damage] == [placed.offset]
 
 
-def test_the_offsets_of_hits_are_ascending_and_each_there_once() -> None:
+def test_the_offsets_of_hits_ascend_without_duplicates() -> None:
     twice = [message(number, topic="T1", properties=pack_properties({"KEYS": "a b a  c", "UNIQ_KEY": "a"})) for number in range(30)]
     log = log_of(numbered(twice))
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)

@@ -1,4 +1,4 @@
-"""Plans and splits: pure, small, equal after pickling, and a tiling of every segment."""
+"""Plans and splits: pure, small, equal after pickling, and covering every segment exactly once."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def planned(*reads: StoreRead, predicate: Predicate = EVERYTHING, most: int = 12
     return make_plan(reads, predicate, Planning(max_partition_bytes=most))
 
 
-# Cutting
+# Splits
 
 
 @pytest.mark.sweep
 @sampled(300)
 @given(st.data())
 def test_splits_tile_every_segment(data):
-    """Each byte below the log's end is in one split, none is larger than asked for, the last of a segment reaches to its end."""
+    """Each byte before the end of the log is in one split. None exceeds the limit. The last one of a segment extends to its end."""
     sizes = data.draw(st.lists(st.integers(1, 5000), max_size=6))
     store = store_of(sizes, first=data.draw(st.integers(0, 10**6)))
     first = store.min_offset
@@ -96,8 +96,8 @@ def test_a_plan_keeps_the_stores_apart_and_in_order():
     assert made.ends == (("file:///b", 15), ("file:///a", 100))
 
 
-def test_planning_is_pure():
-    """It reads nothing (there is nothing at these URIs), and gives the same again."""
+def test_planning_is_deterministic_and_reads_nothing():
+    """No file exists at these URIs, and a second plan is equal."""
     store = store_of([GIB] * 20)
     predicate = Compare(Column("topic"), "=", "T")
     made = [planned(StoreRead(store, 20 * GIB), predicate=predicate) for _ in range(2)]
@@ -106,12 +106,12 @@ def test_planning_is_pure():
     assert len(made[0].splits) == 160
 
 
-# Asking queues
+# Queues
 
 
 @pytest.mark.parametrize(("share", "tasks"), [(0.00001, 1), (0.001, 1), (0.01, 9), (0.2, 200), (0.9, 800)])
-def test_tasks_are_cut_by_what_they_will_read(share: float, tasks: int) -> None:
-    """100 segments: a tiny answer is one task, a large one many of about the same work, each with a few hundred bytes of state."""
+def test_tasks_are_cut_by_the_bytes_that_they_read(share: float, tasks: int) -> None:
+    """100 segments: a tiny result is one task, a large one many tasks of similar work, each with a few hundred bytes of state."""
     store = replace(store_of([GIB] * 100), consume_queue="file:///elsewhere/data/store/consumequeue")
     way = AccessPath(TRUST, share=share, entries=50_000_000, life=(0, 100 * GIB))
     made = planned(StoreRead(store, 100 * GIB, path=way))
@@ -126,7 +126,7 @@ def test_tasks_are_cut_by_what_they_will_read(share: float, tasks: int) -> None:
         assert len(pickle.dumps(split)) <= 400
 
 
-def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
+def test_trust_reads_only_the_records_that_queues_name() -> None:
     store = replace(store_of([GIB] * 10), consume_queue="file:///data/store/consumequeue")
     for way, bases in (
         (AccessPath(TRUST, share=0.01, life=(3 * GIB + 5, 5 * GIB)), [3, 4]),
@@ -138,7 +138,7 @@ def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
         assert {why for _, why in made.skipped} <= {"queue"}
 
 
-# Travelling
+# Pickling
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_who_trusts_the_queues_looks_only_where_they_point() -> None:
     ],
 )
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_a_split_is_small_and_equal_after_its_journey(uri, protocol):
+def test_a_split_is_small_and_equal_after_pickling(uri, protocol):
     store = store_of([GIB] * 3, uri, first=GIB * 4096)
     made = planned(StoreRead(store, GIB * 4099))
     for split in made.splits:
@@ -163,12 +163,12 @@ def test_a_split_is_small_and_equal_after_its_journey(uri, protocol):
 
 
 @pytest.mark.parametrize("uri", ["file:///elsewhere/log/" + ZERO, "memory://1/" + ZERO, "file:///data/store2/" + ZERO])
-def test_a_segment_need_not_lie_below_its_store(uri):
+def test_a_segment_may_be_outside_its_store_directory(uri):
     split = Split("file:///data/store", Segment(0, 10, uri, 1, "dledger"), 3, 10, 9)
     assert pickle.loads(pickle.dumps(split)) == split
 
 
-def test_a_plan_travels_and_gives_the_same_rows():
+def test_a_pickled_plan_gives_the_same_rows():
     memory = in_memory()
     scan = nr.open(memory.url).messages(topic="T1", max_partition_bytes=500)
     made: Plan = pickle.loads(pickle.dumps(scan.plan()))
@@ -184,7 +184,7 @@ def test_a_plan_travels_and_gives_the_same_rows():
     assert rows
 
 
-def test_a_split_can_be_read_again_and_again():
+def test_a_split_can_be_read_repeatedly():
     memory = in_memory()
     split = nr.open(memory.url).messages(max_partition_bytes=700).plan().splits[3]
     readings = [Reading(split, Projection(("physical_offset",))) for _ in range(3)]
@@ -234,20 +234,20 @@ def test_a_segment_cut_short_is_a_loss():
         nr.open(memory.url).messages().to_table()
 
 
-def test_a_gap_outside_of_what_is_asked_for_is_no_loss():
+def test_a_gap_outside_the_requested_range_is_not_a_loss():
     files = files_of(log_of(60))
     del files[f"store/commitlog/{2048:020}"]
     memory = in_memory(files)
     store = nr.open(memory.url)
-    behind = sum(placed.offset >= 4096 for placed in log_of(60).placed)
-    assert store.messages(starting_physical_offset=4096).count_rows() == behind
+    count = sum(placed.offset >= 4096 for placed in log_of(60).placed)
+    assert store.messages(starting_physical_offset=4096).count_rows() == count
     assert store.messages(ending_physical_offset=2048).count_rows() == sum(placed.offset < 2048 for placed in log_of(60).placed)
     for options in ({"starting_physical_offset": 4095}, {"ending_physical_offset": 2049}, {"topic": "T0"}):
         with pytest.raises(nr.DataLoss):
             store.messages(**options).plan()
 
 
-def test_what_expired_and_what_is_not_written_yet_is_no_loss():
+def test_expired_and_unwritten_segments_are_not_a_loss():
     log = log_of(20, start=2048 * 7)
     names = list(log.files(extra=2).items())
     files = {f"store/commitlog/{name}": content for name, content in names[:-2] + names[-1:]}  # a preallocated file is missing
@@ -257,11 +257,11 @@ def test_what_expired_and_what_is_not_written_yet_is_no_loss():
     assert [segment.name for segment in scan.plan().unwritten] == [names[-1][0]]
 
 
-# What planning costs
+# The cost of planning
 
 
 def far_apart(root: Path, count: int, size: int = GIB) -> None:
-    """Sparse segments with real records at the start of each, and in the last around every cut of 128 MiB."""
+    """Sparse segments with records at the start of each. The last one also has records around every cut at 128 MiB."""
     for number in range(count):
         base = number * size
         with (root / f"{base:020}").open("wb") as file:

@@ -1,4 +1,4 @@
-"""What slaves have on disk: ordinary queues for topics that hold inner batches, and queues that outlive their topic."""
+"""Stores of slaves: ordinary queues for topics with inner batches, and queues that outlive their topic."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ BY_KEY = (
     ],
 )
 @pytest.mark.parametrize("counts", [(3, 1, 2, 4), (0, 0, 2), (3, 0, 2, 0)])
-def test_a_message_in_a_batch_is_found_by_its_key(known: Files, counts: tuple[int, ...]) -> None:
+def test_a_key_finds_a_message_in_a_batch(known: Files, counts: tuple[int, ...]) -> None:
     agree(slave(*counts) | known, *BY_KEY, rows=1)
 
 
-def test_a_batch_of_one_message_among_plain_ones_is_found_by_its_key_where_the_configuration_says_so() -> None:
-    """Each record then has the queue offset of its entry, and the newest is no batch."""
+def test_a_key_finds_a_batch_of_one_message_if_the_configuration_names_batches() -> None:
+    """Each record has the queue offset of its entry, and the newest one is a plain message."""
     files = slave(0, 0, 1, 0) | configuration(batched="BatchCQ")
     agree(files, And((HERE, ArrayContains(Column("keys"), "i2-0"))), And((HERE, Compare(Column("tags"), "=", "tag0"))))
 
@@ -79,8 +79,8 @@ def test_a_topic_without_batches_is_not_read_for_a_key() -> None:
         assert not lookup.batches
 
 
-def test_a_topic_that_was_deleted_and_made_again_on_the_master() -> None:
-    """The slave's queue keeps its old entries and gets none for new records below its old end: here 2 of 7 are in it."""
+def test_a_topic_that_was_deleted_and_created_again_on_the_master() -> None:
+    """The slave's queue keeps its old entries, and gets none for new records before its old end. Here it has 2 of 7."""
     first = numbered(message(number) for number in range(15))
     again = numbered(message(number) for number in range(15, 36))
     log = log_of([*first, *again], segment_size=8192)
@@ -91,7 +91,7 @@ def test_a_topic_that_was_deleted_and_made_again_on_the_master() -> None:
     by_number = [And((T1, Compare(Column("queue_offset"), "=", number))) for number in range(8)]
     agree(files, T1, Not(T1), And((T1, Compare(Column("tags"), "=", "tag1"))), *by_number)
     agree(files, *(And((T1, ArrayContains(Column("keys"), f"k{number}"))) for number in (1, 16, 34)), rows=1)
-    # The old records have expired, and the queue still names them.
+    # The old records have expired, but the queue still names them.
     log = log_of([*(replace(each, body=b"x" * 80) for each in first), *again], segment_size=4096)
     queued = dispatched(each for number, each in enumerate(log.placed) if number < 15 or each.message.queue_offset >= 5)
     kept = {name: content for name, content in files_of(log).items() if not name.endswith(f"{0:020}")}
@@ -111,7 +111,7 @@ TABLE = (
         ({"topics.json": TABLE}, ["a", "b"], ["a"]),
         # fastjson writes keys that are numbers without quotes, here with white space, and digits in texts stay as they are.
         ({"topics.json": TABLE.replace(b'"counter":1', b'7 :1, -2\n: "3:4, 5: \\" 6:"')}, ["a", "b"], ["a"]),
-        # A crash cut the file, or it was just made: the version before counts.
+        # A crash truncated the file, or it was just created: the backup counts.
         ({"topics.json": TABLE[:90], "topics.json.bak": TABLE}, ["a", "b"], ["a"]),
         ({"topics.json": b"", "topics.json.bak": TABLE}, ["a", "b"], ["a"]),
         ({"topics.json.bak": TABLE}, ["a", "b"], ["a"]),
@@ -120,7 +120,7 @@ TABLE = (
         ({"topics.json": b'"' + b'\\"' * 100_000}, [], []),
     ],
 )
-def test_what_a_configuration_says_of_topics(files: Files, names: list[str], of_batches: list[str]) -> None:
+def test_topics_in_a_configuration(files: Files, names: list[str], of_batches: list[str]) -> None:
     memory = in_memory({f"store/config/{name}": content for name, content in files.items()})
     topics = Topics(f"{memory.url}/store/config")
     assert topics.names() == names

@@ -1,4 +1,4 @@
-"""Segments by store time: what the first records say, when they are believed, and when not."""
+"""Segments by store time: the times of their first records, and when those are trusted."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def stored(moment: Callable[[int], int], segment_size: int = 2048, *, queues: bo
     return files_of(log) | (dispatched(log.placed) if queues else {})
 
 
-def asked(files: Files, first: int, behind: int, **options: Any) -> tuple[int, int, list[str]]:
-    """Rows, rows without pruning, and why segments were left out."""
+def asked(files: Files, first: int, end: int, **options: Any) -> tuple[int, int, list[str]]:
+    """Rows, rows without pruning, and the reasons why segments were skipped."""
     storage = in_memory(files)
-    scan = nr.open(storage.url).messages(starting_timestamp=first, ending_timestamp=behind, **options)
+    scan = nr.open(storage.url).messages(starting_timestamp=first, ending_timestamp=end, **options)
     rows = nr.open(storage.url).messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64").to_pylist()
     return (
         scan.count_rows(),
-        sum(row is not None and first <= row // 1000 < behind for row in rows),
+        sum(row is not None and first <= row // 1000 < end for row in rows),
         [why for _, why in scan.plan().skipped],
     )
 
@@ -61,7 +61,7 @@ def test_a_clock_that_stepped_back_within_the_tolerance() -> None:
         assert found == expected
 
 
-def test_a_clock_that_stepped_back_further_is_seen_where_a_segment_begins() -> None:
+def test_a_larger_clock_step_is_detected_at_the_start_of_a_segment() -> None:
     files = stored(lambda number: steady(number) - (90 * MINUTE if number >= 50 else 0))
     for first in range(-100, COUNT, 5):
         found, expected, _ = asked(files, steady(first), steady(first + 3))
@@ -70,7 +70,7 @@ def test_a_clock_that_stepped_back_further_is_seen_where_a_segment_begins() -> N
 
 @pytest.mark.parametrize("which", [0, 3, -2, -1])
 @pytest.mark.parametrize("moment", [0, START * 2, -1, 2**62, -(2**62), START - 10**9, START + 10**9])
-def test_a_first_time_that_cannot_be_is_seen(which: int, moment: int) -> None:
+def test_an_impossible_first_time_is_detected(which: int, moment: int) -> None:
     files = changed(stored(steady), which, moment)
     for first in range(0, COUNT, 11):
         found, expected, _ = asked(files, steady(first), steady(first + 3))
@@ -86,7 +86,7 @@ def test_a_first_time_changed_plausibly_hides_rows_and_a_scan_finds_them() -> No
     assert asked(lied, steady(number + 1), steady(number + 3), access="scan") == (2, 2, [])
 
 
-def test_what_stands_at_a_segments_start_may_be_no_record() -> None:
+def test_a_segment_that_does_not_start_with_a_record() -> None:
     files = stored(steady)
     name = sorted(files)[4]
     files[name] = b"x" * 100 + files[name][100:]
@@ -95,15 +95,15 @@ def test_what_stands_at_a_segments_start_may_be_no_record() -> None:
         assert found == expected
 
 
-def asked_leniently(files: Files, first: int, behind: int) -> tuple[int, int, int]:
+def asked_leniently(files: Files, first: int, end: int) -> tuple[int, int, int]:
     storage = in_memory(files)
     store = nr.open(storage.url)
     rows = store.messages(columns="store_timestamp", mode="DROPMALFORMED").to_table()["store_timestamp"].cast("int64").to_pylist()
-    found = store.messages(starting_timestamp=first, ending_timestamp=behind, mode="DROPMALFORMED").count_rows()
-    return found, sum(row is not None and first <= row // 1000 < behind for row in rows), 0
+    found = store.messages(starting_timestamp=first, ending_timestamp=end, mode="DROPMALFORMED").count_rows()
+    return found, sum(row is not None and first <= row // 1000 < end for row in rows), 0
 
 
-# Inside of a segment
+# Inside a segment
 
 
 @pytest.fixture
@@ -125,17 +125,17 @@ def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
         assert rows == len({*range(first, first + 6)} & {*range(COUNT)})
         if tolerance == "0s" and 10 < first < 100:
             assert run.report.segments[0].record_bytes < log_of(COUNT, 1 << 20).end / 5
-    whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # who allows no cuts gets none
+    whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # without permission to cut, there is no cut
     assert [(split.start, split.stop) for split in whole.plan().splits] == [(0, 1 << 20)]
 
 
 @pytest.mark.usefixtures("sampled_always")
-def test_samples_that_go_back_are_not_believed() -> None:
+def test_samples_that_decrease_are_not_trusted() -> None:
     messages = [message(number, store_timestamp=steady(number if not 40 <= number < 60 else 119 - number)) for number in range(COUNT)]
     storage = in_memory(files_of(log_of(messages, 1 << 20)))
     store = nr.open(storage.url)
     scan = store.messages(starting_timestamp=steady(70), ending_timestamp=steady(75), time_skew_tolerance=0, max_partition_bytes=4096)
-    assert scan.count_rows() == 5 + 5  # those in order, and as many that were stored too early
+    assert scan.count_rows() == 5 + 5  # the ones in order, and as many that were stored too early
     assert scan.explain().to_dict()["bytes_skipped"] == 0
 
 
@@ -148,8 +148,8 @@ def test_segments_of_dledger_have_times_too() -> None:
 
 
 @pytest.mark.usefixtures("sampled_always")
-def test_a_segment_of_which_no_part_is_wanted_is_accounted_for() -> None:
-    """Found by a drawn store: conditions that exclude each other may each hold somewhere in the segment, and in no part of it."""
+def test_a_segment_that_is_skipped_as_a_whole_is_accounted_for() -> None:
+    """Conditions that exclude each other may each hold somewhere in the segment, but together in no part of it."""
     storage = in_memory(stored(steady, 1 << 20, queues=True))
     scan = nr.open(storage.url).messages(
         starting_timestamp=steady(70),

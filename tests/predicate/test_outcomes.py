@@ -1,4 +1,4 @@
-"""What is said of rows that are known in part holds for every row that fits."""
+"""Outcomes for partly known rows hold for every row that fits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BIT = {True: TRUE, False: FALSE, None: NULL}
 
 @st.composite
 def known_of(draw: st.DrawFn, rows: list[dict[str, Any]], which: int) -> dict[str, Known]:
-    """Facts that fit one of the rows: some columns, exactly or nearly."""
+    """Facts that fit one of the rows: some columns, exactly or approximately."""
     row, facts = rows[which], dict[str, Known]()
     for name, value in row.items():
         if draw(st.booleans()) or value is None:
@@ -43,7 +43,7 @@ def known_of(draw: st.DrawFn, rows: list[dict[str, Any]], which: int) -> dict[st
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @sampled(60)
 @given(st.data())
-def test_what_is_true_of_a_row_is_among_its_outcomes(data):
+def test_the_outcomes_include_that_of_the_row(data):
     log = data.draw(commitlogs(max_messages=8))
     storage = in_memory({f"store/commitlog/{base:020}": content for base, content in log.segments} | {"store/commitlog/": b""})
     rows = read(storage, EVERYTHING)
@@ -52,7 +52,7 @@ def test_what_is_true_of_a_row_is_among_its_outcomes(data):
         facts = data.draw(known_of(rows, which))
         found = int(np.asarray(outcomes(predicate, facts)).ravel()[0])
         said = truth(predicate, rows[which])
-        # Bytes that are no UTF-8 are counted by Java in its own way; a broker's hash of them need not be that of our text.
+        # Java decodes bytes that are not UTF-8 in its own way. A broker's hash of them may differ from that of our text.
         assert found & BIT[said] or "\N{REPLACEMENT CHARACTER}" in str(rows[which]["tags"]), (str(predicate), facts, rows[which])
 
 
@@ -102,6 +102,6 @@ def test_a_hash_excludes_and_never_proves() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "AaAa", "BBBB", "AaBB", "polygenelubricants", "标签", "🚀", "x" * 300])
-def test_the_hash_is_javas(text: str) -> None:
+def test_the_hash_is_as_in_java(text: str) -> None:
     assert java_hash(text) == hash_code(text)
     assert java_hash("AaAa") == java_hash("BBBB") == 2031744

@@ -1,4 +1,4 @@
-"""Patterns: what Java and LIKE mean by them, in time that grows with the text alone."""
+"""Patterns: the meaning of Java and LIKE, in time that grows only with the text."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def expressions(draw: st.DrawFn) -> str:
 @pytest.mark.sweep
 @sampled(600)
 @given(expressions(), st.lists(TEXTS, min_size=1, max_size=6), st.booleans())
-def test_an_expression_that_is_taken_means_what_java_means(pattern: str, texts: list[str], whole: bool) -> None:
-    assume(not re.search(r"b\$\).", pattern))  # a $ that is not at an end is refused
+def test_an_accepted_expression_means_the_same_as_in_java(pattern: str, texts: list[str], whole: bool) -> None:
+    assume(not re.search(r"b\$\).", pattern))  # a $ that is not at an end is rejected
     match = re.fullmatch if whole else re.search
     expected = [match(java_pattern(pattern), text) is not None for text in texts]
     assert match_java(pa.array(texts), pattern, whole).to_pylist() == expected
@@ -54,7 +54,7 @@ def test_an_expression_that_is_taken_means_what_java_means(pattern: str, texts: 
 @pytest.mark.sweep
 @sampled(400)
 @given(st.lists(st.sampled_from(["%", "%", "_", "\\%", "\\_", "\\\\", *CHARACTERS]), max_size=6).map("".join), st.lists(TEXTS, min_size=1))
-def test_like_means_what_sql_means(pattern: str, texts: list[str]) -> None:
+def test_like_means_the_same_as_in_sql(pattern: str, texts: list[str]) -> None:
     expected = [like(text, pattern) for text in texts]
     assert match_like(pa.array(texts), pattern).to_pylist() == expected
     assert [fits(text, pattern, java=False) for text in texts] == expected
@@ -80,7 +80,7 @@ def test_like_means_what_sql_means(pattern: str, texts: list[str]) -> None:
         ("a\0b", "a\0b", True),
     ],
 )
-def test_what_java_and_other_engines_take_differently(pattern: str, text: str, found: bool) -> None:
+def test_expressions_that_other_engines_treat_differently(pattern: str, text: str, found: bool) -> None:
     assert fits(text, pattern, java=True) is found
 
 
@@ -132,12 +132,12 @@ def test_what_java_and_other_engines_take_differently(pattern: str, text: str, f
         ("a\ud800", "half a character"),
     ],
 )  # fmt: skip
-def test_what_java_and_re2_may_mean_differently_is_refused(pattern: str, said: str) -> None:
+def test_expressions_that_java_and_re2_may_treat_differently_are_rejected(pattern: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         java_regex(pattern)
 
 
-def test_patterns_of_like_that_are_too_long_are_refused() -> None:
+def test_patterns_of_like_that_are_too_long_are_rejected() -> None:
     assert can_like("%" * 10_000)
     assert not can_like("a" * 10_001)
     assert not can_like("\ud800")

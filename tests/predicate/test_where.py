@@ -1,4 +1,4 @@
-"""`where` as text: what it means, and what is said where it means nothing."""
+"""`where` as text: its meaning, and the errors for invalid text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parsed(text: str, zone: str | None = None) -> Predicate:
         ("(topic = 'a' OR TRUE) AND queue_id = 1", And((Or((Compare(TOPIC, "=", "a"), And(()))), Compare(QUEUE, "=", 1)))),
     ],
 )  # fmt: skip
-def test_what_it_means(text: str, expected: Predicate) -> None:
+def test_valid_conditions(text: str, expected: Predicate) -> None:
     assert parsed(text, "Europe/Berlin") == expected
 
 
@@ -98,18 +98,18 @@ HOW = (
     ],
     ids=lambda text: text[:30],
 )
-def test_what_it_cannot_mean(text: str, said: str) -> None:
+def test_invalid_conditions(text: str, said: str) -> None:
     with pytest.raises(nr.PredicateError) as raised:
         parsed(text)
     assert str(raised.value).startswith(said)
 
 
-def test_blank_text_is_no_condition() -> None:
+def test_blank_text_means_no_condition() -> None:
     with pytest.raises(nr.PredicateError, match=r"^where=' ' is not a condition"):
         parse(" ", {})
 
 
-def test_many_alternatives_are_no_depth() -> None:
+def test_many_alternatives_do_not_count_as_depth() -> None:
     text = " OR ".join(f"topic = 't{number}'" for number in range(5000))
     found = parsed(text)
     assert isinstance(found, Or)
@@ -147,7 +147,7 @@ def test_zones_and_durations() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_shorthands_that_cannot_be_meant(options: dict[str, object], said: str) -> None:
+def test_invalid_shorthands(options: dict[str, object], said: str) -> None:
     with pytest.raises(nr.OptionError) as raised:
         predicate_of(MessageOptions(**options))  # type: ignore[arg-type]
     assert str(raised.value).startswith(said)

@@ -1,4 +1,4 @@
-"""Valid records made to take much memory or time: what they cost is bounded, and in proportion to their bytes."""
+"""Valid records made to cost much memory or time: the cost is bounded, and proportional to their bytes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(tune: Tune,
     assert [{name: row[name] for name in expected[0]} for row in rows_of(everything)] == expected
 
 
-def test_a_condition_of_messages_makes_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
+def test_a_condition_on_messages_builds_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     sizes: list[int] = []
 
     def topic(chunk: scan_chunk.Chunk) -> pa.Array:
@@ -96,7 +96,7 @@ def test_a_kind_is_decided_once_for_each_record(monkeypatch: pytest.MonkeyPatch)
     assert characters < 2 * len(retry)
 
 
-def test_compressed_inner_batches_are_unpacked_one_after_the_other(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
+def test_compressed_inner_batches_are_unpacked_one_after_another(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     unpacked: list[int] = []
 
     def decompress(stored: bytes, flags: int, at_most: int) -> bytes | None:
@@ -148,7 +148,7 @@ def test_damage_keeps_its_place_among_the_pieces_of_a_chunk(tune: Tune) -> None:
 
 
 @given(st.lists(st.tuples(st.binary(max_size=5), st.binary(max_size=5)), min_size=1, max_size=6), st.data())
-def test_units_add_up_or_are_none(messages: list[tuple[bytes, bytes]], data: st.DataObject) -> None:
+def test_units_add_up_or_there_are_none(messages: list[tuple[bytes, bytes]], data: st.DataObject) -> None:
     body = bytearray(pack_inner([InnerMessage(body=body, properties=properties) for body, properties in messages]))
     if data.draw(st.booleans()):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.sampled_from([0, 1, 22, 0x7F, 0x80, 0xFF]))
@@ -184,7 +184,7 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
         names = [b"%06d" % i for i in range(count)]
         gaps = np.full(count, 7, np.int32).tobytes()
         _Counted.work = 0
-        shape = scan_properties._Shape.of(_CountedText(b"".join(names)), gaps, [b"TAGS", names[1]])
+        shape = scan_properties.Shape.of(_CountedText(b"".join(names)), gaps, [b"TAGS", names[1]])
         assert shape.places == (-1, 1)
         assert not shape.repeats
         return _Counted.work
@@ -209,10 +209,10 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
 
     def forget(self: scan_properties.PropertyReader) -> None:
         original(self)
-        self._shapes = Shapes(self._shapes)
+        self.shapes = Shapes(self.shapes)
 
-    original = scan_properties.PropertyReader._forget
-    monkeypatch.setattr(scan_properties.PropertyReader, "_forget", forget)
+    original = scan_properties.PropertyReader.forget
+    monkeypatch.setattr(scan_properties.PropertyReader, "forget", forget)
 
     def shapes_looked_at(count: int) -> int:
         nonlocal seen
@@ -224,7 +224,7 @@ def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest
     assert 0 < shapes_looked_at(800) <= 2.5 * shapes_looked_at(400)
 
 
-def test_what_is_remembered_of_shapes_is_bounded_by_bytes(tune: Tune) -> None:
+def test_the_bytes_of_remembered_shapes_are_bounded(tune: Tune) -> None:
     tune(most_learned=20_000)
     reader = scan_properties.PropertyReader(["TAGS"])
     for chunk in range(40):
@@ -232,7 +232,7 @@ def test_what_is_remembered_of_shapes_is_bounded_by_bytes(tune: Tune) -> None:
         source, sizes = Source.of(*fields), np.array([len(field) for field in fields])
         found = reader.read(*source, np.cumsum(sizes) - sizes, sizes)
         assert [dict(row) for row in found.map().to_pylist()] == [parse(field) for field in fields]
-        assert sum(len(shape.text) + len(shape.gaps) for shape in reader._shapes) < 20_000 + 2 * len(source.u8)
+        assert sum(len(shape.text) + len(shape.gaps) for shape in reader.shapes) < 20_000 + 2 * len(source.u8)
 
 
 BAD = [b"\xff", b"\xe4", b"\xe4\xb8", b"\xf0\x9f\x98", b"\x80", b"\xbf\xbf", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"]
@@ -255,7 +255,7 @@ def test_properties_that_are_not_utf8_are_read_as_the_exact_parser_does(fields: 
     assert found.single("a").to_pylist() == [parse(field).get("a") for field in packed]
 
 
-def test_values_that_are_not_utf8_take_no_exact_parser_and_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_not_utf8_need_no_exact_parser_and_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = parsed = 0
 
     def counted(column: pa.Array) -> pa.Array:
@@ -283,7 +283,7 @@ def test_values_that_are_not_utf8_take_no_exact_parser_and_linear_time(monkeypat
     assert not parsed
 
 
-def test_topics_and_properties_that_are_not_utf8_disturb_no_neighbour() -> None:
-    """What breaks off at the end of one field, beside a field that begins with what would go on."""
+def test_topics_and_properties_that_are_not_utf8_do_not_affect_their_neighbours() -> None:
+    """A sequence that is cut off at the end of one field, next to a field that begins with its continuation."""
     fields = [bad + b"\x01" + other for bad in (b"k" + each for each in BAD) for other in BAD]
     same(segments_of(*(Message(topic="t", body=b"", properties=field) for field in [*fields, b"TAGS\x01x\x02", b"\x80\x01\x80"])), "plain")

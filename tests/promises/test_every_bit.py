@@ -1,7 +1,7 @@
-"""Every bit of a small store is flipped, every length cut to, every block lost: two decoders agree on what is left.
+"""Flip every bit of a small store, cut it at every length, lose every block: two decoders agree on the rest.
 
-The store has one record of each kind that a real broker wrote, in two segments. In the gate a sample, always the same;
-all of it in `make sweep`.
+The store has one record of each kind that a real broker wrote, in two segments. The gate runs a fixed sample,
+and `make sweep` runs all of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Records = list[tuple[int, int, int]]
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Segments:
-    """A broker's records, one of each kind, each at its new place; a blank ends the first segment, zeros the last."""
+    """A broker's records, one of each kind, at new offsets. A blank ends the first segment, zeros the last."""
     store = unpack("5.5.0-rare", tmp_path_factory.mktemp("rare"), STORES)
     log = b"".join(path.read_bytes() for path in sorted((store.root / "commitlog").iterdir()))
     kinds: dict[object, bytes] = {}
@@ -57,18 +57,18 @@ def records_of(segments: Segments) -> Records:
 
 
 def check(whole: Segments, records: Records, which: int, content: bytes, seed: int) -> None:
-    """Both truths agree, and what was not touched is there."""
+    """Both decoders agree, and untouched records are there."""
     segments = [each if number != which else (each[0], content) for number, each in enumerate(whole)]
     base, before = whole[which]
     chance = random.Random(seed)
-    (most,) = chance.choices([1 << 27, 2000, 500, 60], [60, 8, 3, 1])  # many cuts cost much
+    (most,) = chance.choices([1 << 27, 2000, 500, 60], [60, 8, 3, 1])  # many cuts take long
     table = same(segments, "plain", most, chance.choice([1, 1, 1, 3]))
     untouched = {start + first for first, start, end in records if first != base or content[start:end] == before[start:end]}
     assert untouched <= set(table["physical_offset"].to_pylist())
 
 
 def sampled(count: int, shard: int, share: int = SAMPLE) -> Iterator[int]:
-    """The numbers that this shard looks at."""
+    """The numbers that this shard checks."""
     chance = random.Random(f"{count} {shard}")
     for number in range(shard, count, SHARDS):
         if share == 1 or chance.randrange(share) == 0:
@@ -104,7 +104,7 @@ def test_every_block(whole: Segments, fault: str) -> None:
     records = records_of(whole)
     for which, (_, content) in enumerate(whole):
         for begin in range(0, len(content), BLOCK):
-            block, behind = content[begin : begin + BLOCK], content[begin + BLOCK :]
+            block, after = content[begin : begin + BLOCK], content[begin + BLOCK :]
             other = content[(begin + 3 * BLOCK) % len(content) :][: len(block)].ljust(len(block), b"\0")
             new = {"zeroed": bytes(len(block)), "duplicated": 2 * block, "removed": b"", "taken from elsewhere": other}[fault]
-            check(whole, records, which, (content[:begin] + new + behind)[: len(content)], begin)
+            check(whole, records, which, (content[:begin] + new + after)[: len(content)], begin)

@@ -1,4 +1,4 @@
-"""Every bit of the index files of a small store flipped, every cut, every file gone: the same rows, but for one that nothing can tell."""
+"""Flip every bit of a small store's index files, cut them everywhere, delete each: with one exception, the rows stay the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SLOTS_AT, _ENTRIES_AT = 40, 40 + 4 * SLOTS
 
 
 def is_lie(before: bytes, after: bytes, byte: int) -> bool:
-    """Whether a flipped pointer became 0, or leads to an entry of its own chain: nothing but the log itself tells."""
+    """Whether a flipped pointer became 0, or leads to an entry of its own chain. Only the log itself shows that."""
     if not pointer(byte):
         return False
     begin = byte // 4 * 4 if byte < _ENTRIES_AT else _ENTRIES_AT + (byte - _ENTRIES_AT) // 20 * 20 + 16
@@ -61,8 +61,8 @@ def is_lie(before: bytes, after: bytes, byte: int) -> bool:
     slot = (begin - _SLOTS_AT) // 4 if byte < _ENTRIES_AT else struct.unpack_from(">i", before, begin - 16)[0] % SLOTS
     if leads_to <= 0:
         return leads_to == 0
-    behind = struct.unpack_from(">i", before, 36)[0]
-    return leads_to < behind and struct.unpack_from(">i", before, _ENTRIES_AT + 20 * leads_to)[0] % SLOTS == slot
+    next_entry = struct.unpack_from(">i", before, 36)[0]
+    return leads_to < next_entry and struct.unpack_from(">i", before, _ENTRIES_AT + 20 * leads_to)[0] % SLOTS == slot
 
 
 def flips() -> Iterator[tuple[str, Files]]:
@@ -93,7 +93,7 @@ def cuts() -> Iterator[tuple[str, Files]]:
 
 
 def _foreign(content: bytes) -> bytes:
-    """The same file of another broker: other keys at the same offsets."""
+    """The same file from another broker: other keys at the same offsets."""
     changed = bytearray(content)
     for number in range(1, ENTRIES):
         place = _ENTRIES_AT + 20 * number

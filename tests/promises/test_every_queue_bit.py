@@ -1,4 +1,4 @@
-"""Every bit of the queue files of a small store flipped, every cut, every swap: the same rows, but for one change that nothing can tell."""
+"""Flip every bit of a small store's queue files, cut and swap them everywhere: with one exception, the rows stay the same."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ QUEUES = sorted(name for name in FILES if "consumequeue" in name)
 
 
 def used(name: str) -> int:
-    """Where the entries end; what is behind is unwritten, one entry of which is looked at too."""
+    """Where the entries end. The rest is unwritten; the test includes one entry of it."""
     width = 46 if "batch" in name else 20
     return min(len(FILES[name]), len(FILES[name].rstrip(b"\0")) // width * width + 2 * width)
 
@@ -126,14 +126,14 @@ def test_every_cut_and_swap_of_the_queues() -> None:
     assert counts["rows hidden by a changed hash"] == 0
 
 
-def test_the_store_is_one_where_a_flipped_bit_can_lead_to_another_record() -> None:
+def test_in_this_store_a_flipped_bit_can_lead_to_another_record() -> None:
     table = Looked(FILES, And(()), "scan").rows
     places = {place for place, _ in table}
     assert sum(place ^ 1 << bit in places for place in places for bit in range(16)) > 10
 
 
-def test_the_store_is_one_where_a_changed_hash_can_hide_a_row() -> None:
-    """Not that of a file's first or last entry, which are checked: the sweep's store once had no other."""
+def test_in_this_store_a_changed_hash_can_hide_a_row() -> None:
+    """Not the hash of a file's first or last entry, which are checked. The sweep's store once had no others."""
     (name,) = (name for name in QUEUES if name.endswith("consumequeue/topic-a/0/" + "0" * 20))
     changed = bytes(byte ^ (place == 39) for place, byte in enumerate(FILES[name]))  # the last byte of the second entry
     rows, truth = Looked(FILES | {name: changed}, PREDICATES[2], "auto").rows, TRUTH[2]

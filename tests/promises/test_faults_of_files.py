@@ -1,4 +1,4 @@
-"""What can be wrong with the files of a log, and what becomes of the rest. The numbers are those of a list of 78 faults."""
+"""Faults of the files of a log, and their effect on the rest. The numbers are from a list of 78 faults."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_30_a_file_that_was_cut_short(tmp_path: Path, files: dict[str, bytes]) -
     assert reasons == [{"reason": "cut off", "bytes": 20}, {"reason": "missing", "bytes": SEGMENT - cut}]
 
 
-def test_31_and_32_strays_are_ignored_and_left_alone(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_31_and_32_other_files_are_ignored_and_left_alone(tmp_path: Path, files: dict[str, bytes]) -> None:
     last = int(sorted(files)[-1][-20:]) + SEGMENT
     strays = {"store/commitlog/notes.txt": b"x", "store/commitlog/.hidden": b"x", "store/commitlog/lost+found/": b"",
               "store/commitlog/123": b"x", f"store/commitlog/{ZERO}.tmp": b"x", f"store/commitlog/{last:020}": b""}  # fmt: skip
@@ -73,7 +73,7 @@ def test_31_and_32_strays_are_ignored_and_left_alone(tmp_path: Path, files: dict
     assert (store / "commitlog" / f"{last:020}").exists()
 
 
-def test_33_sizes_that_differ_and_names_that_are_no_multiples(tmp_path: Path) -> None:
+def test_33_sizes_that_differ_and_names_that_are_not_multiples(tmp_path: Path) -> None:
     one, two = CommitLog(1000, 777), CommitLog(3000, 1777)
     for number in range(4):
         one.append(ordinary(number))
@@ -96,7 +96,7 @@ def test_34_a_log_in_several_directories(tmp_path: Path, files: dict[str, bytes]
         nr.open(tmp_path / "store", store_path_commit_log=logs)
 
 
-def test_35_a_file_that_goes_while_it_is_read(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_35_a_file_deleted_while_it_is_read(tmp_path: Path, files: dict[str, bytes]) -> None:
     store = on_disk(tmp_path, files) / "store"
     scan = nr.open(store).messages(columns="physical_offset,segment")
     scan.plan()
@@ -116,7 +116,7 @@ def test_35_a_file_that_goes_while_it_is_read(tmp_path: Path, files: dict[str, b
         gone.write_bytes(files[f"store/commitlog/{gone.name}"])
 
 
-def test_36_a_file_truncated_while_it_is_read_is_no_sigbus(tmp_path: Path) -> None:
+def test_36_a_file_truncated_while_it_is_read_raises_no_sigbus(tmp_path: Path) -> None:
     log = CommitLog(32 << 20)
     for number in range(20):
         log.append(ordinary(number, body=b"x" * (1 << 20)))
@@ -135,7 +135,7 @@ def test_36_a_file_truncated_while_it_is_read_is_no_sigbus(tmp_path: Path) -> No
             assert 0 < rows <= 6
 
 
-def test_38_a_log_that_was_rewritten_under_a_plan(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_38_a_log_rewritten_after_it_was_planned(tmp_path: Path, files: dict[str, bytes]) -> None:
     store = on_disk(tmp_path, files) / "store"
     scan = nr.open(store).messages()
     scan.plan()
@@ -158,15 +158,15 @@ def test_39_a_dledger_log_with_a_damaged_entry(tmp_path: Path) -> None:
     (damage,) = nr.open(store).table("damage").to_table().to_pylist()
     assert (damage["reason"], damage["start_offset"]) == ("entry", 0)
     content[0] ^= 1
-    content[4 + 3] ^= 1  # the size that the entry says
+    content[4 + 3] ^= 1  # the size in the entry
     (tmp_path / name).write_bytes(content)
     (damage,) = nr.open(store).table("damage").to_table().to_pylist()
     assert damage["found"].startswith("a DLedger entry header that does not match its record of ")
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
-def test_40_a_disk_that_does_not_give_some_blocks(mode: str) -> None:
-    """A read goes past what a disk has lost, and shows no record that reaches into it, although its lengths may be right."""
+def test_40_a_disk_with_unreadable_blocks(mode: str) -> None:
+    """A read skips lost blocks, and returns no record that extends into one, even if its lengths are right."""
     log = CommitLog(1 << 20)
     for number in range(40):
         log.append(ordinary(number, body=b"x" * 9000))
@@ -188,8 +188,8 @@ def test_40_a_disk_that_does_not_give_some_blocks(mode: str) -> None:
         assert account.unread_bytes == 0
 
 
-def test_40_a_file_that_may_not_be_read(files: dict[str, bytes]) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # in a place that everybody may enter
+def test_40_a_file_without_read_permission(files: dict[str, bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # in a directory that everybody may enter
         Path(folder).chmod(0o755)
         store = on_disk(Path(folder), files) / "store"
         path = store / "commitlog" / f"{3 * SEGMENT:020}"
@@ -201,7 +201,7 @@ def test_40_a_file_that_may_not_be_read(files: dict[str, bytes]) -> None:
                 assert found.value.errno == errno.EACCES
 
 
-def test_41_what_is_no_file_in_place_of_a_segment(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_41_something_other_than_a_file_in_place_of_a_segment(tmp_path: Path, files: dict[str, bytes]) -> None:
     store = on_disk(tmp_path, files) / "store"
     log = store / "commitlog"
     end = len(files) * SEGMENT
@@ -210,7 +210,7 @@ def test_41_what_is_no_file_in_place_of_a_segment(tmp_path: Path, files: dict[st
     (log / f"{end + 2 * SEGMENT:020}").mkdir()
     with socket.socket(socket.AF_UNIX) as server:
         here = os.getcwd()
-        os.chdir(log)  # the name of a socket may not be long
+        os.chdir(log)  # the path of a socket must be short
         try:
             server.bind(f"{end + 3 * SEGMENT:020}")
         finally:
@@ -219,7 +219,7 @@ def test_41_what_is_no_file_in_place_of_a_segment(tmp_path: Path, files: dict[st
 
 
 @pytest.mark.parametrize("name", ["store.tar", "store.tar.gz", "00000000000000000000.gz"])
-def test_42_an_archive_is_told_to_be_one(tmp_path: Path, name: str) -> None:
+def test_42_an_archive_is_named_as_one(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\x1f\x8b\x08\x00 and so on")
     with pytest.raises(nr.PathError, match="unpack it"):
         nr.open(tmp_path / name)
@@ -236,14 +236,14 @@ def test_44_nothing_to_read(tmp_path: Path) -> None:
         nr.open(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)])
-def test_a_store_whose_other_files_are_rubbish_reads_completely(tmp_path: Path, files: dict[str, bytes], rubbish: bytes) -> None:
-    beside = [
+@pytest.mark.parametrize("garbage", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)])
+def test_a_store_whose_other_files_are_garbage_reads_completely(tmp_path: Path, files: dict[str, bytes], garbage: bytes) -> None:
+    others = [
         f"consumequeue/T0/0/{ZERO}", f"consumequeue/T1/x/{ZERO}", "consumequeue/T2", "index/20260101000000000", "index/junk",
         "config/topics.json", "config/consumerOffset.json", "checkpoint", "abort", "lock", f"timerlog/{ZERO}",
         f"batchconsumequeue/T/0/{ZERO}", f"consumequeue_ext/T/0/{ZERO}",
     ]  # fmt: skip
-    store = on_disk(tmp_path, files | {f"store/{name}": rubbish for name in beside}) / "store"
+    store = on_disk(tmp_path, files | {f"store/{name}": garbage for name in others}) / "store"
     before = digest(store)
     for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
         assert len(opened(store, mode=mode)) == 100
@@ -274,7 +274,7 @@ def test_ten_thousand_ranges_of_damage_in_one_segment() -> None:
         assert {each.reason for each in run.report.damage} == {"magic"}
 
 
-def test_71_a_checkpoint_says_how_far_the_log_was_flushed_or_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_71_a_checkpoint_tells_how_far_the_log_was_flushed_or_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = log_of(100, SEGMENT)
     store = on_disk(tmp_path, files_of(log)) / "store"
     for content in (None, b"", bytes(30), bytes(4096)):
@@ -287,7 +287,7 @@ def test_71_a_checkpoint_says_how_far_the_log_was_flushed_or_says_nothing(tmp_pa
     for number in (0, 10, 11, 55, 98):
         placed = log.placed[number]
         ends[placed.offset + placed.size] = number + 1
-        ends[placed.offset + placed.size + 5] = number + 1  # a bound inside of the next record, or in a blank
+        ends[placed.offset + placed.size + 5] = number + 1  # a bound inside the next record, or in a blank
     for place, tail in ((24, "flushed"), (32, "confirmed")):
         for end, rows in ends.items():
             (store / "checkpoint").write_bytes(bytes(place) + end.to_bytes(8, "big") + bytes(100))

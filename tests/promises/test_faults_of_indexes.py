@@ -1,4 +1,4 @@
-"""Index files as they are found, one oddity after the other: the rows are the log's, whatever an index says."""
+"""Faults of index files, one by one: the rows are those of the log, whatever an index contains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def indexes(files: Files) -> list[str]:
 
 
 def agree(files: Files, *predicates: Predicate, why: str | None = None) -> list[Looked]:
-    """The same rows by all ways that promise them; `why`: what is said of an index file that is not believed."""
+    """All access paths that promise the same rows give them. `why`: the reason why an index file is rejected."""
     found = []
     for predicate in predicates or (And((T1, KEY)), KEY, And((T1, UNIQUE)), UNIQUE):
         scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
@@ -57,7 +57,7 @@ def changed(files: Files, name: str, place: int, fields: str, *values: int) -> F
 
 
 def of_key(files: Files, text: str = "T1#k31") -> tuple[str, int]:
-    """The file and the number of the entry of a key."""
+    """The file and the number of a key's entry."""
     hashed = key_hash(*text.split("#"))
     for name in indexes(files):
         for number in range(1, struct.unpack_from(">i", files[name], 36)[0]):
@@ -66,13 +66,13 @@ def of_key(files: Files, text: str = "T1#k31") -> tuple[str, int]:
     raise AssertionError(text)
 
 
-def test_an_index_of_which_nothing_is_wrong() -> None:
+def test_an_index_without_faults() -> None:
     _, files = store()
     with_topic, without, *_ = agree(files)
     assert with_topic.plan.lookups[0][1].is_sufficient
     assert sum(split.written for split in with_topic.plan.splits) < 250
     assert without.plan.lookups[0][1].unknown_topics
-    # The record of the key is read before all else.
+    # The record of the key is read first.
     assert len(without.plan.splits[0]) == 1
 
 
@@ -90,28 +90,28 @@ def test_an_index_of_which_nothing_is_wrong() -> None:
         ((">q", 24, (0,)), "its header is inconsistent"),
     ],
 )
-def test_a_head_that_cannot_be(head: tuple[str, int, tuple[int, ...]], why: str) -> None:
+def test_an_invalid_head(head: tuple[str, int, tuple[int, ...]], why: str) -> None:
     _, files = store()
     fields, place, values = head
     agree(changed(files, of_key(files)[0], place, fields, *values), why=why)
 
 
-def test_a_file_that_was_cut_or_does_not_tell_its_slots() -> None:
+def test_a_file_that_was_truncated_or_does_not_tell_its_slots() -> None:
     _, files = store()
     name = of_key(files)[0]
     for size in (0, 20, 40, 300, len(files[name]) - 20):
         agree(files | {name: files[name][:size]}, why="its number of slots is unknown. Set max_hash_slot_num")
 
 
-def test_slots_that_are_said() -> None:
+def test_the_option_for_the_number_of_slots() -> None:
     _, files = store()
     longer = {each: files[each] + bytes(60) for each in indexes(files)}
     memory = in_memory(files | longer)
-    told = {"topic": "T1", "keys": "k31"}
-    scan = nr.open(memory.url).messages(**told, max_hash_slot_num=SLOTS)
+    options = {"topic": "T1", "keys": "k31"}
+    scan = nr.open(memory.url).messages(**options, max_hash_slot_num=SLOTS)
     assert scan.plan().lookups[0][1].is_sufficient
     assert scan.count_rows() == 1
-    wrong = nr.open(memory.url).messages(**told, max_hash_slot_num=SLOTS + 1)
+    wrong = nr.open(memory.url).messages(**options, max_hash_slot_num=SLOTS + 1)
     assert wrong.count_rows() == 1
     assert not wrong.plan().lookups[0][1].is_sufficient
     assert wrong.plan().lookups[0][1].why
@@ -131,12 +131,12 @@ def test_a_slot_out_of_range(number: int) -> None:
     agree(changed(files, name, 40 + 4 * slot, ">i", number), And((T1, KEY)), why="a slot points to an entry that does not exist")
 
 
-def test_pointers_that_lead_nowhere_or_in_circles() -> None:
+def test_pointers_out_of_range_or_in_circles() -> None:
     _, files = store()
     name, number = of_key(files)
     slot = key_hash("T1", "k31") % SLOTS
     (newest,) = struct.unpack_from(">i", files[name], 40 + 4 * slot)
-    for leads_to in (newest, newest + 1, 2**31 - 1, -1):  # to itself, to a newer one, beyond
+    for leads_to in (newest, newest + 1, 2**31 - 1, -1):  # to itself, to a newer one, out of range
         agree(
             changed(files, name, _ENTRIES + 20 * newest + 16, ">i", leads_to),
             And((T1, KEY)),
@@ -157,7 +157,7 @@ def test_an_entry_that_was_lost() -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, 2**31 - 1])
-def test_times_say_nothing(seconds: int) -> None:
+def test_times_are_ignored(seconds: int) -> None:
     _, files = store()
     name, number = of_key(files)
     agree(changed(changed(files, name, _ENTRIES + 20 * number + 12, ">i", seconds), name, 0, ">qq", 2**62, 0))
@@ -183,7 +183,7 @@ def test_keys_of_one_hash() -> None:
 
 
 def test_one_key_in_two_topics_and_one_text_of_two_parts() -> None:
-    """`a#b` in topic T1 hashes as `b` in topic `T1#a` would: RocketMQ's own ambiguity."""
+    """`a#b` in topic T1 has the hash of `b` in topic `T1#a`, an ambiguity of RocketMQ."""
     assert key_hash("T1", "a#b") == key_hash("T1#a", "b")
     keyed = [
         message(0, topic="T1", properties=pack_properties({"KEYS": "a#b"})),
@@ -201,14 +201,14 @@ def test_one_key_in_two_topics_and_one_text_of_two_parts() -> None:
 # 67
 
 
-def test_no_index_at_all() -> None:
+def test_without_an_index() -> None:
     _, files = store()
     agree({name: content for name, content in files.items() if name not in indexes(files)}, why="there are no index files")
     rocks = {name: content for name, content in files.items() if name not in indexes(files)} | {"store/rocksdbstore/CURRENT": b"x"}
     agree(rocks, why="an index in RocksDB (indexRocksDBEnable) is not supported")
 
 
-def test_an_index_of_a_part_of_the_log() -> None:
+def test_an_index_of_part_of_the_log() -> None:
     log, _ = store()
     places = [placed.offset for placed in log.placed]
     for begin, until in ((places[40], 2**63), (0, places[10]), (places[31], places[32]), (places[32], 2**63), (0, places[31])):
@@ -217,20 +217,20 @@ def test_an_index_of_a_part_of_the_log() -> None:
             assert looked.plan.lookups[0][1].uncovered
 
 
-def test_each_file_gone() -> None:
+def test_each_file_missing() -> None:
     _, files = store()
     for name in indexes(files):
         agree({each: content for each, content in files.items() if each != name})
 
 
 def test_a_store_that_was_not_stopped_cleanly() -> None:
-    """A broker that finds `abort` deletes the index files behind its checkpoint: pages of them may be lost."""
+    """A broker that finds `abort` deletes the index files after its checkpoint, because some of their pages may be lost."""
     _, files = store()
     times = [struct.unpack_from(">q", files[name], 8)[0] for name in indexes(files)]
     said = {"store/abort": b"", "store/checkpoint": struct.pack(">qqq", 0, 0, times[1])}
     (looked,) = agree(files | said, And((T1, KEY)), why="newer than the checkpoint, and the broker crashed")
     assert len(looked.plan.lookups[0][1].why) == len(times) - 2
-    assert looked.plan.lookups[0][1].hits  # which are read first all the same
+    assert looked.plan.lookups[0][1].hits  # which are read first nevertheless
 
 
 # 68
@@ -249,7 +249,7 @@ def test_an_entry_of_another_record() -> None:
 
 
 def test_an_entry_that_was_moved_to_another_record_with_the_key() -> None:
-    """Both are named, one of them twice, and the record that it was of not at all."""
+    """The index names both, one of them twice, but not the record that the entry belonged to."""
     messages = [message(number, topic="T1", properties=pack_properties({"KEYS": "often"})) for number in range(20)]
     log = log_of(numbered(messages))
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
@@ -267,7 +267,7 @@ def test_the_index_of_another_store() -> None:
     agree({name: content for name, content in files.items() if name not in indexes(files)} | foreign, why="no record with the indexed key")
 
 
-def test_expired_records_are_passed() -> None:
+def test_expired_records_are_skipped() -> None:
     _, files = store()
     first = min(name for name in files if "/commitlog/" in name)
     for looked in agree({name: content for name, content in files.items() if name != first}, And((T1, KEY))):
@@ -285,7 +285,7 @@ def test_several_keys_and_the_same_key_again() -> None:
         predicate = And((T1, ArrayContains(Column("keys"), key)))
         scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert scanned.rows == auto.rows == trust.rows
-        assert scanned.rows.total() == 30  # no cap, and none twice
+        assert scanned.rows.total() == 30  # no limit, and no duplicates
 
 
 def test_a_key_that_all_messages_have(tune: Tune) -> None:
@@ -311,17 +311,18 @@ def test_chains_that_are_too_long_to_follow(tune: Tune) -> None:
     assert {each.why for each in looked if each.why} == {"its chains are too long: more than 1 entries"}
 
 
-def test_nothing_of_other_keys_is_told() -> None:
+def test_explain_shows_no_other_keys() -> None:
     _, files = store()
     memory = in_memory(files)
-    told = str(nr.open(memory.url).messages(keys="k31").explain())
-    assert "k31" in told
-    assert "U0031" not in told
+    text = str(nr.open(memory.url).messages(keys="k31").explain())
+    assert "k31" in text
+    assert "U0031" not in text
 
 
 @pytest.mark.parametrize(
-    "told", [b"", b"{", b"[]", b'{"topicConfigTable": [1, null]}', b'{"topicConfigTable": {"a\\ud800b": {}, "T1": {}}}', b"[" * 100_000]
+    "configuration",
+    [b"", b"{", b"[]", b'{"topicConfigTable": [1, null]}', b'{"topicConfigTable": {"a\\ud800b": {}, "T1": {}}}', b"[" * 100_000],
 )
-def test_a_configuration_that_is_none_names_no_topics(told: bytes) -> None:
+def test_an_invalid_configuration_names_no_topics(configuration: bytes) -> None:
     _, files = store()
-    agree(files | {"store/config/topics.json": told}, KEY)
+    agree(files | {"store/config/topics.json": configuration}, KEY)

@@ -1,4 +1,4 @@
-"""Consume queues as they are found, one oddity after the other: the rows are the log's, whatever a queue says."""
+"""Faults of consume queues, one by one: the rows are those of the log, whatever a queue contains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def changed(files: Files, number: int, *fields: int, name: str = QUEUE) -> Files
 
 
 def agree(files: Files, *predicates: Predicate, known: bool = True, all_known: bool | None = None) -> list[Looked]:
-    """The same rows by all ways that promise them; `known`: no read gave up on the queues."""
+    """All access paths that promise the same rows give them. `known`: every read trusted the queues."""
     found = []
     for predicate in predicates or (T0, T1, Not(T1), And((T1, Compare(Column("tags"), "=", "tag1")))):
         scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
@@ -55,30 +55,30 @@ def agree(files: Files, *predicates: Predicate, known: bool = True, all_known: b
     return found
 
 
-def test_a_store_of_which_nothing_is_wrong() -> None:
+def test_a_store_without_faults() -> None:
     _, files = store()
     for looked in agree(files, T0, T1, all_known=True):
         assert looked.ways == {"auto"}
         assert looked.run.report.bytes_read < sum(map(len, files.values()))
 
 
-def test_45_a_deleted_topic_is_what_no_queue_claims() -> None:
+def test_45_a_deleted_topic_is_in_the_ranges_that_no_queue_covers() -> None:
     log, files = store(deleted=["T1"])
     (looked,) = agree(files, T1)
     assert looked.rows.total() == 20
     assert Looked(files, T1, "trust").rows.total() == 0
-    # What is left to read is hardly more than its own records.
+    # Little more than its own records is left to read.
     kept = sum(placed.size for placed in log.placed if placed.message.topic == "T1")
     assert kept <= sum(segment.record_bytes for segment in looked.run.report.segments) <= kept + 200
 
 
 @pytest.mark.parametrize("cut", [1, 19, 20, 21, 39, 200, 399])
-def test_46_a_file_that_was_cut(cut: int) -> None:
+def test_46_a_file_that_was_truncated(cut: int) -> None:
     _, files = store()
     agree(files | {QUEUE: files[QUEUE][:cut]})
 
 
-def test_47_entries_of_what_expired() -> None:
+def test_47_entries_of_expired_records() -> None:
     log, files = store()
     for base in range(0, 2048 * 2, 2048):
         del files[f"store/commitlog/{base:020}"]
@@ -86,7 +86,7 @@ def test_47_entries_of_what_expired() -> None:
     assert Looked(files, T1, "auto").rows.total() == sum(placed.message.topic == "T1" and placed.offset >= 4096 for placed in log.placed)
 
 
-def test_48_entries_beyond_the_logs_end() -> None:
+def test_48_entries_after_the_end_of_the_log() -> None:
     log, files = store()
     for offset in (log.end, log.end + 10**6, 2**62):
         agree(changed(files, 20, offset, 100, 0))
@@ -116,7 +116,7 @@ def test_50_an_entry_that_disagrees_with_its_record(number: int, change: str) ->
 
 
 def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
-    """One of the cases that only reading everything shows: test_what_auto_misses.py."""
+    """Only a full read shows this row: test_what_auto_misses.py."""
     _, files = store()
     tagged = And((T1, Compare(Column("tags"), "=", "tag1")))
     offset, size, _ = entry(files, 3)
@@ -124,7 +124,7 @@ def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
     scanned, auto = Looked(lied, tagged, "scan"), Looked(lied, tagged, "auto")
     assert scanned.rows - auto.rows == {(offset, None): 1}
     assert auto.rows <= scanned.rows
-    # The wrong way round, an entry that promises too much is checked against its record.
+    # In the opposite case, an entry that selects too much is checked against its record.
     assert Looked(lied, And((T1, Compare(Column("tags"), "=", "another"))), "auto").rows.total() == 0
 
 
@@ -147,7 +147,7 @@ def test_53_a_missing_file(missing: int) -> None:
 
 
 def in_small_files(tune: Tune, at_once: int) -> Files:
-    """Queues of several files, of four entries each, that lie in one segment; searched, or read in one go."""
+    """Queues of several files with four entries each, which all point into one segment. They are searched, or read at once."""
     tune(queue_read_at_once=at_once)
     two = [replace(message(number), queue_id=number // 3 % 2) for number in range(120)]
     log = log_of(numbered(two), segment_size=32768)
@@ -176,13 +176,13 @@ def test_53_two_files_in_the_middle_of_queues_were_swapped(tune: Tune, at_once: 
 @pytest.mark.parametrize("at_once", [16 << 10, 40])
 @pytest.mark.parametrize("first", [9, 7, 10, 0, 13, 1000])
 def test_53_a_file_in_the_middle_of_a_queue_was_renamed(tune: Tune, at_once: int, first: int) -> None:
-    """One entry off, another number for each; or to where another file was."""
+    """Renamed by one entry, so each entry gets another number. Or renamed to the name of another file."""
     files = in_small_files(tune, at_once)
     content = files.pop(file_of("T1", 0, 8))
     agree(files | {file_of("T1", 0, first): content}, *OF_A_QUEUE, known=False)
 
 
-def test_54_addresses_of_extensions_are_no_hashes() -> None:
+def test_54_addresses_of_extensions_are_not_hashes() -> None:
     _, files = store()
     for number in range(20):
         offset, size, _ = entry(files, number)
@@ -192,7 +192,7 @@ def test_54_addresses_of_extensions_are_no_hashes() -> None:
     agree(files, Not(tagged), IsNull(Column("tags")), tagged)
 
 
-def test_55_in_the_delay_topic_the_code_is_a_moment() -> None:
+def test_55_in_the_delay_topic_the_code_is_a_time() -> None:
     properties = pack_properties([("DELAY", "3"), ("TAGS", "later")])
     log = log_of(numbered(Message(topic="SCHEDULE_TOPIC_XXXX", queue_id=2, body=b"x", properties=properties) for _ in range(9)))
     files = files_of(log) | dispatched(log.placed)
@@ -209,7 +209,7 @@ def test_56_light_queues_list_records_of_other_topics() -> None:
     assert agree(files, Compare(Column("topic"), "=", "%LMQ%a"))[0].rows.total() == 0
 
 
-def test_57_batches_in_queues_of_their_own() -> None:
+def test_57_batches_in_batch_queues() -> None:
     def batch(count: int) -> Message:
         units = [InnerMessage(b"%d" % number, pack_properties({"TAGS": f"tag{number}"})) for number in range(count)]
         return Message(topic="batched", body=pack_inner(units), sys_flag=INNER_BATCH)
@@ -226,9 +226,7 @@ def test_57_batches_in_queues_of_their_own() -> None:
 
 @pytest.mark.parametrize("number", range(8))
 @pytest.mark.parametrize(("place", "fields", "changes"), [(36, ">h", (-3, -1, 1, 7)), (28, ">q", (-9, -4, -1, 1, 4, 64))])
-def test_57_a_count_or_a_first_queue_offset_in_a_queue_of_batches_was_changed(
-    number: int, place: int, fields: str, changes: tuple[int, ...]
-) -> None:
+def test_57_a_changed_count_or_first_queue_offset_in_a_batch_queue(number: int, place: int, fields: str, changes: tuple[int, ...]) -> None:
     units = [InnerMessage(b"%d" % unit, pack_properties({"TAGS": f"tag{unit}"})) for unit in range(5)]
     batch = Message(topic="batched", body=pack_inner(units), sys_flag=INNER_BATCH)
     log = log_of(numbered(each for other in range(8) for each in (batch, message(other))), segment_size=8192)
@@ -251,10 +249,10 @@ def test_58_queues_in_rocksdb_are_not_read() -> None:
     assert looked.plan.ways[0][1].why == "the consume queues are in RocksDB, which is not supported"
 
 
-@pytest.mark.parametrize("behind", [1, 10, 40, 60])
-def test_59_queues_that_lag_behind(behind: int) -> None:
+@pytest.mark.parametrize("lag", [1, 10, 40, 60])
+def test_59_queues_that_lag(lag: int) -> None:
     log = log_of(numbered(map(message, range(60))))
-    files = files_of(log) | dispatched(log.placed, file=4000, until=log.placed[-behind].offset)
+    files = files_of(log) | dispatched(log.placed, file=4000, until=log.placed[-lag].offset)
     agree(files or files_of(log))
 
 
@@ -273,7 +271,7 @@ def test_61_odd_names(topic: str) -> None:
     agree(files, Compare(Column("topic"), "=", topic), T0, all_known=True)
 
 
-def test_a_topic_made_again_in_the_same_segment() -> None:
+def test_a_topic_created_again_in_the_same_segment() -> None:
     log = log_of(numbered(map(message, range(30))), segment_size=8192)
     later = log_of([*(placed.message for placed in log.placed), *(placed.message for placed in log.placed)], segment_size=16384)
     files = files_of(later) | dispatched(later.placed[30:], file=4000)
@@ -287,7 +285,7 @@ def test_queues_of_two_topics_that_were_swapped() -> None:
     agree(files | {QUEUE: files[other], other: files[QUEUE]}, known=False)
 
 
-def test_a_queue_that_goes_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_deleted_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     _, files = store()
     storage = in_memory(dict(files))
     scan = nr.open(storage.url).messages(topic="T1", columns="physical_offset")

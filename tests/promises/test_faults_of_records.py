@@ -1,4 +1,4 @@
-"""What can be wrong with a record, and what becomes of it and of its neighbours. The numbers are those of a list of 78 faults."""
+"""Faults of a record, and their effect on it and its neighbours. The numbers are from a list of 78 faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_1_a_size_with_a_flipped_bit_costs_one_record() -> None:
 
 
 @pytest.mark.parametrize(("size", "reason"), [(0, "size"), (-5, "size"), (2**31 - 1, "cut off"), (SEGMENT, "cut off")])
-def test_2_a_size_of_nothing_or_of_everything(size: int, reason: str) -> None:
+def test_2_a_size_of_zero_or_the_largest_size(size: int, reason: str) -> None:
     case = Case.of().put(4, 0, int4(size))
     tracemalloc.start()
     case.loses(4, reason=reason)
@@ -53,7 +53,7 @@ def test_4_an_unknown_magic(magic: int) -> None:
     assert Case.of().put(4, 4, int4(magic)).loses(4, reason="magic").description == "no record magic"
 
 
-def test_5_a_record_of_the_second_kind_with_a_long_topic() -> None:
+def test_5_a_v2_record_with_a_long_topic() -> None:
     table = Case.of(ordinary(0), ordinary(1, version=2, topic="t" * 300), ordinary(2)).is_whole()
     assert [len(topic) for topic in table["topic"].to_pylist()] == [2, 300, 2]
 
@@ -77,42 +77,42 @@ def test_6_a_body_with_a_flipped_bit() -> None:
     assert len(report.damage) == 1
 
 
-def test_7_the_highest_bit_of_a_checksum_is_not_kept() -> None:
+def test_7_the_highest_bit_of_a_checksum_is_not_stored() -> None:
     bodies = [b"%d" % number for number in range(40)]
     assert any(zlib.crc32(body) >> 31 for body in bodies)
     Case.of(*(ordinary(number, body=body) for number, body in enumerate(bodies)), size=1 << 15).is_whole(verify_crc=True)
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1, 5000])
-def test_8_a_body_of_a_size_that_cannot_be(size: int) -> None:
+def test_8_a_body_of_an_impossible_size(size: int) -> None:
     Case.of().put(4, BODY_SIZE, int4(size)).loses(4, reason="lengths")
 
 
 @pytest.mark.parametrize("size", [0, 127, 128, 255])
-def test_9_a_topic_of_a_size_that_cannot_be(size: int) -> None:
+def test_9_a_topic_of_an_impossible_size(size: int) -> None:
     Case.of().put(4, 88 + len(b"body 4"), bytes([size])).loses(4, reason="lengths")
 
 
 @pytest.mark.parametrize("size", [-1, -32768, 32767, 0])
-def test_10_properties_of_a_size_that_cannot_be(size: int) -> None:
+def test_10_properties_of_an_impossible_size(size: int) -> None:
     Case.of().put(4, 88 + len(b"body 4") + 1 + 2, struct.pack(">h", size)).loses(4, reason="lengths")
 
 
-def test_11_text_that_is_no_utf_8_is_shown_as_such_and_loses_no_row() -> None:
+def test_11_text_that_is_not_utf_8_shows_replacement_characters_and_loses_no_row() -> None:
     odd = ordinary(1, topic=b"T\xff", properties=b"TAGS\x01\xc3\x02KEYS\x01\xff a\x02")
     table = Case.of(ordinary(0), odd, ordinary(2)).is_whole()
     row = table.to_pylist()[1]
     assert (row["topic"], row["tags"], row["keys"]) == ("T\ufffd", "\ufffd", ["\ufffd", "a"])
 
 
-def test_12_properties_that_are_no_pairs_are_read_as_java_reads_them() -> None:
+def test_12_properties_that_are_not_pairs_are_read_as_in_java() -> None:
     texts = [b"a", b"\x01v\x02", b"a\x01\x02", b"a\x01b", b"a\x011\x02a\x012\x02", b"a\x01b\x01c\x02\x02\x02d\x01e"]
     table = Case.of(*(ordinary(number, properties=text) for number, text in enumerate(texts))).is_whole()
     assert [dict(each) for each in table["properties"].to_pylist()] == [parse(text) for text in texts]
     assert [dict(each) for each in table["properties"].to_pylist()] == [{}, {}, {}, {"a": "b"}, {"a": "2"}, {"a": "b\x01c", "d": "e"}]
 
 
-def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
+def test_13_a_record_with_another_physical_offset_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
     assert "a record with another offset" in case.loses(4, reason="offset").description
     tail = Case.of()
@@ -123,18 +123,18 @@ def test_13_a_record_that_says_it_lies_elsewhere_is_stale() -> None:
     assert len(tail.is_whole()) == 10
 
 
-def test_14_queue_offsets_that_repeat_or_go_back_are_kept() -> None:
+def test_14_queue_offsets_that_repeat_or_decrease_are_kept() -> None:
     table = Case.of(*(ordinary(n, topic="t", queue_offset=offset) for n, offset in enumerate([5, 5, 3, -1, 2**62]))).is_whole()
     assert table["queue_offset"].to_pylist() == [5, 5, 3, -1, 2**62]
 
 
-def test_15_moments_before_and_behind_all_time() -> None:
+def test_15_times_out_of_range() -> None:
     moments = [0, -1, -(2**63), 2**63 - 1, 253_402_300_799_999, 253_402_300_800_000]
     table = Case.of(*(ordinary(n, born_timestamp=time, store_timestamp=time) for n, time in enumerate(moments))).is_whole()
     assert [each is None for each in table["store_timestamp"].to_pylist()] == [False, False, True, True, False, True]
 
 
-def test_16_hosts_of_both_families_and_a_flag_that_lies() -> None:
+def test_16_hosts_of_both_families_and_a_wrong_flag() -> None:
     v6 = (bytes.fromhex("20010db8000000000000000000010002"), 10911)
     v4 = (bytes([10, 1, 2, 3]), 10911)
     pairs = [(v4, v4), (v6, v4), (v4, v6), (v6, v6)]
@@ -146,7 +146,7 @@ def test_16_hosts_of_both_families_and_a_flag_that_lies() -> None:
 
 
 @pytest.mark.parametrize("kind", ["no stream", "cut in half", "unknown codec"])
-def test_17_and_18_a_body_that_does_not_decompress_has_its_row(kind: str) -> None:
+def test_17_and_18_a_body_that_does_not_decompress_keeps_its_row(kind: str) -> None:
     stored = {"no stream": b"not compressed at all", "cut in half": zlib.compress(b"x" * 100)[:8], "unknown codec": b"anything"}[kind]
     flags = compression.COMPRESSED | (0x500 if kind == "unknown codec" else 0)
     case = Case.of(ordinary(0), ordinary(1, body=stored, sys_flag=flags), ordinary(2))
@@ -167,7 +167,7 @@ def test_19_a_bomb_is_kept_small() -> None:
     assert len(table["stored_body"][1].as_py()) == len(bomb)
 
 
-def test_20_a_torn_last_record_is_not_yet_there_and_elsewhere_it_shows_by_its_checksum() -> None:
+def test_20_a_torn_record_is_unwritten_at_the_end_and_a_wrong_checksum_elsewhere() -> None:
     case = Case.of(*map(ordinary, range(3)))
     case.content[case.at(2) + 90 :] = bytes(len(case.content) - case.at(2) - 90)
     table, report = case.read()
@@ -182,7 +182,7 @@ def test_21_a_hole_of_zeros_inside_the_log() -> None:
     case = Case.of()
     begin, end = case.at(3) + 10, case.at(5) + 10
     case.content[begin:end] = bytes(end - begin)
-    case.loses(3, 4, 5, reason="offset")  # what is left of it says that it lies at 0
+    case.loses(3, 4, 5, reason="offset")  # its remains have physical offset 0
     case = Case.of()
     case.content[case.at(3) : case.at(6)] = bytes(case.at(6) - case.at(3))
     case.loses(3, 4, 5, reason="zeros")
@@ -203,7 +203,7 @@ def test_22_a_blank_in_the_middle_or_of_a_wrong_length() -> None:
     assert (damage.start, damage.end, damage.reason, damage.after) == (end, 1024, "blank", None)
 
 
-def test_23_less_than_a_blank_at_the_end_of_a_file() -> None:
+def test_23_too_few_bytes_for_a_blank_at_the_end_of_a_file() -> None:
     for left in range(8):
         size = CommitLog(SEGMENT)
         for number in range(3):
@@ -216,20 +216,20 @@ def test_23_less_than_a_blank_at_the_end_of_a_file() -> None:
         assert report.segments[0].blank_bytes == left
 
 
-def test_24_the_rest_of_a_file_made_ahead_is_unwritten() -> None:
+def test_24_the_rest_of_a_preallocated_file_is_unwritten() -> None:
     case = Case.of(size=1 << 20)
     table, report = case.read("FAILFAST")
     assert (len(table), report.segments[0].unwritten_bytes) == (10, (1 << 20) - case.end(9))
 
 
-def test_25_an_inner_batch_is_its_messages() -> None:
+def test_25_an_inner_batch_gives_its_messages() -> None:
     body = pack_inner([InnerMessage(b"a", pack_properties({"TAGS": "x"}), 7), InnerMessage(b"b")])
     table = Case.of(ordinary(0), ordinary(1, body=body, sys_flag=INNER_BATCH | 0x40), ordinary(2)).is_whole()
     assert table["inner_index"].to_pylist() == [None, 0, 1, None]
     assert table["body"].to_pylist()[1:3] == [b"a", b"b"]
 
 
-def test_26_a_checksum_of_the_whole_record_that_is_wrong() -> None:
+def test_26_a_wrong_checksum_of_the_whole_record() -> None:
     messages = [ordinary(number, property_crc="proper") for number in range(5)]
     case = Case.of(*messages)
     case.put(2, 16, int4(77))
@@ -239,7 +239,7 @@ def test_26_a_checksum_of_the_whole_record_that_is_wrong() -> None:
     assert report.damage[0].description == "the checksum of the record is wrong"
 
 
-def test_27_a_record_in_a_body_is_never_a_row() -> None:
+def test_27_a_record_inside_a_body_never_gives_a_row() -> None:
     forged = encode(ordinary(99, topic="forged"), 987_654)
     case = Case.of(ordinary(0), ordinary(1, body=forged * 3), ordinary(2))
     assert "forged" not in case.is_whole()["topic"].to_pylist()
@@ -248,7 +248,7 @@ def test_27_a_record_in_a_body_is_never_a_row() -> None:
     assert "forged" not in case.read()[0]["topic"].to_pylist()
 
 
-def test_28_a_record_over_the_limit_is_damage_and_the_next_one_is_there() -> None:
+def test_28_a_record_over_the_limit_is_damage_and_the_next_one_is_read() -> None:
     log = CommitLog(16 << 20)
     for message in (ordinary(0), ordinary(1, body=b"x" * (6 << 20)), ordinary(2)):
         log.append(message)

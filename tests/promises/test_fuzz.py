@@ -1,4 +1,4 @@
-"""A short run of tests/fuzz.py, always the same; a longer one, of new inputs, in `make sweep`."""
+"""A short run of tests/fuzz.py with fixed inputs. `make sweep` runs longer, with new inputs."""
 
 from __future__ import annotations
 

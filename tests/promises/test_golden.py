@@ -1,4 +1,4 @@
-"""The engine against Java: every column of every message of twelve stores that real brokers wrote."""
+"""The engine against Java: every column of every message in twelve stores of real brokers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def read(golden_store: Get) -> Callable[[str], list[Row]]:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_every_column_of_every_message_is_javas(golden_store: Get, read: Callable[[str], list[Row]], name: str) -> None:
+def test_every_column_of_every_message_is_as_in_java(golden_store: Get, read: Callable[[str], list[Row]], name: str) -> None:
     store, rows = golden_store(name), read(name)
     columns = [column for column in SCHEMA if column not in NOT_JAVAS]
-    # In log order and no row more: what lies in compaction/ are copies of these.
+    # In log order, and no other rows: compaction/ has only copies of these.
     assert len(rows) == len(store.expected_rows)
     assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN), Counter()) == []
     assert Counter(row["kind"] for row in rows) == KINDS[name]
@@ -49,8 +49,8 @@ def test_every_explanation_is_needed(golden_store: Get, read: Callable[[str], li
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_the_plain_decoder_says_the_same(golden_store: Get, read: Callable[[str], list[Row]], name: str) -> None:
-    """Also where Java says nothing: records that do not inflate."""
+def test_the_plain_decoder_agrees(golden_store: Get, read: Callable[[str], list[Row]], name: str) -> None:
+    """Also where Java gives no result: records that do not inflate."""
     store = golden_store(name)
     plain = walk(store.segments, store.framing).rows
     for row in plain:
@@ -101,8 +101,8 @@ def test_every_byte_is_accounted_for(golden_store: Get, name: str) -> None:
     ] == wanted
 
 
-def test_one_pass_is_one_pass_in_any_cut(golden_store: Get, read: Callable[[str], list[Row]]) -> None:
-    """Inner batches, blanks and IPv6 across cuts; the property tests do this to made-up stores."""
+def test_any_cuts_give_the_rows_of_one_pass(golden_store: Get, read: Callable[[str], list[Row]]) -> None:
+    """Inner batches, blanks and IPv6 across cuts. The property tests do the same with generated stores."""
     for name in ("v5-inproc", "v5-dledger"):
         for size in (200, 5_000):
             scan = opened(golden_store(name)).messages(columns="*", max_partition_bytes=size)

@@ -1,4 +1,4 @@
-"""Nothing is wrong with the stores of this repository: they are read without an error or a warning, up to where their logs end."""
+"""The stores of this repository have no faults: they are read up to the end of their logs, without an error or a warning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cut_logs import behind
+from cut_logs import old_records
 from support.golden import Golden, opened
 from support.own_stores import CUT, NAMES
 
@@ -31,7 +31,7 @@ def places(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_is_read_without_a_word(own_store: Callable[[str], Golden], name: str) -> None:
+def test_everything_is_read_without_a_warning(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     run = opened(store).messages(columns=PLACES).run()
     rows = [row for batch in run for row in batch.to_pylist()]
@@ -43,8 +43,8 @@ def test_everything_is_read_without_a_word(own_store: Callable[[str], Golden], n
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("name", [*CUT, "5.5.0-slave", "5.5.0-grpc"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_each_queue_is_read_without_a_word(own_store: Callable[[str], Golden], name: str, access: str) -> None:
-    """However its entries lie: those of lost records, none for new ones, one for a batch."""
+def test_each_queue_is_read_without_a_warning(own_store: Callable[[str], Golden], name: str, access: str) -> None:
+    """Whatever its entries are: some of lost records, none for new ones, one for a batch."""
     store = own_store(name)
     queues: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
     for row in store.expected_rows:
@@ -56,52 +56,52 @@ def test_each_queue_is_read_without_a_word(own_store: Callable[[str], Golden], n
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("condition", ["array_contains(keys, '{keys[0]}')", "uniq_key = '{uniq_key}'", "msg_id = '{uniq_key}'"])
-@pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
+@pytest.mark.parametrize("options", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_messages_in_batches_are_found_by_what_they_have(
-    own_store: Callable[[str], Golden], access: str, condition: str, told: dict[str, str]
+def test_messages_in_batches_are_found_by_their_own_values(
+    own_store: Callable[[str], Golden], access: str, condition: str, options: dict[str, str]
 ) -> None:
-    """A slave puts a batch into an ordinary queue, where nothing says that it is one; an index has only the batch's own id."""
+    """A slave puts a batch into an ordinary queue, which does not mark it as a batch. An index has only the batch's own id."""
     store = own_store("5.5.0-slave")
     messages = [row for row in store.expected_rows if row["topic"] == "Inner"]
     assert sum(row["inner_index"] is not None for row in messages) == 2 + 3 + 4 + 5
     for message in messages:
         where = condition.format(**message)
-        found = opened(store).messages(where=where, columns=PLACES, access=access, **told).to_table().to_pylist()
+        found = opened(store).messages(where=where, columns=PLACES, access=access, **options).to_table().to_pylist()
         assert places(found) == places([message])
 
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
-@pytest.mark.parametrize("told", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
+@pytest.mark.parametrize("options", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
 @pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
-def test_messages_in_batches_are_found_by_their_tag(own_store: Callable[[str], Golden], access: str, told: dict[str, str]) -> None:
-    """The entry of a batch in an ordinary queue has the hash of no tag."""
+def test_messages_in_batches_are_found_by_their_tag(own_store: Callable[[str], Golden], access: str, options: dict[str, str]) -> None:
+    """The entry of a batch in an ordinary queue has the hash of an empty tag."""
     store = own_store("5.5.0-slave")
-    found = opened(store).messages(where="tags = 'TagI'", columns=PLACES, access=access, **told).to_table().to_pylist()
+    found = opened(store).messages(where="tags = 'TagI'", columns=PLACES, access=access, **options).to_table().to_pylist()
     assert places(found) == places([row for row in store.expected_rows if row["tags"] == "TagI"])
     assert len(found) == 2 + 3 + 4 + 5
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_old_records_and_entries_lie_behind_what_was_cut(own_store: Callable[[str], Golden], name: str) -> None:
-    """What makes these stores worth reading."""
+def test_old_records_and_entries_follow_the_truncated_end(own_store: Callable[[str], Golden], name: str) -> None:
+    """The property that makes these stores useful."""
     store = own_store(name)
     truth = store.lines("truth")
     end = truth[-1]["physical_offset"] + truth[-1]["record_size"]
-    cut = behind(store.root / "commitlog")
+    cut = old_records(store.root / "commitlog")
     assert json.loads((store.folder / "loaded.json").read_text())["end"] == cut.end == end
     assert 100 < cut.begins - cut.end < truth[-1]["record_size"] * 3
     assert cut.older
     assert min(cut.records, len(entries_of_nothing(store))) > 10
     assert not (store.root / "abort").exists()
     checkpoint = (store.root / "checkpoint").read_bytes()
-    # Of a broker that is stopped soon after its last message, and that no controller knows, the checkpoint says neither.
+    # If a broker without a controller stops soon after its last message, its checkpoint has neither.
     assert (int.from_bytes(checkpoint[:8], "big") == truth[-1]["store_timestamp"]) == (name == "5.5.0-failover")
     assert (int.from_bytes(checkpoint[32:40], "big") == end) == (name == "5.5.0-failover")
 
 
 def entries_of_nothing(store: Golden) -> list[tuple[int, int]]:
-    """Place and size in entries of queues, where the log has no such record."""
+    """Offset and size of queue entries without such a record in the log."""
     records = {(line["physical_offset"], line["record_size"]) for line in store.lines("truth")}
     files = (store.root / "consumequeue").glob("*/*/*")
     entries = np.concatenate([np.frombuffer(file.read_bytes(), QUEUE_ENTRY) for file in files])

@@ -1,4 +1,4 @@
-"""What is damage, what was never written, and what a broker would have cut off: stores of killed brokers, whole and cut by hand."""
+"""Damage, unwritten bytes, and records that a broker would truncate: stores of killed brokers, whole and cut by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEGMENT = 64 << 10
 
 
 class Cut:
-    """The log of a killed broker, to be cut: its files, and where each record lies."""
+    """The log of a killed broker, to be cut: its files, and the place of each record."""
 
     def __init__(self, store: Golden) -> None:
         self.files = sorted((store.root / "commitlog").iterdir())
@@ -48,7 +48,7 @@ def a_hole_of_zeros(log: Cut) -> Expected:
 
 
 def a_page_of_zeros(log: Cut) -> Expected:
-    page = log.of[1][10][0] + 30  # in a head: where only the end of its properties is zeroed a record's lengths are still right
+    page = log.of[1][10][0] + 30  # in a head: if only the end of its properties is zero, a record's lengths are still right
     log.write(page, bytes(4096))
     hit = [place for place in log.of[1] if place[0] < page + 4096 and place[1] > page]
     return {"damage": [(hit[0][0], hit[-1][1], None)], "broker": hit[0][0]}
@@ -85,34 +85,34 @@ def the_last_record_half_written(log: Cut) -> Expected:
     return {"damage": [], "end": begin, "lost": True}
 
 
-def old_bytes_behind_the_end(log: Cut) -> Expected:
+def old_bytes_after_the_end(log: Cut) -> Expected:
     begin, end = log.of[0][5]
     log.write(log_end(log), log.files[0].read_bytes()[begin:end])
     return {"damage": [], "end": log_end(log)}
 
 
-def noise_behind_the_end(log: Cut) -> Expected:
+def noise_after_the_end(log: Cut) -> Expected:
     log.write(log_end(log), b"\x9c\x01" * 500)
     return {"damage": [], "end": log_end(log)}
 
 
-def a_record_with_the_right_offset_behind_a_gap(log: Cut) -> Expected:
-    """As after a log was cut off and written again, up to just before it: it is whole, so the log ends behind it."""
+def a_record_with_the_right_offset_after_a_gap(log: Cut) -> Expected:
+    """As if a log was truncated and written again, up to just before it. It is whole, so the log ends after it."""
     begin, end = log_end(log), log_end(log) + 700
     one, other = log.of[0][5]
     record = bytearray(log.files[0].read_bytes()[one:other])
     record[28:36] = end.to_bytes(8, "big")
-    record[56:64] = (1 << 41).to_bytes(8, "big")  # newer than all others: no broker took it back
+    record[56:64] = (1 << 41).to_bytes(8, "big")  # newer than all others: no broker truncated it
     log.write(end, bytes(record))
     return {"damage": [(begin, end, "zeros")], "end": end + len(record), "broker": begin}
 
 
 def old_bytes_in_the_middle(log: Cut) -> Expected:
-    """A reused file: a whole record of elsewhere, over a larger one."""
+    """A reused file: a whole record from elsewhere, over a larger one."""
     size, source = min((stop - start, start) for start, stop in log.of[0])
     begin, end = next(place for place in log.of[1] if place[1] - place[0] > size + 100)
     log.write(begin, log.files[0].read_bytes()[source : source + size])
-    return {"damage": [(begin, end, "offset")], "broker": begin + size}  # a broker does not look at where it says it lies
+    return {"damage": [(begin, end, "offset")], "broker": begin + size}  # a broker does not check its physical offset
 
 
 def the_last_file_cut_inside_a_record(log: Cut) -> Expected:
@@ -183,8 +183,8 @@ def log_end(log: Cut) -> int:
 
 CUTS: tuple[Callable[[Cut], Expected], ...] = (
     untouched, a_hole_of_zeros, a_page_of_zeros, zeros_at_the_start_of_a_file, zeros_up_to_the_end_of_a_file, a_file_of_zeros_in_the_middle,
-    zeros_from_a_record_to_the_end_of_the_log, the_last_record_half_written, old_bytes_behind_the_end, noise_behind_the_end,
-    a_record_with_the_right_offset_behind_a_gap, old_bytes_in_the_middle, the_last_file_cut_inside_a_record,
+    zeros_from_a_record_to_the_end_of_the_log, the_last_record_half_written, old_bytes_after_the_end, noise_after_the_end,
+    a_record_with_the_right_offset_after_a_gap, old_bytes_in_the_middle, the_last_file_cut_inside_a_record,
     the_last_file_cut_between_records, a_file_in_the_middle_cut_inside_a_record, a_file_in_the_middle_cut_between_records,
     a_file_in_the_middle_missing, the_first_files_missing, the_blank_of_a_file_wiped, a_flipped_bit_in_the_newest_record,
     two_holes_in_one_file,
@@ -224,7 +224,7 @@ def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callab
     "name", ["v4-kinds", "v4-lmq", "v4-killed-transient", "v5-kinds", "v5-killed", "v5-multipath", "v5-expired", "v5-inproc"]
 )
 def test_the_stores_of_other_brokers_end_where_java_found(golden_store: Callable[[str], Golden], name: str) -> None:
-    """No damage in any of them, and `broker_end` is where RocketMQ's own recovery found the end when the store was dumped."""
+    """None has damage, and `broker_end` is the end that RocketMQ's own recovery determined when the store was dumped."""
     store = golden_store(name)
     found = opened(store)
     assert found.table("damage").to_table().num_rows == 0

@@ -1,4 +1,4 @@
-"""Files that were made to cost much, or to fail in other ways than errors of the family do. And no text shows what is in a body."""
+"""Files made to cost much, or to raise other errors than those of this package. And no text shows bytes of a body."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ V1 = 0xDAA320A7
 
 
 def work(url: str, **options: object) -> tuple[int, int, int, int]:
-    """Rows, ranges of damage, bytes read and calls for one pass that skips damage."""
+    """Rows, ranges of damage, bytes read and calls of one pass that skips damage."""
     faulty = FaultyStorage(url)
     run = nr.open(f"{faulty.url}/store").messages(columns="physical_offset", mode="DROPMALFORMED", **options).run()
     rows = sum(len(batch) for batch in run)
@@ -58,7 +58,7 @@ def knows_holes(path: Path) -> bool:
 def sparse(root: Path, size: int, *places: int) -> str:
     """A segment of that size: ten records, then holes with a record at each of those places."""
     if not knows_holes(root / "probe"):
-        pytest.skip("a file system that does not tell its holes")
+        pytest.skip("this file system does not report holes")
     path = root / "store/commitlog" / ZERO
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -71,7 +71,7 @@ def sparse(root: Path, size: int, *places: int) -> str:
 
 
 @pytest.mark.parametrize("size", [GIB, 1 << 40])
-def test_a_sparse_last_segment_costs_what_is_written_in_it(tmp_path: Path, size: int) -> None:
+def test_a_sparse_last_segment_costs_as_much_as_its_data(tmp_path: Path, size: int) -> None:
     rows, ranges, read, calls = work(sparse(tmp_path, size), max_partition_bytes=size)
     assert (rows, ranges) == (10, 0)
     assert read < 4 * MIB
@@ -105,7 +105,7 @@ def test_one_byte_at_the_end_of_a_sparse_segment_is_reported_without_reading_its
     assert faulty.bytes_read < 8 * MIB
 
 
-def test_holes_are_passed_both_ways(tmp_path: Path) -> None:
+def test_holes_are_skipped_in_both_directions(tmp_path: Path) -> None:
     url = sparse(tmp_path, GIB, 512 * MIB)
     uri = f"{url}/store/commitlog/{ZERO}"
     with storage_of(uri).open(uri) as file:
@@ -114,7 +114,7 @@ def test_holes_are_passed_both_ways(tmp_path: Path) -> None:
         assert 512 * MIB < file.written_end() <= 512 * MIB + (64 << 10)
         assert file.next_data(GIB - 1) == GIB
     memory = in_memory({"store/file": bytes(100)})
-    with memory.open(f"{memory.url}/store/file") as file:  # a storage that knows no holes
+    with memory.open(f"{memory.url}/store/file") as file:  # a storage that does not report holes
         assert (file.next_data(7), file.written_end(50), file.written_end(500)) == (7, 50, 100)
 
 
@@ -122,17 +122,17 @@ def test_a_sparse_queue_file_takes_no_memory_for_its_holes(tmp_path: Path) -> No
     log = log_of((message(i, topic="wanted" if i % 10 == 0 else "orders", body=bytes(4000), queue_offset=0) for i in range(500)), 4 * MIB)
     on_disk(tmp_path, files_of(log))
     if not knows_holes(tmp_path / "probe"):
-        pytest.skip("a file system that does not tell its holes")
+        pytest.skip("this file system does not report holes")
     queue = tmp_path / "store/consumequeue/orders/0" / ZERO
     queue.parent.mkdir(parents=True)
     orders = [each for each in log.placed if each.message.topic == "orders"]
     units = (GIB << 3) // 20
-    first, behind, (low, high) = 0, units, (orders[5], orders[-1])
+    first, end, (low, high) = 0, units, (orders[5], orders[-1])
     with queue.open("wb") as file:
         file.truncate(20 * units)
         places = [(units - 1, high)]
-        while 20 * (behind - first) > 16 << 10:  # where a binary search looks
-            places.append(((first + behind) // 2, low))
+        while 20 * (end - first) > 16 << 10:  # where a binary search looks
+            places.append(((first + end) // 2, low))
             first = places[-1][0] + 1
         for place, each in places:
             file.seek(20 * place)
@@ -146,7 +146,7 @@ def test_a_sparse_queue_file_takes_no_memory_for_its_holes(tmp_path: Path) -> No
     assert peak < 48 * MIB
 
 
-def test_places_of_a_queue_that_are_all_in_a_hole_hold_no_entries(tmp_path: Path) -> None:
+def test_parts_of_a_queue_inside_a_hole_hold_no_entries(tmp_path: Path) -> None:
     path = tmp_path / "orders" / "0" / ZERO
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
@@ -158,7 +158,7 @@ def test_places_of_a_queue_that_are_all_in_a_hole_hold_no_entries(tmp_path: Path
         assert len(reader.read(400_000, 900_000)) == 0
 
 
-def test_a_queue_with_more_entries_than_records_fit_is_not_believed(tmp_path: Path) -> None:
+def test_a_queue_with_more_entries_than_records_fit_is_rejected(tmp_path: Path) -> None:
     log = log_of((message(i, topic="a" if i % 10 else "b", queue_offset=i // 10 if i % 10 == 0 else 0) for i in range(1000)), 1 << 18)
     files = files_of(log) | dispatched([each for each in log.placed if each.message.topic == "b"], file=20 * 100)
     again = struct.pack(">qiq", log.placed[1].offset, log.placed[1].size, 0) * 250_000
@@ -167,7 +167,7 @@ def test_a_queue_with_more_entries_than_records_fit_is_not_believed(tmp_path: Pa
     (queue,) = queues_of(Topic("a", f"{faulty.url}/store/consumequeue/a", False))
     with QueueReader(queue) as reader:
         assert len(reader.within(0, 4096)) == 0
-    assert faulty.bytes_read < 2 * MIB  # of nearly five
+    assert faulty.bytes_read < 2 * MIB  # of almost five
     found = {access: nr.open(tmp_path / "store").messages(topic="b", access=access).to_table() for access in ("auto", "scan")}
     assert found["auto"].num_rows == 100
     assert found["auto"].equals(found["scan"])
@@ -177,7 +177,7 @@ def test_a_queue_with_more_entries_than_records_fit_is_not_believed(tmp_path: Pa
 
 
 def broken_records(count: int) -> bytes:
-    """The smallest records, and four foreign bytes after each."""
+    """The smallest records, with four other bytes after each."""
     unit = encode(ordinary(1, topic="t", body=b"", properties=b""), 0) + b"\0\0\0\1"
     content = np.frombuffer(unit * count, np.uint8).copy().reshape(count, len(unit))
     content[:, 28:36] = (np.arange(count) * len(unit)).astype(">i8").view(np.uint8).reshape(count, 8)
@@ -191,10 +191,10 @@ def test_damage_after_every_record_is_read_in_linear_time() -> None:
     assert (more_rows, more_ranges) == (20_000, 19_999)
     assert more_read < 2.5 * read
     assert more_read < 12 * 20_000 * 96
-    assert max(calls, more_calls) < 200  # not one for each range
+    assert max(calls, more_calls) < 200  # not one per range
 
 
-def test_many_ranges_of_damage_take_little_memory_until_they_are_looked_at() -> None:
+def test_many_ranges_of_damage_take_little_memory_until_they_are_used() -> None:
     memory = in_memory({f"store/commitlog/{ZERO}": broken_records(40_000)})
     run = nr.open(memory.url).messages(columns="queue_id", mode="DROPMALFORMED").run()
     for _ in run:
@@ -211,7 +211,7 @@ def test_many_ranges_of_damage_take_little_memory_until_they_are_looked_at() -> 
     assert middle.after == middle.end == middle.before + 96
 
 
-def test_rows_of_damage_stand_between_the_messages_also_where_there_are_many() -> None:
+def test_rows_of_damage_keep_their_place_between_messages_if_there_are_many() -> None:
     memory = in_memory({f"store/commitlog/{ZERO}": broken_records(5_000)})
     columns = "physical_offset,record_size,corrupt_reason"
     table = nr.open(memory.url).messages(columns=columns, mode="PERMISSIVE").to_table()
@@ -220,7 +220,7 @@ def test_rows_of_damage_stand_between_the_messages_also_where_there_are_many() -
 
 
 def forged_heads(count: int, size: int | None, *, far: bool = False) -> bytes:
-    """A head with the right offset every 36 bytes; each says it reaches to the end, or so far. `far`: its body ends just before."""
+    """A head with the right offset every 36 bytes. Each claims to extend to the end, or this far. `far`: its body ends just before."""
     length = 36 * count + 200
     content = bytearray(length)
     for place in range(0, 36 * count, 36):
@@ -241,10 +241,10 @@ def test_forged_heads_are_read_in_linear_time(size: int | None, far: bool) -> No
     assert more_read < 12 * 36 * 16_000
     assert more_calls < 2.5 * calls + 50
     if not far:
-        assert more_calls < 100  # no call for a head that its own window shows to be none
+        assert more_calls < 100  # no call for a head that its own window disproves
 
 
-def test_records_with_forged_ones_in_their_bodies_are_passed_in_one_look() -> None:
+def test_records_with_forged_ones_in_their_bodies_are_skipped_at_once() -> None:
     log = CommitLog(4 * MIB)
     for number in range(2_000):
         forged = bytearray(encode(message(number), log.end + 100) if hasattr(log, "end") else b"")
@@ -261,18 +261,18 @@ def test_records_with_forged_ones_in_their_bodies_are_passed_in_one_look() -> No
 # Reports
 
 
-def test_ranges_as_arrays_are_what_they_were() -> None:
-    told = [Damage("a", 0, 5, "magic", "{x} found", None, 7), Damage("a", 5, 9, "zeros", "", 0, None), Damage("b", 1, 2, "checksum", "c")]
-    damages = Damages.of(told)
-    assert list(damages) == told
-    assert damages == tuple(told)
-    assert tuple(damages[1:]) == tuple(told[1:])
-    assert (damages[0], damages[-1]) == (told[0], told[-1])
-    assert Report(damage=tuple(told)) == Report(damage=damages)
+def test_ranges_survive_conversion_to_arrays() -> None:
+    ranges = [Damage("a", 0, 5, "magic", "{x} found", None, 7), Damage("a", 5, 9, "zeros", "", 0, None), Damage("b", 1, 2, "checksum", "c")]
+    damages = Damages.of(ranges)
+    assert list(damages) == ranges
+    assert damages == tuple(ranges)
+    assert tuple(damages[1:]) == tuple(ranges[1:])
+    assert (damages[0], damages[-1]) == (ranges[0], ranges[-1])
+    assert Report(damage=tuple(ranges)) == Report(damage=damages)
     assert Damages.joined([damages[:1], damages[1:]]) == damages
-    assert damages != told[:2]
-    assert hash(damages) == hash(tuple(told))
-    assert repr(damages) == repr(tuple(told))
+    assert damages != ranges[:2]
+    assert hash(damages) == hash(tuple(ranges))
+    assert repr(damages) == repr(tuple(ranges))
 
 
 # Files that change or have impossible names
@@ -294,7 +294,7 @@ def test_a_segment_cut_while_it_is_read_is_a_loss_in_each_mode(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("loses", [True, False])
-def test_a_cut_between_two_looks_is_a_loss_and_no_error_of_struct(tmp_path: Path, loses: bool) -> None:
+def test_a_cut_between_two_reads_is_a_loss_and_not_a_struct_error(tmp_path: Path, loses: bool) -> None:
     on_disk(tmp_path, files_of(log_of((message(i, body=b"o" * 900) for i in range(200)), 1 << 16)))
     batches = nr.open(tmp_path / "store").messages(columns="physical_offset", mode="DROPMALFORMED", fail_on_data_loss=loses).to_batches()
     rows = len(next(batches))
@@ -307,7 +307,7 @@ def test_a_cut_between_two_looks_is_a_loss_and_no_error_of_struct(tmp_path: Path
 
 
 @pytest.mark.parametrize("base", [2**63 - 1, 2**63 - 2**32 - 4095])
-def test_a_segment_whose_offsets_no_log_has_is_refused_by_name(tmp_path: Path, base: int) -> None:
+def test_a_segment_with_impossible_offsets_is_rejected_by_name(tmp_path: Path, base: int) -> None:
     files = files_of(log_of(20, 1 << 14)) | {f"store/commitlog/{base:020}": b"x" * 4096}
     on_disk(tmp_path, files)
     with pytest.raises(nr.StoreDamaged, match=f"{base:020} cannot be a segment.*Move it away"):
@@ -329,11 +329,11 @@ MARKS = (b"S3CR", b"PRIV")
 
 
 def forms_of(mark: bytes) -> list[str]:
-    """Every way in which numbers and bytes are usually printed, of the mark alone and with what can stand beside it."""
+    """All usual forms of printed numbers and bytes, for the mark alone and with its possible neighbours."""
     found = [mark.decode(), mark.hex(), mark[::-1].hex(), repr(mark)]
-    for beside in (mark, mark * 2, b"\0" + mark[:3], mark[:3] + b"\0", b"\0\0" + mark[:2], mark[2:] + mark, mark[1:] + mark[:1]):
+    for nearby in (mark, mark * 2, b"\0" + mark[:3], mark[:3] + b"\0", b"\0\0" + mark[:2], mark[2:] + mark, mark[1:] + mark[:1]):
         for order in ("big", "little"):
-            number = int.from_bytes(beside, order)  # type: ignore[arg-type]
+            number = int.from_bytes(nearby, order)  # type: ignore[arg-type]
             found += [f"{number:,}", str(number), f"{number:X}"]
     return [each.lower() for each in found if len(each) > 5 or not each.isdigit()]
 

@@ -1,4 +1,4 @@
-"""Lookups by key and id: what an index says may not change what comes out."""
+"""Lookups by key and id: an index never changes the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_ar
 
 @st.composite
 def keyed(draw: st.DrawFn) -> Predicate:
-    """Conditions on keys, as people give them and as nobody would."""
+    """Conditions on keys, usual and unusual ones."""
     number = st.integers(0, 39)
 
     def leaf() -> st.SearchStrategy[Predicate]:
@@ -64,7 +64,7 @@ def keyed(draw: st.DrawFn) -> Predicate:
 
 
 def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> Looked:
-    """All ways bring the same rows, but for rolled back messages whose prepared one no index file names, or has expired (4.0 to 4.2)."""
+    """All access paths give the same rows. Except rolled back ones of 4.0 to 4.2, if the prepared one is not indexed."""
     scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
     assert trust.rows <= scanned.rows, str(predicate)
     if auto.rows != scanned.rows:
@@ -74,7 +74,7 @@ def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> Looked:
 
 
 def _rolled_back_unnamed(files: Files, hits: tuple[int, ...]) -> set[int]:
-    """The rolled back messages before which the hits name no prepared one of their topic."""
+    """The rolled back messages without an earlier hit on a prepared one of their topic."""
     memory = in_memory(files)
     found = nr.open(memory.url).messages(columns="physical_offset,kind,topic", access="scan").to_table().to_pylist()
     named = [(row["physical_offset"], row["topic"]) for row in found if row["kind"] == "prepared" and row["physical_offset"] in hits]
@@ -83,7 +83,7 @@ def _rolled_back_unnamed(files: Files, hits: tuple[int, ...]) -> set[int]:
 
 
 @pytest.mark.sweep
-def test_an_index_changes_nothing_whatever_it_covers():
+def test_an_index_changes_no_rows_whatever_it_covers():
     seen: Counter[str] = Counter()
 
     @sampled(400)
@@ -118,7 +118,7 @@ def test_an_index_changes_nothing_whatever_it_covers():
 @pytest.mark.sweep
 @sampled(400)
 @given(st.data())
-def test_an_index_that_is_wrong_changes_nothing(data):
+def test_a_wrong_index_changes_no_rows(data):
     files = data.draw(changed_indexes(data.draw(queued_stores(index=True))))
     for _ in range(3):
         compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
@@ -127,14 +127,14 @@ def test_an_index_that_is_wrong_changes_nothing(data):
 @pytest.mark.sweep
 @sampled(200)
 @given(st.data())
-def test_queues_and_an_index_that_are_wrong_change_nothing(data):
+def test_wrong_queues_and_a_wrong_index_change_no_rows(data):
     files = data.draw(changed_queues(data.draw(changed_indexes(data.draw(queued_stores(index=True))))))
     for _ in range(2):
         compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
 
 
-def test_an_id_that_names_no_place_of_a_log_is_looked_for_as_a_key_alone() -> None:
-    """Unique keys have the form of offset ids: of this one the offset would be negative."""
+def test_an_id_without_a_valid_offset_is_looked_up_only_as_a_key() -> None:
+    """Unique keys have the form of offset ids. As an offset id, this one would have a negative offset."""
     unique = "0A014917770D3AA694FA16514EA25FC5"
     log = log_of(message(number, properties=pack_properties({"UNIQ_KEY": unique if number == 7 else f"U{number}"})) for number in range(20))
     memory = in_memory(files_of(log) | dispatched(log.placed) | indexed(log.placed))
@@ -144,7 +144,11 @@ def test_an_id_that_names_no_place_of_a_log_is_looked_for_as_a_key_alone() -> No
     assert sum(split.written for split in scan.plan().splits) < 300
     assert nr.open(memory.url).messages(where=f"offset_msg_id = '{unique}'").plan().splits == ()
     place = nr.open(memory.url).messages(columns="offset_msg_id").to_table()["offset_msg_id"][7].as_py()
-    for told, rows in (({"msg_id": place.lower()}, 1), ({"where": f"offset_msg_id = '{place}'"}, 1), ({"where": f"msg_id = '{place}'"}, 0)):
-        found = nr.open(memory.url).messages(**told, topic="T1")
+    for options, rows in (
+        ({"msg_id": place.lower()}, 1),
+        ({"where": f"offset_msg_id = '{place}'"}, 1),
+        ({"where": f"msg_id = '{place}'"}, 0),
+    ):
+        found = nr.open(memory.url).messages(**options, topic="T1")
         assert found.count_rows() == rows
         assert sum(split.written for split in found.plan().splits) < 300

@@ -1,4 +1,4 @@
-"""Reading beside a broker: its page cache stays as it was, and no more is read a second than was allowed."""
+"""Reading while a broker runs: its page cache stays as it was, and no second reads more than allowed."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ def absent_pages(path: Path) -> set[int]:
 
 
 def forget(path: Path, begin: int, length: int) -> None:
-    """Let the kernel forget a part of a file, as far as its file system can."""
+    """Drop part of a file from the page cache, if its file system can."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), begin, length, os.POSIX_FADV_DONTNEED)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked what it holds in memory")
-def test_a_read_leaves_the_page_cache_of_a_running_broker_as_it_found_it(store: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the pages of its page cache")
+def test_a_read_leaves_the_page_cache_of_a_running_broker_unchanged(store: Path) -> None:
     (segment,) = (store / "commitlog").iterdir()
     forget(segment, 0, SIZE)
     forgotten = absent_pages(segment)
-    with segment.open("rb") as file:  # what a broker's consumers have read of late: pages here and there
+    with segment.open("rb") as file:  # pages that a broker's consumers have read recently
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         for offset in (0, 3 << 20, (3 << 20) + 5 * PAGE, (4 << 20) - PAGE, 7 << 20):
             os.pread(file.fileno(), PAGE, offset)
     before = absent_pages(segment)
-    assert forgotten == set() or len(forgotten) > len(before) > 1000  # a file system in memory forgets nothing
+    assert forgotten == set() or len(forgotten) > len(before) > 1000  # a file system in memory drops no pages
     with held(store / "lock"):
-        assert nr.open(store).messages().count_rows() == 135  # the newest waits for its witness
+        assert nr.open(store).messages().count_rows() == 135  # the newest waits for its queue entry
         assert nr.open(store).messages(columns="topic,body").to_table().num_rows == 135
-    behind = absent_pages(segment)
-    assert behind == before
+    after = absent_pages(segment)
+    assert after == before
     assert nr.open(store).messages().count_rows() == 136
-    assert absent_pages(segment) == set()  # at rest what was read once is at hand for the next read
+    assert absent_pages(segment) == set()  # at rest, the pages stay cached for the next read
 
 
-def test_what_is_absent_is_told_in_runs_of_pages(tmp_path: Path) -> None:
+def test_absent_pages_are_grouped_in_runs(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * (10 * PAGE + 7))
     with path.open("rb") as file:
@@ -71,7 +71,7 @@ def test_what_is_absent_is_told_in_runs_of_pages(tmp_path: Path) -> None:
 
 
 class Clock:
-    """Time that passes only when somebody waits or works."""
+    """A clock that advances only when the test waits or works."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -85,7 +85,7 @@ class Clock:
 
 
 def test_the_time_that_reading_took_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """10 bytes a second, never more, and never less where the work leaves time; slow work earns no burst."""
+    """10 bytes a second: never more, and never less if the work leaves time. Slow work permits no burst later."""
     clock = Clock()
     monkeypatch.setattr(pace, "time", clock)
     limit, ends = pace.Pace(10), []

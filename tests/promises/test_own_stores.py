@@ -1,4 +1,4 @@
-"""The engine against Java on the stores of this repository, which real brokers wrote (`tests/broker/make_stores.py`)."""
+"""The engine against Java, on this repository's stores of real brokers (`tests/broker/make_stores.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import native_reader as nr
 from native_reader.testing.java import index_hash
 
 NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
-INDEX_HAS_HOLES = (*CUT, *(name for name in NAMES if "killed" in name))  # a broker that was killed does not index all of it anew
+INDEX_HAS_HOLES = (*CUT, *(name for name in NAMES if "killed" in name))  # a killed broker does not index all of it again
 
 
 GLUED = Explanation(
@@ -47,7 +47,7 @@ def test_there_are_stores_of_both_lines() -> None:
     assert sum(path.stat().st_size for path in STORES.iterdir()) < 3 << 20
 
 
-def test_every_column_of_every_message_is_javas(store: Golden) -> None:
+def test_every_column_of_every_message_is_as_in_java(store: Golden) -> None:
     rows = rows_of(opened(store).messages(columns="*").to_table())
     assert len(rows) == len(store.expected_rows) > 0
     columns = [column for column in SCHEMA if column not in NOT_JAVAS]
@@ -55,13 +55,13 @@ def test_every_column_of_every_message_is_javas(store: Golden) -> None:
     assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN, GLUED), used) == []
     assert (used[GLUED.why] > 0) == (store.name == "5.5.0-old-client")
     plain = walk(store.segments, store.framing).rows
-    if store.name in CUT:  # a plain decoder takes the old records after the end for records too
+    if store.name in CUT:  # the plain decoder also reads the old records after the end
         plain = plain[: len(rows)]
     assert [(row["physical_offset"], row["kind"]) for row in plain] == [(row["physical_offset"], row["kind"]) for row in rows]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(own_store: Callable[[str], Golden], name: str) -> None:
+def test_a_broker_reads_from_its_queues_what_we_read_from_the_log(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     messages_at = dispatched(store)
     queues = {(line["topic"], line["queue_id"]): line for line in store.lines("queues")}
@@ -69,7 +69,7 @@ def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(own_store:
     for (topic, queue), line in queues.items():
         light = topic.startswith("%LMQ%")
         entries = list(zip(*[iter(line["entries"])] * 5, strict=True))
-        leftover = [entry for entry in entries if name in CUT and entry[1] not in messages_at]  # of a lost record, inside the last true one
+        leftover = [entry for entry in entries if name in CUT and entry[1] not in messages_at]  # of a lost record, inside the last real one
         entries = [entry for entry in entries if entry not in leftover]
         assert len(leftover) <= 1
         for number, physical, size, _, messages in entries:
@@ -77,14 +77,14 @@ def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(own_store:
             assert (first["topic"], first["queue_id"], first["queue_offset"]) == (("Parent", 0, ANY) if light else (topic, queue, number))
             assert (first["record_size"], own) == (size, messages)
         in_queues |= set() if light else {(topic, queue, entry[1]) for entry in entries}
-        # What a broker reads by those entries; a topic of which it keeps the newest it reads from its other log.
+        # What a broker reads through those entries. It reads a compacted topic from its other log.
         if topic != "Newest" and not leftover:
             assert line["offsets"] == [entry[1] for entry in entries]
             assert line["queue_offsets"] == [messages_at[place][0]["queue_offset"] for place in line["offsets"]]
     assert len(in_queues) > 10
     firsts = [messages[0] for messages in messages_at.values()]
     lost = [row for row in firsts if (row["topic"], row["queue_id"], row["physical_offset"]) not in in_queues]
-    # Topics that were deleted, what only a prepared transaction of old was, and in a broker that was killed what it had not yet dispatched.
+    # Deleted topics, old transactions that were only prepared, and what a killed broker had not dispatched yet.
     last = max(physical for _, _, physical in in_queues)
     for row in lost:
         deleted = row["topic"] == "Gone" or (row["topic"], row["tags"]) == ("Again", "Old")
@@ -93,11 +93,11 @@ def test_what_a_broker_finds_in_its_queues_is_what_we_find_in_the_log(own_store:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(own_store: Callable[[str], Golden], name: str) -> None:
+def test_a_broker_finds_by_key_what_we_find_and_keys_of_the_same_hash(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     by_key: dict[tuple[str, str], set[int]] = defaultdict(set)
     by_hash: dict[int, set[int]] = defaultdict(set)
-    # An inner batch is indexed by the id of its record, which its client was told; its messages have ids and keys of their own.
+    # An inner batch is indexed by its record's id, which the client got. Its messages have their own ids and keys.
     batches = {line["physical_offset"]: line["check_uniq_key"] for line in store.lines("truth") if line["sys_flag_on_disk"] & 0x80}
     for place, messages in dispatched(store).items():
         keys = {key for row in messages for key in (*(row["keys"] or ()), row["uniq_key"]) if key is not None}
@@ -116,20 +116,20 @@ def test_what_a_broker_finds_by_key_is_what_we_find_and_what_has_the_same_hash(o
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds(own_store: Callable[[str], Golden], name: str) -> None:
+def test_a_lookup_by_key_gives_the_rows_of_a_scan_and_trust_those_of_a_broker(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     batches = {line["physical_offset"] for line in store.lines("truth") if line["sys_flag_on_disk"] & 0x80}
     places = ["physical_offset", "inner_index", "kind"]
     by_key, end = 0, json.loads((store.folder / "loaded.json").read_text())["end"]
     for line in store.lines("keys"):
         key = line["key"].replace("\\", "\\\\").replace("'", "\\'")
-        told = {"topic": line["topic"], "where": f"array_contains(keys, '{key}') OR msg_id = '{key}'", "columns": places}
-        scanned, auto, trust = (opened(store).messages(**told, access=access) for access in ("scan", "auto", "trust"))
+        options = {"topic": line["topic"], "where": f"array_contains(keys, '{key}') OR msg_id = '{key}'", "columns": places}
+        scanned, auto, trust = (opened(store).messages(**options, access=access) for access in ("scan", "auto", "trust"))
         rows = scanned.to_table().to_pylist()
         found = auto.to_table().sort_by("physical_offset").to_pylist()  # what an index names comes first
         assert found == rows, key
         by_key += sum(lookup.is_sufficient for _, lookup in auto.plan().lookups)
-        # A broker's index also finds other keys of the same hash, of a batch only the id of its own, and once again what it put twice.
+        # A broker's index also finds other keys of the same hash, only the own id of a batch, and duplicate entries twice.
         rows, trusted = ([row for row in found if row["physical_offset"] < end] for found in (rows, trust.to_table().to_pylist()))
         found = [row for row in rows if row["physical_offset"] in line["offsets"]]
         assert trusted == (found if trust.plan().lookups[0][1].files else rows), key
@@ -141,7 +141,7 @@ def test_a_lookup_by_key_brings_what_a_scan_brings_and_trust_what_a_broker_finds
 
 
 def dispatched(store: Golden) -> dict[int, list[dict[str, Any]]]:
-    """The messages of each record between where the log began and ended for a broker that started on it, by the record's place."""
+    """The messages of each record, by its offset, between the start and end of the log for a broker that started on it."""
     said = json.loads((store.folder / "loaded.json").read_text())
     columns = "topic,queue_id,queue_offset,physical_offset,record_size,kind,tags,keys,uniq_key"
     messages: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -151,19 +151,19 @@ def dispatched(store: Golden) -> dict[int, list[dict[str, Any]]]:
     return messages
 
 
-def test_a_broker_that_starts_takes_the_log_to_end_where_we_say(store: Golden) -> None:
+def test_a_starting_broker_finds_the_end_of_the_log_where_we_do(store: Golden) -> None:
     ends = [end for end in opened(store).table("segments").to_table()["broker_end"].to_pylist() if end is not None]
     if store.name.endswith(NOT_LOADED):
         rows = opened(store).messages(columns="physical_offset,record_size").to_table().to_pylist()
         assert min(ends) == rows[-1]["physical_offset"] + rows[-1]["record_size"]
     elif store.name == "5.5.0-old-client":
-        # With forceVerifyPropCRC a broker finds no checksum of its own where an old client's batch has it glued, and cuts off the rest.
+        # With forceVerifyPropCRC a broker does not find its checksum if an old client's batch has it glued on. It truncates the rest.
         assert min(ends) > json.loads((store.folder / "loaded.json").read_text())["end"]
     else:
         assert min(ends) == json.loads((store.folder / "loaded.json").read_text())["end"]
 
 
-def test_groups_are_where_clients_left_them(own_store: Callable[[str], Golden]) -> None:
+def test_groups_have_the_offsets_that_clients_committed(own_store: Callable[[str], Golden]) -> None:
     for name in ("4.9.7-kinds", "5.5.0-kinds"):
         store = own_store(name)
         sent = json.loads((store.folder / "sent.json").read_text())
@@ -174,32 +174,32 @@ def test_groups_are_where_clients_left_them(own_store: Callable[[str], Golden]) 
         assert {group: kept[f"Plain@{group}"]["0"] for group in groups} == groups
 
 
-def test_what_clients_were_told_is_there(store: Golden) -> None:
+def test_every_id_that_clients_got_is_there(store: Golden) -> None:
     rows = opened(store).messages(columns="uniq_key,offset_msg_id,topic,real_topic").to_table().to_pylist()
     ours = {(row["uniq_key"], row["real_topic"] or row["topic"]) for row in rows}
     places = {row["offset_msg_id"] for row in rows}
     sent = [line for line in json.loads((store.folder / "sent.json").read_text()) if "kind" in line]
-    # Of an inner batch a client is told the record's id; its messages have their own.
-    told = {(unique, line["topic"]) for line in sent if line["kind"] != "inner" for unique in line["msg_id"].split(",")}
-    lost = told - ours
-    if store.name == "5.5.0-expired":  # of 430 the broker deleted most itself
+    # For an inner batch, a client gets the record's id. Its messages have their own.
+    ids = {(unique, line["topic"]) for line in sent if line["kind"] != "inner" for unique in line["msg_id"].split(",")}
+    lost = ids - ours
+    if store.name == "5.5.0-expired":  # the broker itself deleted most of 430
         assert {topic for _, topic in lost} == {"Old"}
-        assert len(told - lost) > 50
+        assert len(ids - lost) > 50
     elif store.name in CUT:
         assert {topic for _, topic in lost} == {"Plain"}
-        assert 30 < len(lost) < len(told - lost)
-    elif "killed-pooled" not in store.name:  # a pool that dies with its broker takes what it had not written along
+        assert 30 < len(lost) < len(ids - lost)
+    elif "killed-pooled" not in store.name:  # if a pool dies with its broker, its unwritten records are lost
         assert not lost
         assert {place for line in sent for place in (line["offset_msg_id"] or "").split(",") if place} <= places
-    assert len(told) > 15 or store.name == "5.5.0-rare"  # which no client wrote
+    assert len(ids) > 15 or store.name == "5.5.0-rare"  # which no client wrote
 
 
-def test_what_only_the_five_line_has(own_store: Callable[[str], Golden]) -> None:
+def test_records_that_only_5_x_writes(own_store: Callable[[str], Golden]) -> None:
     rows = nr.open(own_store("5.5.0-features").root).messages(columns="*").to_table().to_pylist()
     kinds = Counter(row["kind"] for row in rows)
     assert kinds["batch"] == 2 + 3 + 4 + 5
     assert [row["inner_index"] for row in rows if row["kind"] == "batch"] == [*range(2), *range(3), *range(4), *range(5)]
-    assert sum(row["topic"] == "Timed" for row in rows) == 4  # those that were due; one is an hour away, one was called back
+    assert sum(row["topic"] == "Timed" for row in rows) == 4  # the due ones; one is an hour away, one was cancelled
     assert {row["real_topic"] for row in rows if row["kind"] == "timer"} == {
         "Timed",
         "rmq_sys_REVIVE_LOG_DefaultCluster",
@@ -214,7 +214,7 @@ def test_what_only_the_five_line_has(own_store: Callable[[str], Golden]) -> None
     assert [row["sys_flag"] & 0x701 for row in rows if row["topic"] == "Packed"] == [0x101] * 3 + [0x201] * 3 + [0x301] * 3
 
 
-def test_what_only_a_store_class_can_be_made_to_write(own_store: Callable[[str], Golden]) -> None:
+def test_records_that_only_a_store_class_can_write(own_store: Callable[[str], Golden]) -> None:
     rows = nr.open(own_store("5.5.0-rare").root).messages(columns="*").to_table().to_pylist()
     hosts = {(row["born_host"][:8], row["store_host"]) for row in rows if row["topic"] == "Hosts"}
     assert hosts == {(born, stored) for born in ("10.1.2.3", "2001:db8") for stored in ("192.168.7.9:10911", "fd00:0:0:0:0:0:10:911:10911")}
@@ -234,8 +234,8 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
-def test_a_queue_that_is_trusted_gives_what_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
-    """Message by message as RocketMQ's own store class found them through the same files."""
+def test_a_trusted_queue_gives_the_messages_that_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
+    """Message by message, as RocketMQ's own store class reads them from the same files."""
     tune(calls_per_topic=0)
     store = own_store(name)
     asked = 0
@@ -245,7 +245,7 @@ def test_a_queue_that_is_trusted_gives_what_a_broker_gives(own_store: Callable[[
         where = {"topic": line["topic"], "queue_id": line["queue_id"], "columns": "physical_offset,queue_offset"}
         trusted = opened(store).messages(**where, access="trust").to_table()
         found = list(dict.fromkeys(trusted["physical_offset"].to_pylist()))
-        if name == "5.5.0-old-client":  # of which the broker cut off the end
+        if name == "5.5.0-old-client":  # whose end the broker truncated
             found = found[: len(line["offsets"])]
         assert found == line["offsets"]
         assert trusted["queue_offset"].to_pylist() == sorted(trusted["queue_offset"].to_pylist())

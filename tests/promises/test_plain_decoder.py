@@ -1,4 +1,4 @@
-"""The plain decoder against Java, alone: only then may it judge the engine."""
+"""The plain decoder against Java. Only after this test may it check the engine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Get = Callable[[str], Golden]
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_every_column_of_every_message_is_javas(golden_store: Get, name: str) -> None:
+def test_every_column_of_every_message_is_as_in_java(golden_store: Get, name: str) -> None:
     store = golden_store(name)
     log = walk(store.segments, store.framing)
     assert differences(store.expected_rows, log.rows, COLUMNS, EXPLAINED, Counter()) == []
     assert Counter(row["kind"] for row in log.rows) == KINDS[name]
-    assert {len(row) for row in log.rows} == {len(COLUMNS) + 1}  # kind is the one that Java does not have
+    assert {len(row) for row in log.rows} == {len(COLUMNS) + 1}  # kind is the only column that Java does not have
 
 
 def test_every_explanation_is_needed(golden_store: Get) -> None:
@@ -39,7 +39,7 @@ def test_every_explanation_is_needed(golden_store: Get) -> None:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_the_accounts_are_javas(golden_store: Get, name: str) -> None:
+def test_the_accounts_are_as_in_java(golden_store: Get, name: str) -> None:
     store = golden_store(name)
     log = walk(store.segments, store.framing)
     assert log.damage == []
@@ -78,10 +78,10 @@ def record(
     return pack(">iI", 8 + len(rest) + size, magic) + rest
 
 
-def entry(at: int, **lies: int) -> bytes:
+def entry(at: int, **wrong: int) -> bytes:
     """A DLedger entry at offset `at`."""
     inner = record(at + 48)
-    fields = {"magic": 1, "size": 48 + len(inner), "pos": at, "body_len": len(inner)} | lies
+    fields = {"magic": 1, "size": 48 + len(inner), "pos": at, "body_len": len(inner)} | wrong
     return pack(">iiqqqiiii", fields["magic"], fields["size"], 0, 0, fields["pos"], 0, 0, 0, fields["body_len"]) + inner
 
 
@@ -109,10 +109,10 @@ def test_two_records_a_blank_and_an_unwritten_end() -> None:
     assert (log.damage, log.log_end) == ([], second + SIZE)
 
 
-def test_no_log_at_all() -> None:
+def test_an_empty_log() -> None:
     assert walk([]) == Log([], [], 0, [])
     assert walk([(64, b"")]) == Log([], [], 64, [Account(64, 0, 0, 0, 0)])
-    assert walk([(64, b"garbage of any sort" * 9), (235, bytes(9))]).log_end == 64  # without one valid record all is unwritten
+    assert walk([(64, b"garbage of any sort" * 9), (235, bytes(9))]).log_end == 64  # without a valid record, everything is unwritten
 
 
 def test_damage_runs_to_the_next_record_or_the_segments_end() -> None:
@@ -127,9 +127,9 @@ def test_zeros_below_the_logs_end_are_damage() -> None:
     assert log.damage == [(0, 0, 50)]
 
 
-def test_a_blank_is_believed_only_where_the_walk_arrives() -> None:
-    behind = blank(20)
-    data = record(0) + b"z" + behind  # the blank's size is right, but damage leads to it
+def test_a_blank_counts_only_if_records_lead_to_it() -> None:
+    after = blank(20)
+    data = record(0) + b"z" + after  # the blank's size is right, but damage leads to it
     log = walk([(0, data), (len(data), record(len(data)))])
     assert log.damage == [(0, SIZE, len(data))]
     assert sums(walk([(0, blank(20)), (20, bytes(20))])) == [(0, 20, 0, 0), (0, 0, 0, 20)]  # a blank alone ends the log too
@@ -137,16 +137,16 @@ def test_a_blank_is_believed_only_where_the_walk_arrives() -> None:
     assert sums(walk([(0, wrong), (SIZE + 19, record(SIZE + 19))]))[0] == (SIZE, 0, 19, 0)
 
 
-def test_records_behind_a_blank_are_not_looked_at() -> None:
+def test_records_after_a_blank_are_ignored() -> None:
     inside = SIZE + 8
     data = record(0) + pack(">iI", 8 + SIZE, 0xCBD43194) + record(inside)
     assert sums(walk([(0, data)])) == [(SIZE, 8 + SIZE, 0, 0)]
 
 
-def test_a_rest_too_short_for_a_blank() -> None:
+def test_a_remainder_too_short_for_a_blank() -> None:
     full = record(0) + bytes(7)
     assert sums(walk([(0, full), (SIZE + 7, record(SIZE + 7))])) == [(SIZE, 7, 0, 0), (SIZE, 0, 0, 0)]
-    assert walk([(0, full)]).log_end == SIZE  # at the log's end it is unwritten: nobody wrote a blank
+    assert walk([(0, full)]).log_end == SIZE  # at the end of the log it is unwritten: there is no blank
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_a_rest_too_short_for_a_blank() -> None:
     [(b"\xda\xa3\x20\xa8", 4), (pack(">i", SIZE + 1), 0), (pack(">i", SIZE - 1), 0), (pack(">q", 1), 28), (pack(">i", -1), 84),
      (pack(">i", 2**31 - 1), 84), (pack(">i", 16), 36), (b"\0", 92), (b"\xff", 92), (b"\x7f", 92), (pack(">h", -1), 94)],
 )  # fmt: skip
-def test_one_wrong_field_and_it_is_no_record(lie: bytes, where: int) -> None:
+def test_bytes_with_one_wrong_field_are_not_a_record(lie: bytes, where: int) -> None:
     data = bytearray(record(0))
     data[where : where + len(lie)] = lie
     log = walk([(0, bytes(data)), (SIZE, record(SIZE))])
     assert log.damage == [(0, 0, SIZE)]
 
 
-def test_properties_longer_than_a_short_are_negative_and_no_record() -> None:
+def test_properties_longer_than_a_short_have_a_negative_size_and_are_not_a_record() -> None:
     data = record(0, properties=bytes(0x8000))
     assert walk([(0, data), (len(data), record(len(data)))]).damage == [(0, 0, len(data))]
 
@@ -180,23 +180,23 @@ def test_ipv4_mapped_addresses_are_ipv4_in_java() -> None:
 
 
 @pytest.mark.parametrize(
-    ("torn", "behind", "counts"),
+    ("torn", "after", "counts"),
     [({}, b"", True), ({"crc": 1}, b"", False), ({"topic": b"T\0"}, b"", False), ({"properties": b"a\1b\0\2"}, b"", True),
      ({"properties": b"a\1b\0"}, b"", False),
      ({"crc": 1}, bytes(20), False), ({"crc": 1}, pack(">iI", 5, 0xDAA320A7), True), ({"crc": 1}, pack(">iI", 5, 0xDAA320AB), True),
      ({"crc": 1}, pack(">iI", 5, 0xCBD43194), True), ({"crc": 1}, pack(">iI", 0, 0xDAA320A7), False),
      ({"crc": 1}, pack(">iI", 5, 0xDAA320A7)[:7], False), ({"crc": 1}, blank(30), True)],
 )  # fmt: skip
-def test_the_last_record_needs_a_successor_or_a_right_crc(torn: dict[str, Any], behind: bytes, counts: bool) -> None:
-    data = record(0, crc=1) + record(SIZE, **torn)  # the first one's CRC is wrong too, but something follows it
-    log = walk([(0, data + behind)])
+def test_the_last_record_needs_a_successor_or_a_right_crc(torn: dict[str, Any], after: bytes, counts: bool) -> None:
+    data = record(0, crc=1) + record(SIZE, **torn)  # the first one's CRC is wrong too, but another record follows
+    log = walk([(0, data + after)])
     assert offsets(log) == ([0, SIZE] if counts else [0])
-    assert log.log_end == (SIZE + len(behind) + len(data) - SIZE if behind == blank(30) else len(data) if counts else SIZE)
+    assert log.log_end == (SIZE + len(after) + len(data) - SIZE if after == blank(30) else len(data) if counts else SIZE)
     assert log.damage == []
 
 
-def test_a_torn_record_in_front_of_more_log_is_a_record() -> None:
-    assert offsets(walk([(0, record(0, crc=1)), (SIZE, blank(20))])) == [0]  # the blank says that the log went on
+def test_a_torn_record_with_more_log_after_it_is_a_record() -> None:
+    assert offsets(walk([(0, record(0, crc=1)), (SIZE, blank(20))])) == [0]  # the blank shows that the log continued
 
 
 def test_every_truncation_and_every_flipped_byte() -> None:
@@ -224,11 +224,11 @@ def test_dledger() -> None:
 
 
 @pytest.mark.parametrize(
-    "lies", [{"magic": 2}, {"size": SIZE}, {"pos": 1}, {"body_len": SIZE + 1}, {"size": 49 + SIZE, "body_len": SIZE + 1}]
+    "wrong", [{"magic": 2}, {"size": SIZE}, {"pos": 1}, {"body_len": SIZE + 1}, {"size": 49 + SIZE, "body_len": SIZE + 1}]
 )
-def test_one_wrong_field_and_it_is_no_entry(lies: dict[str, int]) -> None:
+def test_bytes_with_one_wrong_field_are_not_an_entry(wrong: dict[str, int]) -> None:
     width = 48 + SIZE
-    log = walk([(0, entry(0, **lies) + entry(width))], "dledger")
+    log = walk([(0, entry(0, **wrong) + entry(width))], "dledger")
     assert (log.damage, offsets(log)) == ([(0, 0, width)], [width + 48])
 
 
@@ -253,7 +253,7 @@ def unit(body: bytes, properties: bytes, flag: int = 0, total: int = 0) -> bytes
     return pack(">iiiii", size, 0, 0, flag, len(body)) + body + pack(">h", len(properties)) + properties
 
 
-def test_an_inner_batch_is_a_row_a_message() -> None:
+def test_an_inner_batch_gives_one_row_per_message() -> None:
     packed = unit(b"one", b"KEYS\x01a  b\x02UNIQ_KEY\x01u\x02", 8) + unit(b"", b"TAGS\x01t\x02DELAY\x013")
     stored = zlib.compress(packed)
     first, second = walk([(0, record(0, stored, sys_flag=0xC1, queue_offset=2**63 - 1))]).rows

@@ -1,4 +1,4 @@
-"""Queues may say what need not be read; they may not change what comes out."""
+"""Queues may reduce what is read. They never change the rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[Lo
 
 
 @pytest.mark.sweep
-def test_queues_change_nothing_whichever_way_is_taken():
+def test_queues_change_no_rows_on_any_access_path():
     ways: Counter[str] = Counter()
 
     @sampled(400)
@@ -67,14 +67,14 @@ def test_queues_change_nothing_whichever_way_is_taken():
     assert ways["some"] >= at_effort(0.15, 0.3, 0.3) * cases, ways
     for way in ("scan", "auto", MOST, "not by store time"):
         assert ways[way] >= at_effort(0.02, 0.1, 0.1) * cases, ways
-    # A store that nobody tampered with contradicts itself nowhere.
+    # A store that was not modified does not contradict itself.
     assert set(ways) <= {"cases", "some", "scan", "auto", "after all", MOST, "not by store time", "not by physical offset"}
 
 
 @pytest.mark.sweep
 @sampled(400)
 @given(st.data())
-def test_queues_that_are_wrong_change_nothing(data):
+def test_wrong_queues_change_no_rows(data):
     files = data.draw(changed_queues(data.draw(queued_stores())))
     with tuned(queue_read_at_once=data.draw(st.sampled_from([16 << 10, 40]))):  # queues of a few entries are searched too
         for _ in range(3):
@@ -82,7 +82,7 @@ def test_queues_that_are_wrong_change_nothing(data):
 
 
 def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicate]:
-    """Conditions on a topic and perhaps on the queue offset, so that other entries of its queue are unwanted."""
+    """Conditions on a topic, and sometimes on the queue offset, which excludes other entries of its queue."""
     topic = st.sampled_from((*topics, topics[-1])).map(lambda name: Compare(Column("topic"), "=", name))
     number = st.tuples(st.sampled_from(["=", "=", "=", "<", ">="]), st.integers(1, most)).map(
         lambda at: Compare(Column("queue_offset"), *at)
@@ -93,14 +93,14 @@ def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicat
 @pytest.mark.sweep
 @sampled(150)
 @given(st.data())
-def test_whole_queue_files_that_are_wrong_change_nothing(data):
+def test_wrong_queue_files_change_no_rows(data):
     compare_changed(data, TOPICS[:2], OF_WHOLE_FILES, 16)
 
 
 @pytest.mark.sweep
 @sampled(150)
 @given(st.data())
-def test_counts_of_batches_that_are_wrong_change_nothing(data):
+def test_wrong_counts_of_batches_change_no_rows(data):
     compare_changed(data, (TOPICS[0], "batched"), ("recount",), 45)
 
 
@@ -115,7 +115,7 @@ def compare_changed(data: st.DataObject, topics: Sequence[str], kinds: Sequence[
 
 
 def _conditions(rows: list[dict[str, Any]]) -> Iterator[Predicate]:
-    """A few conditions on each value that there is, and some of them together."""
+    """A few conditions on each value that occurs, and combinations of some."""
     random = Random(1)
     topics = sorted({row["topic"] for row in rows})
     tags = sorted({row["tags"] for row in rows if row["tags"]})
@@ -163,16 +163,16 @@ def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
 def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
-        pytest.skip("the golden stores are not here")
+        pytest.skip("there are no golden stores")
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     opened = nr.open(store.root, store_path_commit_log=logs)
-    # A slave numbers batches and topics that were made again in another way than their records do: it contradicts itself.
+    # A slave numbers batches, and topics that were created again, differently from their records. So it contradicts itself.
     assert _compare(opened, wanted=16, contradicts=name.endswith("-slave"))["auto"] > 0 or "rocksdb" in name
 
 
 def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Counter[str]:
-    """Some conditions on a store, or all of them: the same rows by all ways, and a store contradicts itself only where it `contradicts`."""
+    """Some or all conditions on a store: the same rows on all access paths, and a contradiction only if `contradicts`."""
     columns = ["topic", "queue_id", "queue_offset", "tags", "store_timestamp", "physical_offset"]
     table = opened.messages(columns=columns).to_table()
     rows = table.set_column(4, "store_timestamp", table["store_timestamp"].cast("int64")).to_pylist()

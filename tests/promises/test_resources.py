@@ -1,4 +1,4 @@
-"""What a broken store may cost: bytes read, memory, files held open, and nothing of the store itself."""
+"""Limits on the cost of a damaged store: bytes read, memory and open files. The store itself stays unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def looked_at(content: bytes, **options: object) -> tuple[int, int, int]:
 
 
 def broken_chain(size: int) -> bytes:
-    """Whole records, and between any two a head with the right offset that claims to reach far: a search must look at each."""
+    """Whole records. Between any two, a head with the right offset claims to extend far, so a search must check each."""
     content = bytearray()
     while len(content) < size:
         content += encode(ordinary(1), len(content))
@@ -46,7 +46,7 @@ def test_bytes_that_break_the_chain_at_every_record_are_read_in_linear_time() ->
     assert rows > 1500
     more_rows, more_read, more_calls = looked_at(broken_chain(MIB))
     assert more_rows > 1.9 * rows
-    assert more_read < 3.2 * read  # the claims reach beyond the end of what is smaller, so that it is dearer than in proportion
+    assert more_read < 3.2 * read  # in the smaller one the claims extend past the end, so it costs more than in proportion
     assert more_read < 400 * MIB
     assert more_calls < 3.2 * calls
 
@@ -67,7 +67,7 @@ def test_magics_everywhere_are_read_in_linear_time(filler: bytes) -> None:
     assert calls < 100
 
 
-def test_no_more_memory_for_much_damage_than_its_list() -> None:
+def test_much_damage_takes_no_more_memory_than_its_list() -> None:
     content = bytearray(files_of(log_of(20_000, 8 * MIB))[f"store/commitlog/{ZERO}"])
     for place in range(3000, 5 * MIB, 400):
         content[place : place + 120] = os.urandom(120)
@@ -87,7 +87,7 @@ def open_files() -> list[str]:
     for each in os.listdir("/proc/self/fd"):
         try:
             found.append(os.readlink(f"/proc/self/fd/{each}"))
-        except FileNotFoundError:  # the listing's own
+        except FileNotFoundError:  # the directory listing's own
             continue
     return [name for name in found if "commitlog" in name or "store" in name]
 
@@ -128,7 +128,7 @@ def everything(store: Path) -> list[int]:
     return rows + [len(nr.open(store).table(table).to_table()) for table in ("damage", "segments")]
 
 
-def test_a_broken_store_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_damaged_store_is_left_unchanged(tmp_path: Path) -> None:
     files = files_of(log_of(100))
     name = sorted(files)[1]
     store = (
@@ -145,7 +145,7 @@ def test_a_store_on_a_read_only_mount(tmp_path: Path) -> None:
     on_disk(tmp_path / "disk", files_of(log_of(60)))
     (tmp_path / "mounted").mkdir()
     mounted = subprocess.run(["mount", "--bind", tmp_path / "disk", tmp_path / "mounted"], capture_output=True, check=False)
-    if mounted.returncode:  # a container without the right to mount: its own way to see the same
+    if mounted.returncode:  # a container without the right to mount: check the same another way
         pytest.skip(f"this machine does not let anybody mount: {mounted.stderr.decode().strip()}")
     try:
         subprocess.run(["mount", "-o", "remount,ro,bind", tmp_path / "mounted"], check=True)

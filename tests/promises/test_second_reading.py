@@ -1,25 +1,29 @@
-"""Faults that a second reading of the code brought to light, each with its bytes."""
+"""Faults from a second review of the code, each with its bytes."""
 
 from __future__ import annotations
 
 import errno
 import os
 import struct
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.queued_stores import dispatched, numbered
 from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on_disk
 from support.tune import Tune
 
 import native_reader as nr
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
-from native_reader.records.walk import ReadWalk
+from native_reader.records import walk
+from native_reader.records.damages import Damages
 from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
-from native_reader.storage.mixed import _holds_data
-from native_reader.storage.store import Segment
+from native_reader.storage.mixed import one_log
+from native_reader.storage.store import DLEDGER, Segment
 from native_reader.storage.topics import Topics
 from native_reader.stream.begin import resume
 from native_reader.testing.faulty import FaultyStorage
@@ -27,7 +31,7 @@ from native_reader.testing.logs import CommitLog
 
 
 def with_broken(log: CommitLog, *broken: int) -> Files:
-    """Its files, the magics of some records changed."""
+    """The files of the log, with a changed magic in some records."""
     files = files_of(log)
     for each in (log.placed[number] for number in broken):
         name = f"store/commitlog/{each.segment:020}"
@@ -37,7 +41,7 @@ def with_broken(log: CommitLog, *broken: int) -> Files:
     return files
 
 
-def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> None:
+def test_a_stream_does_not_skip_records_between_ranges_of_damage() -> None:
     log = log_of(20, 1 << 16)
     memory = in_memory(with_broken(log, 0, 5, 15))
     (store,) = nr.open(f"{memory.url}/store").stores
@@ -50,7 +54,7 @@ def test_records_between_ranges_of_damage_are_not_jumped_over_by_a_stream() -> N
 
 
 @pytest.mark.parametrize("many", [1, 64])
-def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(tune: Tune, many: int) -> None:
+def test_falling_back_to_a_scan_gives_no_row_of_damage_twice(tune: Tune, many: int) -> None:
     """A deleted topic with damage in it, a damaged record that a queue claims, and one entry that is wrong."""
     tune(calls_per_topic=0, large_extent=300, most_share=0.95, many_damages=many)
     log = log_of(numbered(message(number, topic=topic, queue_id=0) for number, topic in enumerate("UUUUUUDDDDDDUUUUU")), 1 << 16)
@@ -72,7 +76,7 @@ def test_a_scan_after_all_gives_no_row_twice_for_damage_before_what_was_told(tun
     assert len(found["scan"]) == 7
 
 
-def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no_file(tune: Tune, tmp_path: Path) -> None:
+def test_an_empty_queue_entry_at_the_start_of_a_file_causes_no_read_before_it(tune: Tune, tmp_path: Path) -> None:
     tune(calls_per_topic=0, most_share=0.95)
     log = log_of(numbered(message(number, topic="UT"[number % 2], queue_id=0) for number in range(20)), 1 << 16)
     files = files_of(log) | dispatched(log.placed, file=20 * 50)
@@ -83,7 +87,7 @@ def test_a_queue_entry_that_names_nothing_at_the_start_of_a_file_reads_before_no
 
 @pytest.mark.parametrize("asked", [{"topic": "T1"}, {"topic": "nobody"}, {"topic": ["T1", "nobody"]}, {"where": "queue_id = 77"}])
 @pytest.mark.parametrize("access", ["auto", "scan"])
-def test_queues_that_must_not_be_looked_at_stop_no_read(asked: dict[str, object], access: str) -> None:
+def test_queues_without_read_permission_stop_no_read(asked: dict[str, object], access: str) -> None:
     log = log_of(20)
     memory = in_memory(files_of(log) | dispatched(log.placed))
 
@@ -98,7 +102,7 @@ def test_queues_that_must_not_be_looked_at_stop_no_read(asked: dict[str, object]
     assert str(scan.explain())
 
 
-def test_a_file_that_is_cut_while_its_holes_are_looked_for_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_truncated_during_the_search_for_holes_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, asked = tmp_path / ZERO, protocol.StoredFile.written_end
     path.write_bytes(b"x" * 100)
 
@@ -113,22 +117,25 @@ def test_a_file_that_is_cut_while_its_holes_are_looked_for_is_left(tmp_path: Pat
         assert file.next_data(90) >= 90
 
 
-def test_a_file_that_is_cut_while_it_is_compared_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, read = tmp_path / ZERO, LocalFile.read_into
+def test_a_file_truncated_during_the_comparison_holds_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, other, read = tmp_path / ZERO, tmp_path / "dledger", LocalFile.read_into
     path.write_bytes(bytes(3 << 20))
+    other.write_bytes(b"x" * 100)
 
     def read_into(file: LocalFile, offset: int, view: memoryview) -> int:
         got = read(file, offset, view)
-        if path.stat().st_size > 100:
+        if file.uri == path.as_uri() and path.stat().st_size > 100:
             os.truncate(path, 100)
         return got
 
     monkeypatch.setattr(LocalFile, "read_into", read_into)
-    assert not _holds_data(Segment(0, 3 << 20, path.as_uri(), 0))
+    plain, dledger = Segment(0, 3 << 20, path.as_uri(), 0), Segment(1 << 20, 100, other.as_uri(), 0, DLEDGER)
+    assert one_log([plain, dledger]) == (dledger,)
+    assert path.stat().st_size == 100
 
 
 def test_digits_of_a_configuration_are_read_once(tmp_path: Path) -> None:
-    """Each of 300,000 digits began a search of its own to their end."""
+    """Each of 300,000 digits started its own search to their end."""
     (tmp_path / "topics.json").write_text('{"topicConfigTable": {"x": ' + "1" * 300_000 + "}")
     assert Topics(tmp_path.as_uri()).names() == []
 
@@ -149,30 +156,29 @@ class Odd(tzinfo):
         {"starting_timestamp": datetime(2026, 1, 1, tzinfo=Odd())},
     ],
 )
-def test_odd_keys_and_zones_are_refused_by_name(options: dict[str, object], store: Path) -> None:
+def test_odd_keys_and_zones_are_rejected_by_name(options: dict[str, object], store: Path) -> None:
     with pytest.raises(nr.OptionError, match=next(iter(options))):
         nr.open(store).messages(**options)
     assert nr.open(store).messages(starting_offsets={"T0": {0: 3}}, starting_timestamp=datetime(2020, 1, 1, tzinfo=UTC)).count_rows() > 0
 
 
 @pytest.mark.parametrize("where", ["topic NOT IN ('gone') AND queue_offset = 99999", "topic = 'T1' AND NOT queue_id = 77"])
-def test_what_must_not_be_there_need_not_be_known(where: str) -> None:
+def test_excluded_topics_need_not_exist(where: str) -> None:
     log = log_of(20)
     memory = in_memory(files_of(log) | dispatched(log.placed))
     assert nr.open(f"{memory.url}/store").messages(where=where).doubts() == []
 
 
-def test_rows_of_damage_are_given_though_the_file_is_cut_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_damage_survive_a_truncation_of_the_file_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of((message(number, body=b"x" * 3000) for number in range(100)), 1 << 19)
     on_disk(tmp_path, with_broken(log, 2, 30, 31))
     asked = {"topic": "none", "columns": "physical_offset,corrupt_reason", "mode": "PERMISSIVE"}
     run = nr.open(tmp_path / "store").messages(**asked, fail_on_data_loss=False).run()
-    damages = ReadWalk._damages
 
-    def cut(walk: ReadWalk, *said: object) -> object:
+    def cut(ranges: NDArray[np.void], words: Sequence[str]) -> Damages:
         os.truncate(tmp_path / "store/commitlog" / ZERO, log.placed[60].offset + 10)
-        return damages(walk, *said)  # type: ignore[arg-type]
+        return Damages(ranges, words)
 
-    monkeypatch.setattr(ReadWalk, "_damages", cut)
+    monkeypatch.setattr(walk, "Damages", cut)
     rows = [row for batch in run for row in batch.to_pylist()]
     assert len(rows) == len(run.report.damage) == run.report.rows > 0

@@ -1,4 +1,4 @@
-"""The numpy path against the plain decoder: the same rows and the same account, however a log is cut, wherever it ends."""
+"""The numpy path against the plain decoder: the same rows and account, for all cuts and ends of a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from native_reader.testing.records import Message, encode
 @pytest.mark.sweep
 @sampled(300)
 @given(log=drawn.commitlogs(), most=st.one_of(st.integers(40, 900), st.just(1 << 27)), jobs=st.sampled_from([1, 1, 3]))
-def test_any_log_cut_anyhow(log: drawn.DrawnLog, most: int, jobs: int) -> None:
+def test_any_log_with_any_cuts(log: drawn.DrawnLog, most: int, jobs: int) -> None:
     table = same(log.segments, log.framing, most, jobs)
     event(f"{log.framing}, {min(len(table) // 4 * 4, 12)} or more rows")
 
@@ -65,7 +65,7 @@ def test_a_record_larger_than_a_chunk() -> None:
     same(log.segments(preallocated=False), "plain", 1 << 20)
 
 
-def test_a_record_over_the_limit_is_refused_before_memory_is_taken() -> None:
+def test_a_record_over_the_limit_is_rejected_before_memory_is_allocated() -> None:
     log = CommitLog(8 << 20)
     log.append(Message(topic="t", body=b"x" * (5 << 20)))
     store = InMemory(log.segments())
@@ -76,7 +76,7 @@ def test_a_record_over_the_limit_is_refused_before_memory_is_taken() -> None:
 
 
 def forged_log(trailing: int) -> Segments:
-    """A body that holds a whole record whose physical offset is its own place: nothing but a walk can tell."""
+    """A body that holds a whole record with the right physical offset. Only a walk can distinguish it."""
     inner = Message(topic="forged", body=b"never to be seen")
     start = encode(Message(topic="t", body=b"." * 100), 0).index(b"." * 100) + 100
     log = CommitLog(4096)
@@ -86,27 +86,27 @@ def forged_log(trailing: int) -> Segments:
     return log.segments()
 
 
-def test_a_cut_on_a_forged_record_is_found_out() -> None:
+def test_a_cut_on_a_forged_record_is_detected() -> None:
     segments = forged_log(3)
     plain = walk(segments)
-    found_out = 0
+    detected = 0
     for most in range(60, 800, 3):
         try:
             table, _ = read(segments, "plain", most)
         except nr.SplitError as error:
-            told = str(error)
-            found_out += "a split begins at bytes that look like a record but are inside another one" in told
-            found_out += f"max_partition_bytes={len(segments[0][1])}" in told
+            text = str(error)
+            detected += "a split begins at bytes that look like a record but are inside another one" in text
+            detected += f"max_partition_bytes={len(segments[0][1])}" in text
         else:
             assert rows_of(table)[0]["topic"] == "t"
             assert len(table) == len(plain.rows)
-    assert found_out >= 2
-    assert found_out % 2 == 0
+    assert detected >= 2
+    assert detected % 2 == 0
     table, _ = read(segments, "plain", len(segments[0][1]))
     assert table["topic"].to_pylist() == ["t"] * 4
 
 
-def test_a_first_size_that_became_1_does_not_make_the_log_a_dledger_one() -> None:
+def test_a_first_size_of_1_does_not_make_the_log_a_dledger_log() -> None:
     log = CommitLog(256)
     for _ in range(4):
         log.append(Message(topic="orders", body=b"", version=2))

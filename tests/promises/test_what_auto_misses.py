@@ -1,6 +1,6 @@
-"""Everything that hides rows from `access=auto`, one store for each: `access=scan` finds the rows. docs/filters.md lists the same.
+"""All cases that hide rows from `access=auto`, with one store each. `access=scan` finds the rows. docs/filters.md lists the same cases.
 
-Where one of these is seen some day, its test fails: take it out here and there.
+If `auto` detects one of these some day, its test fails: remove the case here and there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def two_entries_of_batches() -> Case:
 
 
 def a_pointer_of_an_index() -> Case:
-    """Of the newest entry in the chain: the slot leads past it, to an older entry of the same chain or to none."""
+    """The slot skips the newest entry of the chain: it leads to an older one or to none."""
     _, files = store()
     name, place = entry_of(files, "k31")
     (before,) = struct.unpack_from(">i", files[name], place + 16)
@@ -97,8 +97,8 @@ def an_index_that_was_off() -> Case:
 
 def rolled_back(prepared: int) -> tuple[CommitLog, Files]:
     flags = {prepared: PREPARED, 31: ROLLBACK}
-    told = with_transactions([message(number, sys_flag=flags.get(number, 0)) for number in range(60)], lambda _: 0)
-    log = log_of(numbered(told))
+    messages = with_transactions([message(number, sys_flag=flags.get(number, 0)) for number in range(60)], lambda _: 0)
+    log = log_of(numbered(messages))
     return log, files_of(log) | dispatched(log.placed, file=4000)
 
 
@@ -119,7 +119,7 @@ def a_batch_of_one_on_a_slave() -> Case:
 
 
 def a_first_time() -> Case:
-    """Of a segment: it seems to begin after some of its records."""
+    """A segment seems to begin after some of its records."""
     first = next(number for number, placed in enumerate(log_of(60).placed) if placed.segment == 4096)
     return in_time({first: 8}, first + 1, first + 3)
 
@@ -129,10 +129,10 @@ def a_time_within_a_segment() -> Case:
 
 
 def in_time(later: dict[int, int], begin: int, end: int) -> Case:
-    """Records a millisecond apart, but for some that are later; those of a time are asked for."""
-    told = [message(number) for number in range(60)]
-    log = log_of(replace(each, store_timestamp=each.store_timestamp + later.get(number, 0)) for number, each in enumerate(told))
-    first, last = ((told[0].store_timestamp + each) * 1000 for each in (begin, end))
+    """Records a millisecond apart, except for some that are later. The read selects a range of times."""
+    messages = [message(number) for number in range(60)]
+    log = log_of(replace(each, store_timestamp=each.store_timestamp + later.get(number, 0)) for number, each in enumerate(messages))
+    first, last = ((messages[0].store_timestamp + each) * 1000 for each in (begin, end))
     time = Column("store_timestamp")
     return files_of(log), And((Compare(time, ">=", first), Compare(time, "<", last)))
 
@@ -159,7 +159,7 @@ def test_auto_misses_rows_and_a_scan_finds_them(case: Callable[[], Case]) -> Non
     assert not auto.run.report.scanned
 
 
-def test_the_documents_list_them_all() -> None:
+def test_the_documentation_lists_all_cases() -> None:
     text = (Path(__file__).parents[2] / "docs" / "filters.md").read_text(encoding="utf-8")
     (part,) = re.findall(r"^## What `auto` misses\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
     assert re.findall(r"^- \*\*(.*?)\*\*", part, re.MULTILINE) == list(MISSED)

@@ -1,4 +1,4 @@
-"""Reports: the accounts of splits merge to the account of one pass, in any order, and no byte is lost."""
+"""Reports: the accounts of splits merge into the account of one pass, in any order, and no byte is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEGMENTS = [f"file:///{folder}/{base:020}" for folder in ("a", "b") for base in 
 
 @st.composite
 def pieces(draw: st.DrawFn) -> tuple[Report, list[Report]]:
-    """What one pass would have said, and what the splits say that it was cut into: damage may lie on both sides of a cut."""
+    """The report of one pass, and the reports of its splits: damage may extend across a cut."""
     whole, parts = Report(), []
     for segment in draw(st.lists(st.sampled_from(SEGMENTS), unique=True)):
         base = int(segment.rpartition("/")[2])
@@ -59,7 +59,7 @@ def test_merging_is_associative_and_commutative(drawn, random):
     whole, parts = drawn
     assert Report.merged(parts) == whole
     heap = list(parts)
-    while len(heap) > 1:  # any two, in any order, again and again
+    while len(heap) > 1:  # any two, in any order, repeatedly
         random.shuffle(heap)
         heap.append(Report.merged((heap.pop(), heap.pop())))
     assert reduce(lambda one, other: Report.merged((one, other)), heap, Report()) == whole
@@ -77,7 +77,7 @@ def test_damage_on_both_sides_of_a_cut_is_one():
     assert Report.merged((Report(damage=(one,)), Report(damage=(other,)))).damage == (one, other)
 
 
-# What a run reports
+# Reports of runs
 
 
 def accounted(report: Report) -> None:
@@ -116,7 +116,7 @@ def test_a_run_that_selects_counts_rows_apart_from_records():
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_a_run_left_early_says_what_it_did_not_read(jobs):
+def test_a_run_that_stops_early_reports_what_it_did_not_read(jobs):
     memory = in_memory(files_of(log_of(200)))
     run = nr.open(memory.url).messages(max_partition_bytes=700).run(jobs)
     iterator = iter(run)
@@ -129,7 +129,7 @@ def test_a_run_left_early_says_what_it_did_not_read(jobs):
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_a_run_that_fails_accounts_for_what_came_before(jobs):
+def test_a_run_that_fails_accounts_for_what_it_read_before(jobs):
     files = files_of(log_of(200))
     broken = bytearray(files[f"store/commitlog/{2048 * 3:020}"])
     broken[500:700] = bytes(200)
@@ -151,7 +151,7 @@ def test_a_run_before_its_first_batch_has_read_nothing():
     assert [each.unread_bytes for each in run.report.segments] == [2048] * 3
 
 
-def test_a_segment_that_is_all_zeros_is_unwritten_and_below_the_end_it_is_damage():
+def test_a_segment_of_zeros_is_unwritten_and_before_the_end_it_is_damage():
     files = files_of(log_of(50))
     memory = in_memory(files | {f"store/commitlog/{ZERO}": bytes(2048)})
     scan = nr.open(memory.url).messages()
@@ -163,7 +163,7 @@ def test_a_segment_that_is_all_zeros_is_unwritten_and_below_the_end_it_is_damage
     assert [each.unwritten_bytes for each in run.report.segments] == [2048]
 
 
-def test_the_report_of_a_count_is_the_report_of_a_read():
+def test_a_count_reports_the_same_as_a_read():
     memory = in_memory(files_of(log_of([message(number) for number in range(40)])))
     plan = nr.open(memory.url).messages().plan()
     reports = []

@@ -1,4 +1,4 @@
-"""What the engine does beyond rows: checksums, limits, memory, and the ways that only rare rows take."""
+"""The engine beyond rows: checksums, limits, memory, and code for rare rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_verify_crc_names_the_record_whose_body_changed() -> None:
     assert len(table_of(segments, verify_crc=True)) == 4
 
 
-def test_verify_crc_looks_at_the_property_checksum_too() -> None:
+def test_verify_crc_also_checks_the_property_checksum() -> None:
     segments = segments_of(
         *(Message(topic="t", body=b"b", properties=pack_properties([("TAGS", f"x{i}")]), property_crc="proper") for i in range(3))
     )
@@ -50,7 +50,7 @@ def test_verify_crc_looks_at_the_property_checksum_too() -> None:
         table_of([(base, content[:at] + b"y1" + content[at + 2 :])], verify_crc=True)
 
 
-def test_verify_crc_lets_a_body_without_bytes_be() -> None:
+def test_verify_crc_accepts_an_empty_body() -> None:
     assert len(table_of(segments_of(Message(topic="t", body=b"", body_crc=7), Message(topic="t", body=b"x")), verify_crc=True)) == 2
 
 
@@ -79,7 +79,7 @@ def test_many_decompressed_bodies_become_many_batches(tune: Tune) -> None:
     ]  # fmt: skip
 
 
-def test_names_that_hash_alike_are_told_apart() -> None:
+def test_names_with_the_same_hash_are_distinguished() -> None:
     names = ["abcdefgh", "abXdefgh", "abYdefgh", "abcdeZgh"]  # same length, same ends
     same(
         segments_of(*(Message(topic="t", body=b"", properties=pack_properties([(names[i % 4], "v"), ("TAGS", "x")])) for i in range(60))),
@@ -93,7 +93,7 @@ def test_more_shapes_than_are_remembered(tune: Tune) -> None:
     same(segments_of(*messages, size=2 << 20), "plain")
 
 
-def test_a_name_that_stands_twice_has_its_last_value() -> None:
+def test_a_name_that_occurs_twice_has_its_last_value() -> None:
     twice = pack_properties([("TAGS", "a"), ("UNIQ_KEY", "1"), ("TAGS", "b"), ("UNIQ_KEY", "2")])
     table = same(
         segments_of(Message(topic="t", body=b"", properties=twice), Message(topic="t", body=b"", properties=b"TAGS\x01c\x02")), "plain"
@@ -103,7 +103,7 @@ def test_a_name_that_stands_twice_has_its_last_value() -> None:
     assert table["properties"].to_pylist()[0] == [("TAGS", "b"), ("UNIQ_KEY", "2")]
 
 
-def test_odd_rows_do_not_disturb_their_neighbours() -> None:
+def test_odd_rows_do_not_affect_their_neighbours() -> None:
     odd = [b"a\x01\x02", b"no", b"k\x01v\x01w", b"\xff\x01x", b"\x00\x01\x00", b"TAGS\x01t\x02\x02", b"x\x01", b"\x02TAGS\x01u"]
     plain = [pack_properties([("TAGS", "x"), ("KEYS", "k1 k2")]), b"", pack_properties([("UNIQ_KEY", "1")], trailing=False)]
     same(
@@ -135,12 +135,12 @@ print(rows, peak() - idle)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc, which only Linux has")
 def test_memory_of_a_scan(tmp_path: Path) -> None:
     write_store(tmp_path / "store", StoreSpec(bytes=192 << 20, queues=False, index=False))
-    told_us = subprocess.run([sys.executable, "-c", MEMORY, tmp_path / "store"], check=True, capture_output=True, text=True).stdout.split()
-    assert int(told_us[0]) > 100_000
-    assert float(told_us[1]) <= 120
+    measured = subprocess.run([sys.executable, "-c", MEMORY, tmp_path / "store"], check=True, capture_output=True, text=True).stdout.split()
+    assert int(measured[0]) > 100_000
+    assert float(measured[1]) <= 120
 
 
-def test_splits_side_by_side_and_left_early() -> None:
+def test_splits_read_in_parallel_and_stopped_early() -> None:
     segments = segments_of(*(Message(topic="t", body=b"x" * 200) for _ in range(300)), size=8192)
     table, report = read(segments, "plain", 4000, jobs=4)
     assert len(table) == 300
@@ -156,7 +156,7 @@ def test_the_limit_of_a_record_does_not_depend_on_the_cuts() -> None:
 
 
 def test_a_record_that_claims_nearly_a_gibibyte_takes_no_memory(tmp_path: Path) -> None:
-    """A sparse file; the record is valid, so only its head and its lengths may be looked at."""
+    """A sparse file. The record is valid, so only its head and its lengths may be read."""
     claimed = 900 << 20
     empty = len(encode(Message(topic="t", body=b""), 0))
     record = encode(Message(topic="t", body=b"", body_length=claimed, total_size=empty + claimed), 0)
@@ -177,8 +177,8 @@ def test_a_record_that_claims_nearly_a_gibibyte_takes_no_memory(tmp_path: Path) 
     assert peak < 64 << 20
 
 
-def test_a_reading_that_is_stopped_goes_no_further_than_its_chunk() -> None:
-    """What a run with several jobs does to those ahead when it is left: a split without rows would never look up otherwise."""
+def test_a_stopped_read_ends_with_its_chunk() -> None:
+    """A run with several jobs stops those ahead if its reader stops. A split without rows would not notice otherwise."""
     log = CommitLog(16 << 20)
     for _ in range(12):
         log.append(Message(topic="t", body=bytes(1 << 20)))

@@ -1,4 +1,4 @@
-"""Random conditions in SQL, over messages whose texts and numbers are what conditions trip over."""
+"""Random SQL conditions, over messages with texts and numbers that are hard for conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One real Spark for the tests of the Spark face; they run in one process, one after the other."""
+"""One real Spark session for the tests of the data source, which run in one process, one after another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that share the session in one worker, those that start a Spark of their own in another; first, for they take longest."""
+    """Tests that share the session run in one worker, tests that start their own Spark in another. The slowest run first."""
     mine = [item for item in items if HERE in item.path.parents]
     for item in mine:
         item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else "processes"))  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    # Spark starts its workers with `python3` of the PATH, whatever Python this is.
+    # Spark starts its workers with the `python3` on the PATH, whatever Python runs the tests.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     scratch = tmp_path_factory.mktemp("spark")
     settings = {
@@ -53,7 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(autouse=True)
 def as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No test leaves a setting, a cached frame or a view to the next."""
+    """No test leaves settings, cached frames or views to the next one."""
     yield
     if "spark" in request.fixturenames:
         session: SparkSession = request.getfixturevalue("spark")
@@ -81,5 +81,5 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that no test changes, of messages whose texts and numbers are what conditions trip over."""
+    """A store that no test changes, with texts and numbers that are hard for conditions."""
     return on_disk(tmp_path_factory.mktemp("odd"), files_of(log_of(odd_messages(), 4096))) / "store"

@@ -1,6 +1,6 @@
-"""A job that follows stores until it is killed: `lives.py` runs it as a process of its own.
+"""A job that follows stores until it is killed. `lives.py` runs it in a separate process.
 
-Its one argument says in JSON what to follow and how. It tells what it does in `notes`, a line each.
+Its one argument is JSON: what to follow and how. It writes a line to `notes` for each step.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _BETWEEN_TURNS = 0.1
 
 
 class Job:
-    """Follows what it was asked to, into a folder for each batch."""
+    """Follows the stores, and writes each batch to a folder of its own."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self._asked, self._home = asked, Path(asked["home"])
         self._spark = _session(self._home, asked["java"])
 
     def run(self) -> None:
-        """One query after the other, each as its turn says; the last turn is over when its query is."""
+        """Run one query after another, as each turn says. The last turn ends with its query."""
         turns = self._asked["turns"]
         for turn in turns if self._asked["ends"] else itertools.cycle(turns):
             try:
                 self._query(turn)
             except StreamingQueryException as error:
                 if not (self._home / "robbed").exists() or "native_reader" in str(error):
-                    raise  # that somebody killed a Python process, Spark does not always say
+                    raise  # Spark does not always report that a Python process was killed
                 self._note(died=str(error)[:300])
             time.sleep(_BETWEEN_TURNS)
         self._spark.stop()
@@ -51,7 +51,7 @@ class Job:
         writer.start().awaitTermination()
 
     def _keep(self, frame: DataFrame, batch: int) -> None:
-        """A batch that comes again takes the place of the first."""
+        """A repeated batch replaces the first."""
         self._note(begun=batch)
         kept = self._home / "out" / str(batch)
         frame.write.mode("overwrite").parquet(str(kept))
@@ -64,7 +64,7 @@ class Job:
 
 
 def _digest(kept: Path) -> list[int]:
-    """How many rows there are, and a checksum of which."""
+    """The number of rows, and a checksum over them."""
     rows = pq.read_table(kept, columns=["store", "physical_offset"]).sort_by([("store", "ascending"), ("physical_offset", "ascending")])
     return [rows.num_rows, zlib.crc32(repr(rows.to_pylist()).encode())]
 

@@ -1,4 +1,4 @@
-"""A store that somebody writes: record by record, into files sized ahead, one segment after the other."""
+"""A store that grows: record by record, in preallocated files, one segment after another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from native_reader.testing.records import Message
 
 
 class GrownStore:
-    """At rest as far as anybody can tell, for nothing locks it; what is written is random, and the same for one seed."""
+    """It has no lock, so it looks like a store at rest. Its content is random, and the same for the same seed."""
 
     def __init__(self, path: Path, chance: Random) -> None:
         self.path, self._chance = path, chance
@@ -30,7 +30,7 @@ class GrownStore:
         """Of the segment's records and its blank: first offset and size of those not written yet."""
 
     def grow(self, size: int) -> None:
-        """Write so many bytes more, up to the end of a record."""
+        """Write this many more bytes, up to the end of a record."""
         while size > 0:
             if not self._left:
                 self._begin_segment()

@@ -1,4 +1,4 @@
-"""A query's whole life: stores grow, a job follows them, and is killed again and again at moments that chance chooses."""
+"""The whole life of a query: stores grow, and the job that follows them is killed again and again, at random moments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LIMITS = [
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the job: how it follows, and when it is killed."""
+    """One run of the job: its settings, and when it is killed."""
 
     turns: list[dict[str, Any]]
     loses: list[Callable[[int], list[int]]]
@@ -73,7 +73,7 @@ class Run:
 
     @staticmethod
     def drawn(chance: Random, start: dict[str, str], *, first: bool) -> Run:
-        """The first run of a life is killed while batch 0 is under way, so that its beginning must be kept."""
+        """The first run is killed during batch 0, so its start must be kept."""
         turns = [_turn(chance, start) for _ in range(3)]
         loses = [] if first else chance.choices([workers_of, reader_of], [3, 1], k=chance.choice([0, 1, 1, 2]))
         moment = chance.choice(_BETWEEN if first else [*_BETWEEN, *Moment])
@@ -87,7 +87,7 @@ def _turn(chance: Random, start: dict[str, str]) -> dict[str, Any]:
 
 
 class Life:
-    """One query from its first start to a last run in peace."""
+    """One query, from its first start to a last run that is not killed."""
 
     def __init__(self, home: Path, seed: str, kills: int, java: str) -> None:
         self._home, self._chance, self._runs, self._java = home, Random(seed), kills, java
@@ -103,7 +103,7 @@ class Life:
         home.mkdir()
 
     def run(self) -> Counter[str]:
-        """All of it, and how much there was of what; whatever is wrong is raised with what led to it."""
+        """Run it all, and return the counts of what happened. Errors are raised with the steps that led to them."""
         self._stores[0].grow(self._chance.choice([1, 100_000]))
         begun_at = self._stores[0].records[-1]
         growing = threading.Thread(target=self._grow, args=[Random(self._chance.random())])
@@ -153,37 +153,37 @@ class Life:
                 kill_whole(job)
 
     def _live_through(self, run: Run) -> None:
-        planned, told = self._planned(), len(self._notes())
+        planned, since = self._planned(), len(self._notes())
         with self._running(run) as job:
             for victims in run.loses:
-                self._lose(victims, told)
-            self._await_moment(run, told)
+                self._lose(victims, since)
+            self._await_moment(run, since)
             time.sleep(run.delay)
             assert job.poll() is None, self._said()
         self._begins = self._begins or self._first_begins()
-        begun = any(note.get("begun") == self._planned() for note in self._notes()[told:])
+        begun = any(note.get("begun") == self._planned() for note in self._notes()[since:])
         self._count("driver", under_way=begun or self._planned() > planned)
         self._counts[run.moment.value] += 1
 
-    def _lose(self, victims: Callable[[int], list[int]], told: int) -> None:
-        """Some Python processes alone; the query ends of it, and the job begins it anew."""
+    def _lose(self, victims: Callable[[int], list[int]], since: int) -> None:
+        """Kill only some Python processes. The query fails, and the job starts it again."""
         for _ in range(3):
-            if self._robbed(victims, told):
+            if self._robbed(victims, since):
                 self._count(victims.__name__, under_way=True)
                 return
             self._counts["survived"] += 1
 
-    def _robbed(self, victims: Callable[[int], list[int]], told: int) -> bool:
-        """Whether the query ended of it. It does not if its last batch was read by then, or another worker took the task."""
+    def _robbed(self, victims: Callable[[int], list[int]], since: int) -> bool:
+        """Whether the query failed. It does not if its last batch was read by then, or if another worker took the task."""
         assert self._job is not None
         deaths, robbed = self._deaths(), self._home / "robbed"
-        self._until(lambda: self._last_note(told) == "begun")
+        self._until(lambda: self._last_note(since) == "begun")
         time.sleep(self._chance.choice([0, 0.1]))
         notes, committed, until = len(self._notes()), self._committed(), time.monotonic() + _PATIENCE
         robbed.touch()
-        while time.monotonic() < until:  # again and again, for one that is idle is not missed
+        while time.monotonic() < until:  # repeatedly: Spark does not notice the loss of an idle process
             found = victims(self._job.pid)
-            if len(self._notes()) > notes or self._last_note(told) != "begun":  # what begins next is to be left alone
+            if len(self._notes()) > notes or self._last_note(since) != "begun":  # do not kill what starts next
                 break
             kill(found)
             time.sleep(_POLL)
@@ -192,7 +192,7 @@ class Life:
         return self._deaths() > deaths
 
     def _count(self, killed: str, *, under_way: bool) -> None:
-        """One kill more, by what is left of it in the checkpoint."""
+        """Count one more kill, by the state of the checkpoint after it."""
         self._counts[killed] += 1
         if under_way and self._planned() > self._committed():
             self._counts["between offsets and commit"] += 1
@@ -201,7 +201,7 @@ class Life:
                 self._counts["of batch 0"] += 1
                 self._counts["of batch 0 with rows"] += any(batch["from"] < batch["next"] for batch in batches)
 
-    def _await_moment(self, run: Run, told: int) -> None:
+    def _await_moment(self, run: Run, since: int) -> None:
         if run.moment is Moment.STARTING:
             return
         goal = self._committed() + run.after
@@ -209,8 +209,8 @@ class Life:
         planned, committed = self._planned(), self._committed()
         moments = {
             Moment.PLANNED: lambda: self._planned() > max(planned, self._committed()),
-            Moment.READING: lambda: self._last_note(told) == "begun",
-            Moment.WRITTEN: lambda: self._last_note(told) == "kept" and self._planned() > self._committed(),
+            Moment.READING: lambda: self._last_note(since) == "begun",
+            Moment.WRITTEN: lambda: self._last_note(since) == "kept" and self._planned() > self._committed(),
             Moment.COMMITTED: lambda: self._committed() > committed,
         }
         self._until(moments[run.moment])
@@ -230,7 +230,7 @@ class Life:
             assert time.monotonic() < until, f"waited in vain\n{self._said()}"
             time.sleep(_POLL)
 
-    # What is seen of it
+    # Observed from outside
 
     def _planned(self) -> int:
         return _highest(self._home / "checkpoint/offsets")
@@ -239,7 +239,7 @@ class Life:
         return _highest(self._home / "checkpoint/commits")
 
     def _read(self) -> int:
-        """How many bytes of the stores were read, or are being read."""
+        """The number of bytes of the stores that were read, or are being read."""
         offset = self._offset(self._planned())
         return sum(batch["next"] for batch in offset["stores"].values())
 
@@ -255,8 +255,8 @@ class Life:
             return []
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
-    def _last_note(self, told: int) -> str:
-        return next(iter((self._notes()[told:] or [{"": ""}])[-1]))
+    def _last_note(self, since: int) -> str:
+        return next(iter((self._notes()[since:] or [{"": ""}])[-1]))
 
     def _deaths(self) -> int:
         return sum("died" in note for note in self._notes())
@@ -265,7 +265,7 @@ class Life:
         ended = None if self._job is None else self._job.poll()
         return f"ended with {ended}; {self._notes()[-5:]}\n{(self._home / 'err').read_text()[-6000:]}"
 
-    # What it came to
+    # Results
 
     def _compare(self, begun_at: int) -> None:
         expected = self._expected(begun_at)
@@ -281,7 +281,7 @@ class Life:
         self._counts["kept again"] = sum(len(each) - 1 for each in rows.values() if each[0][0] > 0)
 
     def _expected(self, begun_at: int) -> pa.Table:
-        """What one read of the same range finds; that it is all that was written, is checked too."""
+        """The rows of one read of the same range. Also checks that these are all the rows written."""
         table = nr.open(self._home / "stores").messages().to_table()
         begins = self._begins or self._first_begins()
         parts = []
@@ -297,7 +297,7 @@ class Life:
         return pa.concat_tables(parts)
 
     def _first_begins(self) -> dict[str, int]:
-        """Where batch 0 began; asked early, for Spark keeps the last hundred offsets only."""
+        """Where batch 0 began. Read early, because Spark keeps only the last hundred offsets."""
         return {uri: batch["from"] for uri, batch in self._offset(0)["stores"].items()}
 
     def _of_batches(self, word: str) -> dict[int, list[Any]]:
@@ -309,7 +309,7 @@ class Life:
 
 
 def archived(home: Path) -> str:
-    """How Java starts in half the time: with an archive of the classes that a life without kills needed."""
+    """Java options that halve its start time: an archive of the classes that a run without kills needs."""
     archive = home / "classes"
     life = Life(home / "life", "archive", 0, f"{JAVA} -XX:ArchiveClassesAtExit={archive}")
     assert life.run()["rows"]

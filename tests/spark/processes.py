@@ -1,4 +1,4 @@
-"""A job's processes: its Python, its JVM, and the Pythons that the JVM starts. Daemons of PySpark make process groups of their own."""
+"""A job's processes: its Python, its JVM, and the Pythons that the JVM starts. PySpark's daemons create their own process groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Process(NamedTuple):
 
 def alive() -> dict[int, Process]:
     """All processes of this machine that have not ended, by pid."""
-    asked = ["ps", "-A", "-ww", "-o", "pid=,ppid=,pgid=,stat=,args="]  # without -ww a command may end after 80 letters
+    asked = ["ps", "-A", "-ww", "-o", "pid=,ppid=,pgid=,stat=,args="]  # without -ww a command may be cut after 80 characters
     listed = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=30)
     found = (line.split(maxsplit=4) for line in listed.stdout.splitlines())
     running = (each for each in found if len(each) == 5 and not each[3].startswith("Z"))
@@ -31,7 +31,7 @@ def alive() -> dict[int, Process]:
 
 
 def below(pid: int) -> list[Process]:
-    """The processes that this one started, and those that they started."""
+    """All descendants of this process."""
     known, found = alive(), list[Process]()
     above = {pid}
     while above:
@@ -41,26 +41,26 @@ def below(pid: int) -> list[Process]:
 
 
 def workers_of(job: int) -> list[int]:
-    """The processes in which tasks run: what the daemon forked."""
+    """The processes that run tasks, which the daemon forked."""
     found = [each for each in below(job) if _TASKS in each.command]
     daemons = {each.pid for each in found}
     return [each.pid for each in found if each.parent in daemons]
 
 
 def reader_of(job: int) -> list[int]:
-    """The process in which the driver's reader of a stream lives."""
+    """The process of the driver's stream reader."""
     return [each.pid for each in below(job) if _READER in each.command]
 
 
 def kill(pids: list[int]) -> None:
-    """At once, without a word."""
+    """Kill it at once, with SIGKILL."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def kill_whole(job: subprocess.Popen[bytes]) -> None:
-    """The whole job at once, the driver first; back when none of it is left."""
+    """Kill the whole job at once, the driver first. Return when no process is left."""
     groups = [job.pid, *{each.group for each in below(job.pid)} - {job.pid}]
     assert os.getpgrp() not in groups
     for group in groups:
@@ -71,7 +71,7 @@ def kill_whole(job: subprocess.Popen[bytes]) -> None:
 
 
 def await_end(groups: list[int], seconds: float = 60) -> None:
-    """Until no process is left in those groups."""
+    """Wait until no process is left in those groups."""
     until = time.monotonic() + seconds
     while left := [each for each in alive().values() if each.group in groups]:
         assert time.monotonic() < until, left

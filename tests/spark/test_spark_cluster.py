@@ -1,4 +1,4 @@
-"""A real standalone cluster: a master, two workers, and a driver in another directory than theirs."""
+"""A real standalone cluster: a master, two workers, and a driver in a different directory."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ frame = spark.read.format("rocketmq-store").option("maxPartitionBytes", "500").l
 def where(_):
     return [os.getcwd()]
 
-told = {"tasks": frame.rdd.getNumPartitions(), "rows": frame.count(), "sum": frame.agg(sf.sum("physical_offset")).first()[0]}
-told["directories"] = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().count()
+report = {"tasks": frame.rdd.getNumPartitions(), "rows": frame.count(), "sum": frame.agg(sf.sum("physical_offset")).first()[0]}
+report["directories"] = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().count()
 os.remove("store/commitlog/" + "0" * 20)
 try:
     frame.count()
 except Exception as error:
-    told["error"] = str(error)
-print(json.dumps(told))
+    report["error"] = str(error)
+print(json.dumps(report))
 """
 
 
@@ -113,16 +113,16 @@ def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.gate
-def test_a_cluster_reads_a_store_by_a_path_that_counts_from_the_drivers_directory(master: str, tmp_path: Path) -> None:
+def test_a_cluster_reads_a_store_at_a_path_relative_to_the_driver(master: str, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(60)))
     expected = nr.open(tmp_path / "store").messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()
     job = [sys.executable, "-c", JOB, master]
     ended = subprocess.run(job, cwd=tmp_path, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
     assert ended.returncode == 0, ended.stderr
-    told = json.loads(ended.stdout.splitlines()[-1])
-    assert told["tasks"] >= 8
-    assert told["directories"] == 2  # both executors work, each in a directory of its own
-    assert (told["rows"], told["sum"]) == (60, sum(expected))
-    gone = next(line for line in told["error"].splitlines() if "DataLoss: " in line)
+    report = json.loads(ended.stdout.splitlines()[-1])
+    assert report["tasks"] >= 8
+    assert report["directories"] == 2  # both executors work, each in its own directory
+    assert (report["rows"], report["sum"]) == (60, sum(expected))
+    gone = next(line for line in report["error"].splitlines() if "DataLoss: " in line)
     assert f"{(tmp_path / 'store/commitlog').as_uri()}/{'0' * 20} no longer exists; it existed when the read was planned." in gone
     assert "On a cluster, every machine must have the store at that path" in gone

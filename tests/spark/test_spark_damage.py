@@ -1,4 +1,4 @@
-"""A broken store through Spark: each mode, the rows of damage, and the tables that account for it."""
+"""A damaged store in Spark: each mode, the rows for damage, and the tables that list it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import native_reader as nr
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 records in small segments: a magic is wrong, a page is zeros, a body has a flipped bit, and one segment is missing."""
+    """300 records in small segments, with a wrong magic, a page of zeros, a flipped bit in a body, and a missing segment."""
     log = log_of(300, segment_size=8192)
     files = files_of(log)
     names = sorted(files)
@@ -36,7 +36,7 @@ def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
 @pytest.mark.parametrize("most", ["500", "128m"])
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 @pytest.mark.parametrize("crc", [False, True])
-def test_each_mode_gives_what_the_engine_gives(spark: SparkSession, broken: Path, mode: str, most: str, crc: bool) -> None:
+def test_each_mode_gives_the_rows_of_the_engine(spark: SparkSession, broken: Path, mode: str, most: str, crc: bool) -> None:
     columns = "physical_offset,topic,body,record_size,corrupt_record,corrupt_reason"
     found = load(spark, broken, mode=mode, columns=columns, maxPartitionBytes=most, verifyCrc=str(crc).lower()).toArrow()
     mine = nr.open(broken).messages(mode=mode, columns=columns, fail_on_data_loss=False, verify_crc=crc).to_table()
@@ -45,26 +45,26 @@ def test_each_mode_gives_what_the_engine_gives(spark: SparkSession, broken: Path
     assert reasons == ({None, "magic", "offset", *(["checksum"] if crc else [])} if mode == "PERMISSIVE" else {None})
 
 
-def test_failfast_is_the_default_and_says_how_to_go_on(spark: SparkSession, broken: Path) -> None:
+def test_failfast_is_the_default_and_says_how_to_continue(spark: SparkSession, broken: Path) -> None:
     with pytest.raises(PySparkException, match=r"found no record magic\. Set mode=DROPMALFORMED to skip"):
         load(spark, broken).count()
     with pytest.raises(PySparkException, match="Set failOnDataLoss=false to read the rest"):
         spark.read.format("rocketmq-store").load(str(broken)).count()
 
 
-def test_damage_rows_pass_every_condition_and_come_only_when_asked_for(spark: SparkSession, broken: Path) -> None:
-    asked = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset", columnNameOfCorruptRecord="_bad")
-    assert asked.columns == ["topic", "physical_offset", "_bad"]
-    assert asked.filter("topic is null").count() == asked.filter("_bad is not null").count() == 2
-    assert {row.topic for row in asked.select("topic").distinct().collect()} == {"T1", None}
-    unasked = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset")
-    assert_df_equality(unasked, asked.filter("_bad is null").drop("_bad"), ignore_row_order=True)
+def test_damage_rows_pass_every_condition_and_come_only_on_request(spark: SparkSession, broken: Path) -> None:
+    with_damage = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset", columnNameOfCorruptRecord="_bad")
+    assert with_damage.columns == ["topic", "physical_offset", "_bad"]
+    assert with_damage.filter("topic is null").count() == with_damage.filter("_bad is not null").count() == 2
+    assert {row.topic for row in with_damage.select("topic").distinct().collect()} == {"T1", None}
+    without_damage = load(spark, broken, mode="PERMISSIVE", topic="T1", columns="topic,physical_offset")
+    assert_df_equality(without_damage, with_damage.filter("_bad is null").drop("_bad"), ignore_row_order=True)
     typed = spark.read.schema("_bad binary, physical_offset bigint").format("rocketmq-store")
     typed = typed.options(mode="PERMISSIVE", columnNameOfCorruptRecord="_bad", failOnDataLoss="false").load(str(broken))
     assert typed.filter("_bad is not null").count() == 2
 
 
-def test_the_tables_are_the_engines(spark: SparkSession, broken: Path) -> None:
+def test_the_tables_equal_those_of_the_engine(spark: SparkSession, broken: Path) -> None:
     for table in ("damage", "segments"):
         mine = nr.open(broken).table(table).to_table()
         found = load_table(spark, broken, table=table)
@@ -77,7 +77,7 @@ def test_the_tables_are_the_engines(spark: SparkSession, broken: Path) -> None:
 
 
 def test_any_damage_can_fail_a_job(spark: SparkSession, broken: Path) -> None:
-    """As docs/recovery.md tells it."""
+    """As docs/recovery.md shows."""
     check = load_table(spark, broken, table="damage").select(
         sf.expr("assert_true(count(*) = 0, concat(count(*), ' ranges of the log are damaged'))")
     )

@@ -1,4 +1,4 @@
-"""What a Spark user reads when something is wrong: the last sentence says what, and what to do next."""
+"""The errors a Spark user sees: the last sentence says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sentence(work: Callable[[], object]) -> str:
 
 
 def refused(spark: SparkSession, path: object, **options: object) -> str:
-    """What load() says, which is where a user sees it first."""
+    """The text of the error from load(), where a user sees it first."""
     return sentence(lambda: spark.read.format("rocketmq-store").options(**options).load(str(path)))
 
 
@@ -70,10 +70,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("asked", REFUSED)
-def test_a_wrong_option_is_told_by_load(spark: SparkSession, kept: Path, asked: str) -> None:
+def test_load_rejects_a_wrong_option(spark: SparkSession, kept: Path, asked: str) -> None:
     name, _, value = asked.partition("=")
     assert refused(spark, kept, **{name: value}) == REFUSED[asked]
-    # A schema of the user's skips Spark's call of schema(): the reader says the same.
+    # With a schema from the user, Spark does not call schema(): the reader raises the same error.
     frame = spark.read.format("rocketmq-store").schema("topic string").options(**{name: value}).load(str(kept))
     assert sentence(frame.count) == REFUSED[asked]
 
@@ -97,7 +97,7 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     assert sentence(frame.count) == "OptionError: columns= and .schema(...) request different columns. Omit one of them"
 
 
-def test_a_wrong_path_is_told_by_load(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
+def test_load_rejects_a_wrong_path(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
     assert refused(spark, tmp_path / "stor") == f"PathError: {(tmp_path / 'stor').as_uri()} does not exist."
     assert refused(spark, kept.parent / "stor") == f"PathError: {(kept.parent / 'stor').as_uri()} does not exist. Did you mean 'store'?"
     said = sentence(lambda: spark.read.format("rocketmq-store").load())
@@ -120,7 +120,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("asked", COLUMNS)
-def test_a_schema_that_cannot_be_had(spark: SparkSession, kept: Path, asked: str) -> None:
+def test_a_schema_that_is_not_supported(spark: SparkSession, kept: Path, asked: str) -> None:
     frame = spark.read.format("rocketmq-store").schema(asked).load(str(kept))
     assert sentence(frame.count).startswith(COLUMNS[asked])
 
@@ -131,12 +131,12 @@ def test_a_schema_that_differs_only_inside(spark: SparkSession, kept: Path) -> N
     assert said.startswith("SchemaError: column 'keys' is array<string>, but the schema has ")
 
 
-def test_unknown_columns_of_the_option(spark: SparkSession, kept: Path) -> None:
+def test_unknown_columns_in_the_option(spark: SparkSession, kept: Path) -> None:
     said = refused(spark, kept, columns="topic, bodi")
     assert said.startswith("SchemaError: column 'bodi' does not exist. Did you mean 'body'? All columns: topic, queue_id, ")
 
 
-def test_damage_is_told_by_the_action(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_action_reports_damage(spark: SparkSession, tmp_path: Path) -> None:
     log = log_of(30)
     files = files_of(log)
     damaged = bytearray(files["store/commitlog/" + "0" * 20])
@@ -151,7 +151,7 @@ def test_damage_is_told_by_the_action(spark: SparkSession, tmp_path: Path) -> No
     assert said.startswith(f"StoreDamaged: {segment} at offset {place:,} (byte {place:,} of the file): expected a record or the blank")
 
 
-def test_a_missing_segment_is_told_by_the_action(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_action_reports_a_missing_segment(spark: SparkSession, tmp_path: Path) -> None:
     files = files_of(log_of(40))
     del files["store/commitlog/00000000000000002048"]
     on_disk(tmp_path, files)
@@ -171,12 +171,12 @@ OF_STREAMS = {
 
 
 @pytest.mark.parametrize("asked", OF_STREAMS)
-def test_what_only_a_stream_can_do(spark: SparkSession, kept: Path, asked: str) -> None:
+def test_options_that_only_a_stream_supports(spark: SparkSession, kept: Path, asked: str) -> None:
     name, _, value = asked.partition("=")
     assert sentence(spark.read.format("rocketmq-store").option(name, value).load(str(kept)).count).startswith(OF_STREAMS[asked])
 
 
-def test_no_body_and_no_property_is_ever_told(spark: SparkSession, kept: Path) -> None:
+def test_errors_never_contain_bodies_or_properties(spark: SparkSession, kept: Path) -> None:
     frame = spark.read.format("rocketmq-store").load(str(kept))
     plan = frame._jdf.queryExecution().toString()
     assert "body 1" not in plan

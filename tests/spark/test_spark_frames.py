@@ -1,4 +1,4 @@
-"""Frames are what the engine reads, however they are asked for and whatever Spark then does with them."""
+"""Frames have the rows of the engine, whatever the options, and whatever Spark does with the frame."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def load(spark: SparkSession, path: object = None, **options: object) -> DataFra
 
 
 def assert_same_rows(frame: DataFrame, other: DataFrame) -> None:
-    """The order of the log, for Spark cannot sort by maps."""
+    """Compare in log order, because Spark cannot sort by maps."""
     keys = ["store", "physical_offset", *(["inner_index"] if "inner_index" in frame.columns else [])]
     assert_df_equality(frame.orderBy(keys), other.orderBy(keys))
 
 
 def in_order(table: pa.Table) -> list[dict[str, object]]:
-    """Rows as Python sees them, in the order of the log."""
+    """Rows as Python objects, in log order."""
     return sorted(table.to_pylist(), key=lambda row: (row["store"], row["physical_offset"], row.get("inner_index") or 0))
 
 
@@ -43,7 +43,7 @@ def expected(path: Path, **options: object) -> pa.Table:
 
 @pytest.mark.parametrize("columns", ["*", "heads", "store,physical_offset,body", None])
 @pytest.mark.parametrize("most", ["64k", "128m"])
-def test_spark_shows_what_the_engine_reads(spark: SparkSession, varied: Path, columns: str | None, most: str) -> None:
+def test_spark_gives_the_rows_of_the_engine(spark: SparkSession, varied: Path, columns: str | None, most: str) -> None:
     frame = load(spark, varied, maxPartitionBytes=most, **({} if columns is None else {"columns": columns}))
     found = frame.toArrow()
     assert found.schema.names == list(projected(columns))
@@ -51,7 +51,7 @@ def test_spark_shows_what_the_engine_reads(spark: SparkSession, varied: Path, co
     assert in_order(found.cast(mine.schema)) == in_order(mine)
 
 
-def test_every_column_can_be_had_alone(spark: SparkSession, varied: Path) -> None:
+def test_every_column_can_be_selected_alone(spark: SparkSession, varied: Path) -> None:
     for name in COLUMNS:
         found = load(spark, varied, columns=name).toArrow()
         mine = expected(varied, columns=name)
@@ -59,13 +59,13 @@ def test_every_column_can_be_had_alone(spark: SparkSession, varied: Path) -> Non
         assert sorted(map(key, found.cast(mine.schema)[name].to_pylist())) == sorted(map(key, mine[name].to_pylist())), name
 
 
-def test_a_schema_of_the_users_projects_in_its_own_order(spark: SparkSession, kept: Path) -> None:
+def test_a_user_schema_selects_columns_in_its_order(spark: SparkSession, kept: Path) -> None:
     frame = spark.read.format("rocketmq-store").schema("body binary, topic string, keys array<string>").load(str(kept))
     assert frame.columns == ["body", "topic", "keys"]
     assert_df_equality(frame, load(spark, kept).select("body", "topic", "keys"), ignore_row_order=True)
 
 
-def test_a_schema_taken_from_a_frame_fits(spark: SparkSession, varied: Path) -> None:
+def test_the_schema_of_a_frame_is_accepted(spark: SparkSession, varied: Path) -> None:
     wide = load(spark, varied, columns="*")
     again = spark.read.format("rocketmq-store").schema(wide.schema).load(str(varied))
     assert_same_rows(again, wide)
@@ -97,16 +97,18 @@ OPTIONS: list[tuple[dict[str, object], dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("asked", "meant"), OPTIONS, ids=",".join)
-def test_options_mean_what_they_mean_in_python(spark: SparkSession, kept: Path, asked: dict[str, object], meant: dict[str, object]) -> None:
+def test_options_have_the_same_effect_as_in_python(
+    spark: SparkSession, kept: Path, asked: dict[str, object], meant: dict[str, object]
+) -> None:
     found = in_order(load(spark, kept, **asked).toArrow().cast(expected(kept).schema))
     assert found == in_order(expected(kept, **meant))
 
 
-def test_partitions_are_at_most_so_large_and_at_least_so_many(spark: SparkSession, varied: Path) -> None:
+def test_the_size_and_number_of_partitions(spark: SparkSession, varied: Path) -> None:
     def tasks(**options: object) -> int:
         return load(spark, varied, **options).rdd.getNumPartitions()
 
-    assert tasks() == 1  # four segments of 1 MiB go together
+    assert tasks() == 1  # four segments of 1 MiB are combined
     assert tasks(maxPartitionBytes="1m") == 4
     assert tasks(maxPartitionBytes="100k") >= 40
     assert tasks(minPartitions=9) >= 9
@@ -119,7 +121,7 @@ def test_a_partition_can_be_smaller_than_a_record(spark: SparkSession, kept: Pat
     assert_same_rows(frame, load(spark, kept))
 
 
-def test_several_paths_a_glob_and_a_parent_come_in_one_frame(spark: SparkSession, tmp_path: Path) -> None:
+def test_several_paths_a_glob_and_a_parent_make_one_frame(spark: SparkSession, tmp_path: Path) -> None:
     for number, name in enumerate(("a", "b")):
         on_disk(tmp_path, files_of(log_of(10 + number), f"{name}/commitlog"))
     a, b = tmp_path / "a", tmp_path / "b"
@@ -130,7 +132,7 @@ def test_several_paths_a_glob_and_a_parent_come_in_one_frame(spark: SparkSession
     assert load(spark, a / "commitlog" / ("0" * 20)).count() == expected(a, ending_physical_offset=2048).num_rows
 
 
-def test_parts_on_other_disks_are_found(spark: SparkSession, tmp_path: Path) -> None:
+def test_parts_on_other_disks_are_read(spark: SparkSession, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(10), "disk1/log") | {"home/consumequeue/": b"", "home/config/": b""})
     (tmp_path / "broker.conf").write_text(f"storePathRootDir={tmp_path}/home\nstorePathCommitLog={tmp_path}/disk1/log\n")
     assert load(spark, brokerConf=tmp_path / "broker.conf").count() == 10
@@ -152,7 +154,7 @@ def test_sql_reads_a_store(spark: SparkSession, kept: Path) -> None:
     assert tuple(one) == ("k4 all", ["k4", "all"])
 
 
-def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, kept: Path) -> None:
+def test_a_catalog_table_needs_its_path_again(spark: SparkSession, kept: Path) -> None:
     spark.sql("DROP TABLE IF EXISTS logged")
     spark.sql(f"CREATE TABLE logged USING `rocketmq-store` OPTIONS (path '{kept}')")
     try:
@@ -163,7 +165,7 @@ def test_a_table_of_the_catalog_needs_its_path_said_again(spark: SparkSession, k
         spark.sql("DROP TABLE logged")
 
 
-def test_a_table_of_the_catalog_is_refused_a_condition_that_it_would_forget(spark: SparkSession, kept: Path) -> None:
+def test_a_catalog_table_rejects_a_condition_that_it_would_not_store(spark: SparkSession, kept: Path) -> None:
     spark.sql("DROP TABLE IF EXISTS logged")
     for options in ("topic 'T0'", "where 'queue_id = 0'", "mode 'DROPMALFORMED'"):
         with pytest.raises(Exception, match=r"CREATE TABLE: Spark .* drops its OPTIONS.* Use CREATE TEMPORARY VIEW"):
@@ -181,7 +183,7 @@ def test_a_limit_stops_early(spark: SparkSession, varied: Path, tmp_path: Path) 
         file.seek(1 << 19)
         file.write(bytes(1 << 10))
     frame = load(spark, broken, maxPartitionBytes="1m")
-    assert len(frame.limit(5).collect()) == 5  # who takes five rows never meets the damage behind the first half megabyte
+    assert len(frame.limit(5).collect()) == 5  # five rows are read before the damage, which is after the first half megabyte
     assert frame.first()["physical_offset"] == 0
     with pytest.raises(Exception, match="StoreDamaged"):
         frame.count()
@@ -189,14 +191,14 @@ def test_a_limit_stops_early(spark: SparkSession, varied: Path, tmp_path: Path) 
 
 def test_an_empty_store_is_an_empty_frame(spark: SparkSession, tmp_path: Path) -> None:
     on_disk(tmp_path, {"fresh/commitlog/": b"", "fresh/consumequeue/": b"", "zeros/commitlog/" + "0" * 20: bytes(4096)})
-    for name in ("fresh", "zeros"):  # zeros alone are an error, unless losses are taken
+    for name in ("fresh", "zeros"):  # a log of zeros is an error, unless losses are accepted
         frame = load(spark, tmp_path / name, failOnDataLoss=str(name == "fresh").lower())
         assert frame.columns == list(DEFAULT_COLUMNS)
         assert (frame.count(), frame.collect(), frame.groupBy("topic").count().collect()) == (0, [], [])
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_a_frame_is_used_twice_joined_with_itself_cached_and_repartitioned(spark: SparkSession, kept: Path, adaptive: str) -> None:
+def test_a_frame_used_twice_joined_with_itself_cached_and_repartitioned(spark: SparkSession, kept: Path, adaptive: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     frame = load(spark, kept, maxPartitionBytes="1k")
     assert (frame.count(), frame.count()) == (40, 40)
@@ -209,8 +211,8 @@ def test_a_frame_is_used_twice_joined_with_itself_cached_and_repartitioned(spark
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe"])
-def test_moments_are_the_same_in_every_session_zone(spark: SparkSession, tmp_path: Path, zone: str) -> None:
-    # Around the night in which New York's clocks go back, and the one in which they go forward; and with milliseconds.
+def test_times_are_the_same_in_every_session_zone(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    # Around both clock changes in New York, and with milliseconds.
     moments = [1_762_063_200_000 + 600_000 * step for step in range(24)] + [1_772_953_200_123 + 600_000 * step for step in range(24)]
     on_disk(tmp_path, files_of(log_of([message(n, store_timestamp=moment) for n, moment in enumerate(moments)])))
     spark.conf.set("spark.sql.session.timeZone", zone)
@@ -226,16 +228,16 @@ def test_a_frame_keeps_the_plan_of_its_first_use(spark: SparkSession, tmp_path: 
     frame = load(spark, tmp_path / "store")
     assert frame.count() == 30
     on_disk(tmp_path, files_of(log_of(60)))
-    assert frame.count() == 30  # what came later is not seen
+    assert frame.count() == 30  # later records are not read
     assert load(spark, tmp_path / "store").count() == 60
     (tmp_path / "store/commitlog" / ("0" * 20)).unlink()
     with pytest.raises(Exception, match=r"no longer exists; it existed when the read was planned\. A broker deletes its oldest segments"):
         frame.count()
-    assert 0 < load(spark, tmp_path / "store").count() < 60  # what expired is no loss
+    assert 0 < load(spark, tmp_path / "store").count() < 60  # expired segments are not a loss
 
 
 @pytest.mark.parametrize("name", golden.STORES)
-def test_golden_stores_come_out_of_spark_as_out_of_the_engine(
+def test_golden_stores_have_the_same_rows_in_spark_and_the_engine(
     spark: SparkSession, golden_store: Callable[[str], golden.Golden], name: str
 ) -> None:
     store = golden_store(name)
@@ -247,7 +249,7 @@ def test_golden_stores_come_out_of_spark_as_out_of_the_engine(
 
 
 @pytest.mark.parametrize("name", OWN_STORES)
-def test_the_stores_of_this_repository_come_out_of_spark_as_out_of_the_engine(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_the_stores_of_this_repository_have_the_same_rows_in_spark_and_the_engine(spark: SparkSession, tmp_path: Path, name: str) -> None:
     store = golden.unpack(name, tmp_path, STORES)
     logs = ",".join(map(str, store.log_folders)) if len(store.log_folders) > 1 else None
     spark_says = {} if logs is None else {"storePathCommitLog": logs}

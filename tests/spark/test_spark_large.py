@@ -1,4 +1,4 @@
-"""Bodies and partitions that are larger than what Spark and Arrow hold in one piece."""
+"""Bodies and partitions larger than one array or batch of Spark and Arrow."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def test_a_body_of_64_mib(spark: SparkSession, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of([message(0, body=raw), packed, message(2)], segment_size=66 * MIB)))
     reader = spark.read.format("rocketmq-store").option("columns", "queue_offset,body")
     refused = reader.load(str(tmp_path / "store"))
-    told = reader.option("maxRecordBytes", "65m").load(str(tmp_path / "store")).select("queue_offset", sf.crc32("body"), sf.length("body"))
+    found = reader.option("maxRecordBytes", "65m").load(str(tmp_path / "store")).select("queue_offset", sf.crc32("body"), sf.length("body"))
     crc = zlib.crc32(raw)
-    assert told.orderBy("queue_offset").collect() == [(0, crc, 64 * MIB), (1, crc, 64 * MIB), (2, zlib.crc32(b"body 2"), 6)]
+    assert found.orderBy("queue_offset").collect() == [(0, crc, 64 * MIB), (1, crc, 64 * MIB), (2, zlib.crc32(b"body 2"), 6)]
     with pytest.raises(Exception, match=r"maxRecordBytes"):
         refused.count()
 

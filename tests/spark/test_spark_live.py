@@ -1,4 +1,4 @@
-"""Spark reads a store again and again while RocketMQ writes it."""
+"""Spark reads a store repeatedly while RocketMQ writes it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rocketmq import Java
 @pytest.mark.sweep
 def test_a_store_that_is_being_written(spark: SparkSession, rocketmq: Callable[[str], Java], varied: Path, tmp_path: Path) -> None:
     home = tmp_path / "live"
-    assert spark.read.format("rocketmq-store").load(str(varied)).count()  # what is done only once, before the clock runs
+    assert spark.read.format("rocketmq-store").load(str(varied)).count()  # one-time work, before the clock starts
 
     def frame(begin: int) -> DataFrame:
         options = {"columns": ",".join(COLUMNS), "startingPhysicalOffset": begin, "maxPartitionBytes": "16m"}
         return spark.read.format("rocketmq-store").options(**options).load(str(home / "store"))
 
     def looked_at(begin: int) -> pa.Table:
-        # A slow machine would sort all of the log in one look, for which a driver of 2 GiB has no memory.
+        # A slow machine would sort the whole log in one read, which needs more memory than a driver of 2 GiB has.
         return frame(begin).where(f"physical_offset < {begin + (128 << 20)}").sort("physical_offset").toArrow()
 
     follower = Follower(looked_at)
@@ -39,5 +39,5 @@ def test_a_store_that_is_being_written(spark: SparkSession, rocketmq: Callable[[
         assert frame(0).agg(sf.countDistinct("physical_offset")).first()[0] == RATE * SECONDS
         assert ended_by_its_input(writer) == 0
     assert frame(0).count() == RATE * SECONDS
-    assert follower.looks >= 1  # how many, is the speed of the machine
+    assert follower.looks >= 1  # the number depends on the machine
     logging.getLogger(__name__).info("%s looks at %s rows", follower.looks, follower.rows)

@@ -1,4 +1,4 @@
-"""Through Spark: a read that begins inside a body, a log whose end is lost, and records that a broker took back."""
+"""In Spark: a read that begins inside a body, a log whose end is lost, and records that a broker truncated."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def test_a_batch_and_a_stream_that_begin_inside_a_body(spark: SparkSession, tmp_
     path = str(on_disk(tmp_path, files_of(log) | (dispatched(log.placed) if queues else {})) / "store")
     outer = next(each for each in log.placed if FORGED.encode() in each.message.body)
     expected = [each.offset for each in log.placed if each.offset > outer.offset]
-    told: dict[str, Any] = {"startingPhysicalOffset": outer.offset + 1, "columns": "topic,physical_offset"}
-    rows = spark.read.format("rocketmq-store").options(**told).load(path).collect()
+    options: dict[str, Any] = {"startingPhysicalOffset": outer.offset + 1, "columns": "topic,physical_offset"}
+    rows = spark.read.format("rocketmq-store").options(**options).load(path).collect()
     assert sorted(row.physical_offset for row in rows) == expected
-    stream = spark.readStream.format("rocketmq-store").options(**told).load(path).writeStream.format("memory").queryName("certain")
+    stream = spark.readStream.format("rocketmq-store").options(**options).load(path).writeStream.format("memory").queryName("certain")
     stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
     assert sorted(row.physical_offset for row in spark.table("certain").collect()) == expected
 
 
-def test_a_lost_end_fails_a_batch_and_says_how_to_go_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_lost_end_fails_a_batch_and_says_how_to_continue(spark: SparkSession, tmp_path: Path) -> None:
     log = log_of(100, 4096)
     store = on_disk(tmp_path, files_of(log) | dispatched(log.placed)) / "store"
     last = max(each.segment for each in log.placed)
@@ -42,7 +42,7 @@ def test_a_lost_end_fails_a_batch_and_says_how_to_go_on(spark: SparkSession, tmp
     assert (row.reason, row.start_offset) == ("lost", last)
 
 
-def test_records_that_a_broker_took_back_are_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_records_that_a_broker_truncated_give_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     files, _, _ = cut_log()
     store = on_disk(tmp_path, files | {"store/checkpoint": checkpoint(flushed=5024)}) / "store"
     assert spark.read.format("rocketmq-store").load(str(store)).count() == 25

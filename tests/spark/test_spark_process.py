@@ -1,4 +1,4 @@
-"""What a person sees who runs a job of their own: another process, another Spark."""
+"""The output of a user's own job, in a separate process with its own Spark."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ print("tasks", spark.read.format("rocketmq-store").load({path!r}).rdd.getNumPart
 """
 
 
-def test_a_big_scan_says_what_it_reads(tmp_path: Path) -> None:
+def test_a_big_scan_logs_what_it_reads(tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(10, segment_size=8192)))
     store = tmp_path / "store"
-    with (store / "commitlog" / ("0" * 20)).open("r+b") as file:  # 1.5 GiB of nothing between two records: to plan, nobody reads it
+    with (store / "commitlog" / ("0" * 20)).open("r+b") as file:  # 1.5 GiB of zeros between two records, which planning does not read
         file.seek(3 << 29)
         file.write(log_of(1, segment_size=8192, start=3 << 29).files()[f"{3 << 29:020}"][:200])
     where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}
@@ -62,7 +62,7 @@ print("by key", spark.read.format("rocketmq-store").options(topic={topic!r}, key
 """
 
 
-def test_a_pruned_read_says_what_it_reads_and_why(tmp_path: Path) -> None:
+def test_a_pruned_read_logs_what_it_reads_and_why(tmp_path: Path) -> None:
     store = tmp_path / "store"
     write_store(store, StoreSpec(bytes=24 << 20, max_hash_slot_num=50_000, max_index_num=200_000))
     keyed = nr.open(store).messages(where="keys IS NOT NULL AND kind = 'normal'", columns="topic,keys").head(100).to_pylist()[-1]

@@ -1,4 +1,4 @@
-"""Filters that Spark hands over: the same rows as without, and what goes wrong in Spark 4.3 where a frame is used twice."""
+"""Filters that Spark pushes down: the same rows as without, and a fault of Spark 4.3 if a frame is used twice."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def plain(spark: SparkSession, path: Path, **options: str) -> DataFrame:
 
 
 def same(one: DataFrame, other: DataFrame) -> None:
-    """The same rows; Spark can order by no map."""
+    """The same rows; Spark cannot sort by maps."""
     assert_df_equality(one.drop("properties"), other.drop("properties"), ignore_row_order=True)
 
 
 def accepted(frame: DataFrame) -> list[str]:
-    """The filters that Spark left to the reader."""
+    """The filters that Spark left to the reader, as its plan shows."""
     told = frame._jdf.queryExecution().executedPlan().toString() + frame._jdf.queryExecution().explainString(
         frame.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
     )
@@ -72,7 +72,7 @@ FILTERS = {
     "store_timestamp >= TIMESTAMP '2023-11-14 22:13:20.010Z'": 1,
     "body = X'626F6479203037'": 1,
     "msg_id = 'U0007'": 1,
-    # What Spark keeps: OR, parts of columns, what no filter can say.
+    # What Spark keeps: OR, parts of columns, and conditions without a filter class.
     "topic = 'T1' OR queue_offset = 3": 0,
     "properties['KEYS'] = 'k7 all'": 0,
     "array_contains(keys, 'k7')": 0,
@@ -106,9 +106,9 @@ def test_generated_filters(pushing: SparkSession, odd: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
-def test_a_filter_pushed_or_not_and_where_are_one(pushing: SparkSession, tmp_path: Path, name: str) -> None:
+def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, tmp_path: Path, name: str) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
-        pytest.skip("the golden stores are not here")
+        pytest.skip("there are no golden stores")
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     told = {"columns": "topic,queue_id,queue_offset,tags,kind,physical_offset"}
     if len(store.log_folders) > 1:
@@ -130,13 +130,13 @@ def test_a_pushed_filter_prunes(pushing: SparkSession, varied: Path) -> None:
     assert topic is not None
     frame = pushed(pushing, varied).filter(F.col("topic") == topic.topic)
     assert frame.count() == topic["count"]
-    # In how many tasks: all ranges of the log, but for a filter that says where.
+    # The number of tasks: all ranges of the log, unless a filter selects some.
     cut = {"maxPartitionBytes": "1m"}
     assert plain(pushing, varied, **cut).filter("physical_offset < 1000").rdd.getNumPartitions() > 3
     assert pushed(pushing, varied, **cut).filter("physical_offset < 1000").rdd.getNumPartitions() == 1
 
 
-def test_rows_of_damage_are_sparks_to_filter(pushing: SparkSession, tmp_path: Path) -> None:
+def test_spark_filters_rows_of_damage(pushing: SparkSession, tmp_path: Path) -> None:
     files = files_of(log_of(40))
     name = min(files)
     files[name] = files[name][:500] + bytes(200) + files[name][700:]
@@ -147,14 +147,14 @@ def test_rows_of_damage_are_sparks_to_filter(pushing: SparkSession, tmp_path: Pa
     same(frame, plain(pushing, path, **told).filter("topic = 'T1'"))
 
 
-def test_where_pushing_is_off_spark_says_how_to_turn_it_on(spark: SparkSession, kept: Path) -> None:
+def test_if_pushdown_is_off_spark_says_how_to_turn_it_on(spark: SparkSession, kept: Path) -> None:
     spark.conf.unset(PUSHING)
     with pytest.raises(Exception, match=PUSHING.replace(".", r"\.")):
         pushed(spark, kept).filter("topic = 'T1'").count()
 
 
-# What Spark 4.3.0 does where one loaded frame is used by several queries. The day one of these fails Spark has mended it:
-# then pushing can become the default, and docs/filters.md and the option's text must say so.
+# What Spark 4.3.0 does if several queries use one loaded frame. If one of these fails, Spark has fixed it:
+# then pushdown can become the default, and docs/filters.md and the option's text must say so.
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def by_topic(frame: DataFrame) -> dict[str, int]:
     return {row.topic: row["count"] for row in frame.groupBy("topic").count().collect()}
 
 
-def test_spark_still_gives_wrong_rows_where_filters_are_pushed_and_a_frame_is_used_twice(pushing: SparkSession, thirds: Path) -> None:
+def test_spark_still_gives_wrong_rows_if_filters_are_pushed_and_a_frame_is_used_twice(pushing: SparkSession, thirds: Path) -> None:
     frame = pushed(pushing, thirds)
     assert (frame.filter("topic = 'a'").count(), frame.count()) == (10, 10)  # 30 would be right
     frame = pushed(pushing, thirds)
@@ -176,13 +176,13 @@ def test_spark_still_gives_wrong_rows_where_filters_are_pushed_and_a_frame_is_us
     pushed(pushing, thirds).createOrReplaceTempView("pushed")
     assert pushing.sql("SELECT * FROM pushed WHERE topic = 'a'").count() == 10
     assert pushing.sql("SELECT * FROM pushed").count() == 10
-    # Loaded again for each query it is right.
+    # If each query loads the frame again, the rows are right.
     assert pushed(pushing, thirds).filter("topic = 'a'").count() == 10
     assert pushed(pushing, thirds).count() == 30
 
 
 @pytest.mark.parametrize("setting", ["true", "false"])
-def test_the_reader_that_comes_unasked_is_right_in_all_those_cases(spark: SparkSession, thirds: Path, setting: str) -> None:
+def test_the_default_reader_is_right_in_all_those_cases(spark: SparkSession, thirds: Path, setting: str) -> None:
     spark.conf.set(PUSHING, setting)
     frame = plain(spark, thirds)
     assert (frame.filter("topic = 'a'").count(), frame.count()) == (10, 30)
@@ -205,7 +205,7 @@ UNDERSTOOD: list[tuple[spark_filters.Filter, Predicate | None]] = [
     (spark_filters.Not(spark_filters.IsNull(TOPIC)), Not(IsNull(Column("topic")))),
     (spark_filters.StringStartsWith(TOPIC, "50%_\\"), Like(Column("topic"), "50\\%\\_\\\\%")),
     (spark_filters.LessThan(MOMENT, FIRST), Compare(Column("store_timestamp"), "<", 1_700_000_000_000_000)),
-    # Not ours to answer
+    # Filters that stay with Spark
     (spark_filters.EqualTo(("no_such",), "a"), None),
     (spark_filters.EqualTo(("properties", "x"), "a"), None),
     (spark_filters.EqualTo(TOPIC, 5), None),
@@ -224,7 +224,7 @@ def test_one_filter(told: spark_filters.Filter, meant: Predicate | None) -> None
     assert predicate_of(told) == meant
 
 
-def test_a_prefix_with_the_signs_of_like_means_itself() -> None:
+def test_a_prefix_with_wildcards_of_like_is_literal() -> None:
     tags = ["50%_off", "50x_off", "50%xoff", "50\\"]
     memory = in_memory(files_of(log_of(message(number, properties=pack_properties({"TAGS": tag})) for number, tag in enumerate(tags))))
     for prefix, count in (("50%", 2), ("50%_", 1), ("50\\", 1), ("50", 4)):

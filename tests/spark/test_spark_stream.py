@@ -1,4 +1,4 @@
-"""Spark itself follows a log: into files, with its own triggers, through restarts, and with its errors."""
+"""Spark streams: into files, with each trigger, through restarts, and with errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rmqstore_spark.lag import LagListener, lags
 
 
 class OnDisk:
-    """A store that grows on the disk."""
+    """A store on disk that grows."""
 
     def __init__(self, root: Path, place: str = "store", *, seed: int = 1, records: int = 40) -> None:
         self._root, self._memory = root, Disk()
@@ -39,7 +39,7 @@ class OnDisk:
         for file, content in self._memory.content.items():
             path = self._root / file
             if path.exists() and path.is_file() and path.stat().st_size == len(content):
-                with path.open("r+b") as same:  # as a broker writes it
+                with path.open("r+b") as same:  # as a broker does
                     same.write(content)
             else:
                 on_disk(self._root, {file: content})
@@ -75,7 +75,7 @@ def into_files(frame: DataFrame, folder: Path, **trigger: Any) -> StreamingQuery
 
 
 def finished(query: StreamingQuery) -> list[dict[str, Any]]:
-    """All its batches, once it has read all there is."""
+    """All its batches, after it has read everything."""
     query.awaitTermination(120)
     assert not query.isActive
     return [json.loads(progress.json) for progress in query.recentProgress]
@@ -85,7 +85,7 @@ def rows_in(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.parquet(str(folder / "rows"))
 
 
-def test_all_of_a_store_lands_in_files_once(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+def test_every_record_of_a_store_reaches_the_files_once(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     frame = followed(spark, store.path, startingOffsets="earliest", maxBytesPerTrigger="3k")
     batches = finished(into_files(frame, tmp_path))
     assert len(batches) > 4
@@ -96,25 +96,25 @@ def test_all_of_a_store_lands_in_files_once(spark: SparkSession, store: OnDisk, 
     assert_df_equality(rows_in(spark, tmp_path).orderBy("physical_offset"), batch.orderBy("physical_offset"), ignore_nullable=True)
 
 
-def test_once_is_one_batch(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+def test_trigger_once_is_one_batch(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     frame = followed(spark, store.path, startingOffsets="earliest", maxOffsetsPerTrigger="3")
     assert [batch["numInputRows"] for batch in finished(into_files(frame, tmp_path, once=True))] == [40]
 
 
-def test_what_is_new_comes_by_itself(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+def test_new_records_arrive_in_new_batches(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     query = into_files(followed(spark, store.path), tmp_path, processingTime="0 seconds")
     query.processAllAvailable()
     for _ in range(3):
         store.append(5)
         query.processAllAvailable()
     query.stop()
-    assert len(list((tmp_path / "checkpoint/commits").glob("[0-9]*"))) == 4  # while nothing is new there are no batches
+    assert len(list((tmp_path / "checkpoint/commits").glob("[0-9]*"))) == 4  # without new records there are no batches
     assert sorted(row["physical_offset"] for row in rows_in(spark, tmp_path).collect()) == [each.offset for each in store.log.placed[40:]]
 
 
-def test_progress_tells_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
-    told: list[str] = []
-    listener = LagListener(told.append)
+def test_progress_shows_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+    printed: list[str] = []
+    listener = LagListener(printed.append)
     spark.streams.addListener(listener)
     try:
         frame = followed(spark, store.path, startingOffsets="earliest", maxOffsetsPerTrigger="25", columns="physical_offset,topic")
@@ -130,7 +130,7 @@ def test_progress_tells_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
     assert first[0].rows == round((store.log.end - begin) * 25 / begin)
     assert [(lag.bytes, lag.seconds, lag.rows) for lag in last] == [(0, 0.0, 0)]
     size = f"{(store.log.end - begin) / 1024:.1f} KiB"
-    assert [line.partition(": ")[2] for line in told] == [
+    assert [line.partition(": ")[2] for line in printed] == [
         f"{uri}: {size} behind, 15.0 s, about {first[0].rows} rows",
         f"{uri}: up to date",
     ]
@@ -140,7 +140,7 @@ def test_progress_tells_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
 
 
 def test_two_streams_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
-    """The one that has nothing new is left as it is."""
+    """The one without new records stays unchanged."""
     one, two = OnDisk(tmp_path / "a", records=5), OnDisk(tmp_path / "b", seed=2, records=7)
     frame = followed(spark, one.path, startingOffsets="earliest").union(followed(spark, two.path, startingOffsets="earliest"))
     finished(into_files(frame, tmp_path))
@@ -174,7 +174,7 @@ def test_conditions_columns_and_a_schema(spark: SparkSession, store: OnDisk, tmp
 
 
 def test_batches_go_to_a_function_in_order(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
-    """The idempotent sink of the documents: one folder for each batch."""
+    """The idempotent sink from the documentation: one folder for each batch."""
 
     def write(rows: DataFrame, number: int) -> None:
         rows.write.mode("overwrite").parquet(str(tmp_path / f"out/batch={number}"))
@@ -187,13 +187,13 @@ def test_batches_go_to_a_function_in_order(spark: SparkSession, store: OnDisk, t
 
 
 def failing(query: StreamingQuery) -> str:
-    """The sentence at which a query ends."""
+    """The error that ends a query."""
     with pytest.raises(StreamingQueryException) as raised:
         query.awaitTermination(120)
     return str(raised.value)
 
 
-def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+def test_a_loss_ends_the_query(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     frame = followed(spark, store.path, startingOffsets="earliest", maxOffsetsPerTrigger="2")
     query = into_files(frame, tmp_path, once=True)
     query.awaitTermination(120)
@@ -218,7 +218,7 @@ def test_what_was_lost_ends_the_query(spark: SparkSession, store: OnDisk, tmp_pa
         ),
     ],
 )
-def test_what_cannot_be_followed_is_told(
+def test_a_store_that_cannot_be_followed_is_an_error(
     spark: SparkSession, store: OnDisk, tmp_path: Path, options: dict[str, str], sentence: str
 ) -> None:
     said = failing(into_files(followed(spark, store.path, **options), tmp_path))
@@ -251,7 +251,7 @@ def test_an_edited_checkpoint_ends_the_query(spark: SparkSession, store: OnDisk,
     assert rows_in(spark, tmp_path).count() == 40
 
 
-def test_no_body_and_no_property_stands_in_a_checkpoint(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
+def test_a_checkpoint_contains_no_body_and_no_property(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     finished(into_files(followed(spark, store.path, startingOffsets="earliest", maxOffsetsPerTrigger="7"), tmp_path))
     kept = "".join(path.read_text(errors="replace") for path in (tmp_path / "checkpoint").rglob("*") if path.is_file())
     assert '"next"' in kept

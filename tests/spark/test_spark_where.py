@@ -1,4 +1,4 @@
-"""`where` means what Spark means by the same text."""
+"""`where` has the same meaning as the same text in Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp,physical_off
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
-def test_where_is_what_spark_means(spark: SparkSession, odd: Path, zone: str) -> None:
+def test_where_selects_the_rows_that_spark_selects(spark: SparkSession, odd: Path, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     random = Random(zone)
     frame = spark.read.format("rocketmq-store").option("columns", "*").load(str(odd)).cache()
@@ -79,7 +79,7 @@ def test_shorthands_are_conditions(spark: SparkSession, varied: Path, option: di
     assert_df_equality(both, _frame(spark, varied, columns=SMALL, where=f"({text}) AND queue_offset >= 0"), ignore_row_order=True)
 
 
-def test_an_id_is_found_as_clients_show_it(spark: SparkSession, varied: Path) -> None:
+def test_an_id_matches_as_clients_show_it(spark: SparkSession, varied: Path) -> None:
     some = _frame(spark, varied, columns="msg_id,uniq_key,offset_msg_id,physical_offset").limit(200).collect()
     for row in (some[0], some[-1]):
         found = _frame(spark, varied, msgId=row.msg_id).select("physical_offset").collect()
@@ -100,14 +100,14 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
         if "topic" in told and access != "scan":
             assert asked.rdd.getNumPartitions() == 1
             assert nr.open(varied).messages(access=access, **told).plan().lookups[0][1].is_sufficient
-    # One slot more than the files have: nothing fits, and nothing is lost but for who trusts it.
+    # One slot more than the files have: nothing matches, and only access=trust loses rows.
     if access == "auto":
         wrong = _frame(spark, varied, columns=SMALL, keys=last["keys"][0], topic=last.topic, maxHashSlotNum="1001")
         assert last.physical_offset in {row.physical_offset for row in wrong.collect()}
 
 
-def test_a_moment_in_the_sessions_zone_is_never_another_one(spark: SparkSession, odd: Path) -> None:
-    """Spark's filter takes it in the session's zone, which a source cannot see: so it is refused, or said with timeZone."""
+def test_a_time_in_the_session_zone_is_never_misread(spark: SparkSession, odd: Path) -> None:
+    """Spark's filter uses the session's zone, which a source cannot see. So it is rejected, or given with timeZone."""
     spark.conf.set("spark.sql.session.timeZone", "Asia/Shanghai")
     text = "store_timestamp >= TIMESTAMP '2023-11-15 06:13:50'"
     expected = _frame(spark, odd, columns=SMALL).filter(text)

@@ -1,4 +1,4 @@
-"""Kill -9, again and again: what a query delivers over its whole life is what one read of the same range finds, no row twice."""
+"""Repeated kill -9: over its whole life, a query delivers the rows of one read of the same range, each once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 @pytest.mark.gate
 @pytest.mark.sweep
-def test_rows_come_exactly_once_though_the_query_is_killed(tmp_path: Path) -> None:
+def test_rows_come_exactly_once_although_the_query_is_killed(tmp_path: Path) -> None:
     begun, java = time.monotonic(), archived(tmp_path) if WHOLE else JAVA
 
     def lived(which: int) -> Counter[str]:

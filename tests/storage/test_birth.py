@@ -1,4 +1,4 @@
-"""A file is known by its inode and by when it was made, where the system tells."""
+"""A file is identified by its inode and its birth time, if the system reports one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCAL = storage_of("file:///")
 
 
 def made_again(path: Path, content: bytes) -> None:
-    """Another file of that name, with the inode number of the first; the test is skipped where the file system gives another."""
+    """Another file of that name with the same inode number. Skips the test if the file system gives another number."""
     inode = path.stat().st_ino
     time.sleep(0.05)  # the kernel's clock ticks every few milliseconds
     for _ in range(50):
@@ -28,21 +28,21 @@ def made_again(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         if path.stat().st_ino == inode:
             return
-    pytest.skip("this file system does not use an inode again at once")
+    pytest.skip("this file system does not reuse an inode at once")
 
 
 def needs_births(path: Path) -> None:
     if LOCAL.entry(path.as_uri()).identity >> 64 == 0:
-        pytest.skip("this system does not tell when a file was made")
+        pytest.skip("this system does not report birth times")
 
 
 def without_statx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(birth, "_statx", None)
+    monkeypatch.setattr(birth, "SYSTEM_STATX", None)
 
 
 def refused_statx(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under an old seccomp profile."""
-    monkeypatch.setattr(birth, "_statx", lambda *_: -1)
+    monkeypatch.setattr(birth, "SYSTEM_STATX", lambda *_: -1)
 
 
 OLD_SYSTEMS = [without_statx, refused_statx]
@@ -52,8 +52,8 @@ def bodies(letter: bytes) -> list[Message]:
     return [message(number, body=letter * 20) for number in range(30)]
 
 
-def test_a_segment_made_again_with_the_same_inode_is_another_file(tmp_path):
-    """65 rows of another file came out: the inode of the deleted one was used again."""
+def test_a_new_segment_with_the_same_inode_is_another_file(tmp_path):
+    """65 rows of another file were returned, because it reused the inode of the deleted one."""
     root = on_disk(tmp_path, files_of(log_of(bodies(b"A")))) / "store"
     needs_births(root)
     scan = nr.open(root).messages(columns="body")
@@ -64,7 +64,7 @@ def test_a_segment_made_again_with_the_same_inode_is_another_file(tmp_path):
         scan.to_table()
 
 
-def test_a_stream_sees_a_segment_made_again(tmp_path):
+def test_a_stream_detects_a_replaced_segment(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"one")
     needs_births(path)
@@ -73,8 +73,8 @@ def test_a_stream_sees_a_segment_made_again(tmp_path):
     assert LOCAL.entry(path.as_uri()).identity != before.identity
 
 
-def test_an_identity_outlives_changes_links_and_names(tmp_path):
-    """Brokers write into mapped files, backups link them: neither makes another file of them."""
+def test_an_identity_survives_changes_links_and_renames(tmp_path):
+    """Brokers write into mapped files, and backups link them. Both leave the identity unchanged."""
     path = tmp_path / "file"
     path.write_bytes(bytes(4096))
     before = LOCAL.entry(path.as_uri()).identity
@@ -109,7 +109,7 @@ def test_without_statx_the_inode_is_the_identity(tmp_path, monkeypatch, old_syst
 
 
 @pytest.mark.parametrize("old_system", OLD_SYSTEMS)
-def test_a_machine_that_knows_no_births_reads_the_plan_of_one_that_does(tmp_path, monkeypatch, old_system):
+def test_a_machine_without_birth_times_reads_the_plan_of_one_with_them(tmp_path, monkeypatch, old_system):
     root = on_disk(tmp_path, files_of()) / "store"
     planned_here = nr.open(root).messages()
     planned_here.plan()
@@ -132,7 +132,7 @@ def test_a_machine_that_knows_no_births_reads_the_plan_of_one_that_does(tmp_path
         (8, 1 << 64 | 7, False),
     ],
 )
-def test_inodes_decide_where_one_machine_knows_no_birth(one, other, expected):
+def test_inodes_decide_if_one_machine_has_no_birth_times(one, other, expected):
     assert may_be_one_file(one, other) is may_be_one_file(other, one) is expected
 
 

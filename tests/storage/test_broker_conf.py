@@ -1,4 +1,4 @@
-"""What a broker's configuration file says about the places of a store."""
+"""The paths of a store, from a broker's configuration file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from support.stores import parted, rows, said
 import native_reader as nr
 
 
-def test_a_broker_conf_tells_where_everything_is(tmp_path):
+def test_a_broker_conf_has_all_paths(tmp_path):
     parted(tmp_path)
     conf = tmp_path / "conf dir" / "broker.conf"
     conf.parent.mkdir()
@@ -32,7 +32,7 @@ def test_a_broker_conf_tells_where_everything_is(tmp_path):
     assert files.uri == f"{tmp_path.as_uri()}/one/store"
 
 
-def test_a_single_path_makes_the_read_only_ones_void(tmp_path):
+def test_a_single_path_overrides_the_read_only_paths(tmp_path):
     parted(tmp_path)
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathCommitLog={tmp_path}/one/store/commitlog\nreadOnlyCommitLogStorePaths={tmp_path}/two/store/commitlog\n")
@@ -46,7 +46,7 @@ def test_a_broker_conf_with_a_root_only(store, tmp_path):
     assert rows(nr.open(broker_conf=conf)) == 30
 
 
-def test_a_broker_conf_whose_root_is_not_here(tmp_path):
+def test_a_broker_conf_whose_root_does_not_exist(tmp_path):
     parted(tmp_path)
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir=/home/rocketmq/store\nstorePathCommitLog={tmp_path}/one/store/commitlog")
@@ -63,7 +63,7 @@ def test_a_broker_conf_whose_root_is_not_here(tmp_path):
         (b"x" * (2 << 20), " has 2,097,152 bytes"),
     ],
 )
-def test_what_is_no_broker_conf(tmp_path, content, expected):
+def test_files_that_are_not_a_broker_conf(tmp_path, content, expected):
     conf = tmp_path / "broker.conf"
     if content is not None:
         conf.write_bytes(content)
@@ -72,7 +72,7 @@ def test_what_is_no_broker_conf(tmp_path, content, expected):
     )
 
 
-def test_a_broker_conf_that_does_not_say_it(tmp_path):
+def test_a_broker_conf_without_paths(tmp_path):
     conf = tmp_path / "broker.conf"
     assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
     conf.write_bytes(b"brokerName=a\n\xff\xfe\n")

@@ -1,4 +1,4 @@
-"""From a path to stores: every way to say where a store lies, and what to say when none lies there."""
+"""From a path to stores: every way to name a store, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from native_reader.testing.logs import CommitLog
 SECOND = f"{2048:020}"
 
 
-# Ways to say it
+# Ways to name a store
 
 
 def ways(root: Path) -> Iterable[object]:
@@ -29,7 +29,7 @@ def ways(root: Path) -> Iterable[object]:
     yield f"/{root}"
 
 
-def test_every_way_to_name_a_store_finds_the_same(store):
+def test_every_way_to_name_a_store_finds_the_same_store(store):
     for path in ways(store):
         opened = nr.open(path)
         (files,) = opened.stores
@@ -47,7 +47,7 @@ def test_relative_paths_and_the_home_directory(store, monkeypatch):
         assert [files.uri for files in nr.open(path).stores] == [store.as_uri()], path
 
 
-def test_one_segment_is_its_rows(store):
+def test_a_path_to_one_segment_gives_its_rows(store):
     log = log_of()
     for name in (ZERO, SECOND):
         opened = nr.open(store / "commitlog" / name)
@@ -76,7 +76,7 @@ def test_several_stores_keep_their_names(tmp_path):
         assert found == [f"{uri}/a"] * 5 + [f"{uri}/b%20c"] * 7
 
 
-def test_a_name_may_hold_what_a_glob_means(tmp_path):
+def test_a_name_may_contain_glob_characters(tmp_path):
     for name, count in (("a[1]", 5), ("a1", 7), (".hidden", 2)):
         on_disk(tmp_path, files_of(log_of(count), f"{name}/commitlog"))
     assert rows(nr.open(tmp_path / "a[1]")) == 5
@@ -95,7 +95,7 @@ def test_stores_in_memory_are_found_the_same_way():
 # Separate directories
 
 
-def test_the_log_in_directories_of_its_own(tmp_path):
+def test_the_log_in_separate_directories(tmp_path):
     parted(tmp_path)
     logs = f"{tmp_path}/one/store/commitlog , {tmp_path}/two/store/commitlog/,"
     opened = nr.open(tmp_path / "root", store_path_commit_log=logs)
@@ -123,7 +123,7 @@ def test_queues_elsewhere_and_any_way_to_name_the_rest(store):
         assert (files.consume_queue, files.index) == ("file:///queues", f"{store.as_uri()}/index")
 
 
-def test_parts_are_said_of_one_store(tmp_path):
+def test_options_for_parts_need_exactly_one_store(tmp_path):
     on_disk(tmp_path, files_of(under="a/commitlog") | files_of(under="b/commitlog"))
     for named in ({"store_path_index": "/x"}, {"store_path_commit_log": "/x"}):
         with pytest.raises(nr.OptionError) as raised:
@@ -150,7 +150,7 @@ def test_an_old_log_and_a_dledger_log_are_one(tmp_path):
     for number in range(20):
         old.append(message(number))
     old.seal()
-    unused = {f"store/commitlog/{base:020}": bytes(4096) for base in (4096, 8192)}  # made ahead before the change to DLedger
+    unused = {f"store/commitlog/{base:020}": bytes(4096) for base in (4096, 8192)}  # preallocated before the change to DLedger
     root = on_disk(tmp_path, unused | files_of(old) | dledger(4096)) / "store"
     opened = nr.open(root)
     assert rows(opened) == 50
@@ -167,7 +167,7 @@ STRAYS = {"an empty directory": None, "an empty file": b"", "zeros": bytes(4096)
 @pytest.mark.parametrize("stray", STRAYS)
 @pytest.mark.parametrize("base", [0, 2048, 1 << 20])
 def test_a_stray_dledger_directory_does_not_hide_a_plain_log(tmp_path, stray, base):
-    """500 rows became 0: the files of the plain log were taken for stale ones above a DLedger log."""
+    """500 rows became 0, because the files of the plain log counted as stale ones after a DLedger log."""
     content = STRAYS[stray]
     file = "store/dledger-n0/data/" + ("" if content is None else f"{base:020}")
     root = on_disk(tmp_path, files_of() | {file: content or b""}) / "store"
@@ -202,7 +202,7 @@ def both_hold(files: dict[str, bytes], tmp_path: Path, plain: str, other: str) -
         )
 
 
-def test_records_of_a_plain_log_above_a_dledger_log_are_not_dropped_in_silence(tmp_path):
+def test_records_of_a_plain_log_after_a_dledger_log_are_not_dropped_silently(tmp_path):
     old = log_of(20, 4096)
     old.seal()
     stale = files_of(log_of(3, 4096, 4096))
@@ -212,7 +212,7 @@ def test_records_of_a_plain_log_above_a_dledger_log_are_not_dropped_in_silence(t
     assert rows(nr.open(root / "dledger-n0" / "data")) == 30
 
 
-def test_a_dledger_log_whose_first_entry_is_damaged_is_not_dropped_in_silence(tmp_path):
+def test_a_dledger_log_whose_first_entry_is_damaged_is_not_dropped_silently(tmp_path):
     files = dledger()
     name = f"store/dledger-n0/data/{ZERO}"
     both_hold(files_of() | files | {name: bytes(100) + files[name][100:]}, tmp_path, ZERO, ZERO)
@@ -235,14 +235,14 @@ def test_a_dledger_log_elsewhere(tmp_path):
     assert rows(nr.open(broker_conf=conf)) == 20
 
 
-def test_several_dledger_nodes_are_not_guessed_at(tmp_path):
+def test_several_dledger_nodes_are_an_error(tmp_path):
     root = on_disk(tmp_path, dledger() | dledger(node="n1")) / "store"
     uri = root.as_uri()
     assert said(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
     assert rows(nr.open(root / "dledger-n1" / "data")) == 30
 
 
-# What is ignored, what is refused
+# Ignored and rejected files
 
 
 def test_strays_are_ignored(store):
@@ -284,7 +284,7 @@ def test_identical_copies_count_once(tmp_path):
     assert (len(opened.stores[0].segments), rows(opened)) == (3, 30)
 
 
-def test_different_copies_are_refused(tmp_path):
+def test_different_copies_are_rejected(tmp_path):
     files = files_of()
     for name, changed in (("last", lambda old: old[:-1] + b"x"), ("first", lambda old: b"x" + old[1:]), ("short", lambda old: old[:2000])):
         on_disk(tmp_path / "one", files)
@@ -300,7 +300,7 @@ def test_different_copies_are_refused(tmp_path):
         )
 
 
-def test_overlaps_are_refused(tmp_path):
+def test_overlaps_are_rejected(tmp_path):
     on_disk(tmp_path, {f"store/commitlog/{ZERO}": bytes(2048), f"store/commitlog/{1000:020}": bytes(2048)})
     with pytest.raises(nr.StoreDamaged, match=r"/0+ \(2,048 bytes\) and .*/0+1000 \(2,048 bytes\) both have offset 1,000 but differ"):
         nr.open(tmp_path / "store")
@@ -314,7 +314,7 @@ def test_a_store_that_was_copied_in_part(tmp_path):
         assert said(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
 
 
-def test_a_store_may_lie_in_a_directory_of_any_name(tmp_path):
+def test_a_store_may_be_in_a_directory_of_any_name(tmp_path):
     on_disk(tmp_path, files_of(under="index/compaction/store/commitlog"))
     assert rows(nr.open(tmp_path / "index" / "compaction" / "store")) == 30
     assert rows(nr.open(tmp_path / "index" / "compaction")) == 30

@@ -1,4 +1,4 @@
-"""What is said about a path that is no store: exact texts, because they are all that a lost person has."""
+"""Errors for paths without a store. The texts are exact, because an error text is all that the user sees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.stores import ZERO, dledger, files_of, log_of, on_disk, rows, said
 import native_reader as nr
 
 
-def test_nothing_there(store):
+def test_a_path_that_does_not_exist(store):
     uri, parent = store.as_uri(), store.parent.as_uri()
     assert said(store / "comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
     assert said(store.parent / "stor") == f"{parent}/stor does not exist. Did you mean 'store'?"
@@ -25,7 +25,7 @@ def test_nothing_there(store):
     assert said("a\0b").endswith("a%00b does not exist.")
 
 
-def test_nothing_named():
+def test_no_path_at_all():
     for arguments in ((), (None,), ([],)):
         with pytest.raises(nr.OptionError) as raised:
             nr.open(*arguments)
@@ -50,7 +50,7 @@ def test_the_wrong_level(store):
         assert said(store / place) == f"{uri}/{place} {side}{above}"
 
 
-def test_compacted_topics_are_no_log(store):
+def test_compacted_topics_are_not_a_log(store):
     copies = f"compaction/compactionLog/T/0/{ZERO}"
     on_disk(store, {copies: b"copies of records", f"compaction/compactionCq/T/0/{ZERO}": b"x"})
     above = f" Did you mean the store {store.as_uri()} (3 segments)?"
@@ -59,7 +59,7 @@ def test_compacted_topics_are_no_log(store):
     assert rows(nr.open(store)) == 30
 
 
-def test_the_index_of_dledger_is_no_log(tmp_path):
+def test_the_index_of_dledger_is_not_a_log(tmp_path):
     root = on_disk(tmp_path, dledger()) / "store"
     for place in ("dledger-n0/index", f"dledger-n0/index/{ZERO}"):
         assert said(root / place) == (
@@ -68,7 +68,7 @@ def test_the_index_of_dledger_is_no_log(tmp_path):
         )
 
 
-def test_nothing_like_a_store(tmp_path):
+def test_a_directory_that_does_not_resemble_a_store(tmp_path):
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     uri = tmp_path.as_uri()
     assert said(tmp_path) == f"{uri} {unlike} it is empty."
@@ -83,7 +83,7 @@ def test_nothing_like_a_store(tmp_path):
     assert said(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
 
 
-def test_logs_of_other_names_are_pointed_at(tmp_path):
+def test_logs_with_other_names_are_suggested(tmp_path):
     on_disk(tmp_path, files_of(log_of(5), "commitlog_a") | {"commitlog_b/": b"", "commitlog.tar": b""})
     uri = tmp_path.as_uri()
     text = said(tmp_path)
@@ -107,5 +107,5 @@ def test_wrong_directories_for_the_log(store):
     assert said(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."
 
 
-def test_what_a_store_says_of_itself(store):
+def test_the_repr_of_a_store(store):
     assert repr(nr.open(store)) == f"<Store {store.as_uri()}: 3 segments, 6,144 bytes. Next: .messages(topic='...'), .table('segments')>"

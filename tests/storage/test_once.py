@@ -13,7 +13,7 @@ from support.micro_batches import Query, at_once
 from support.stores import ZERO, dledger, files_of, in_memory, log_of, on_disk, rows
 
 import native_reader as nr
-from native_reader.storage import once, storage_of
+from native_reader.storage import storage_of
 from native_reader.testing.faulty import FaultyStorage
 
 SECOND = f"{2048:020}"
@@ -21,48 +21,46 @@ SECOND = f"{2048:020}"
 
 @pytest.fixture
 def link(store: Path) -> Path:
-    """Another name of the store, beside it."""
+    """Another name of the store, next to it."""
     found = store.parent / "link"
     found.symlink_to(store)
     return found
 
 
 @pytest.fixture(autouse=True)
-def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO, "native_reader")
-    once._log_duplicate.cache_clear()
-    once._log_shared.cache_clear()
     return caplog
 
 
 def uris(*paths: object) -> list[str]:
-    """The stores at those paths; every row must come once."""
+    """The stores at those paths. Checks that every row comes once."""
     opened = nr.open(list(paths))
     found = opened.messages(columns="store,body").to_table()
     assert len(set(found["body"].to_pylist())) == found.num_rows == 30
     return [files.uri for files in opened.stores]
 
 
-def test_a_store_and_a_link_to_it_are_one_store(store, link, told):
-    """All rows came twice."""
+def test_a_store_and_a_link_to_it_are_one_store(store, link, logged):
+    """Once, all rows came twice."""
     assert uris(store, link) == [store.as_uri()]
     assert uris(link, store) == [link.as_uri()]
     assert uris(link) == [link.as_uri()]
-    assert [(record.levelname, record.message) for record in told.records] == [
+    assert [(record.levelname, record.message) for record in logged.records] == [
         ("INFO", f"{link.as_uri()} is another name for {store.as_uri()}, or for a part of it. It is read once, as {store.as_uri()}"),
         ("INFO", f"{store.as_uri()} is another name for {link.as_uri()}, or for a part of it. It is read once, as {link.as_uri()}"),
     ]
 
 
-def test_a_link_among_the_stores_of_a_directory_is_told_once_and_not_as_a_warning(store, link, told):
+def test_a_link_among_the_stores_of_a_directory_is_logged_once_and_not_as_a_warning(store, link, logged):
     for path in (store.parent, f"{store.parent}/*", f"{store.parent}/*/commitlog", f"{store.parent}/*/commitlog/*"):
         for _ in range(3):
             assert uris(path) == [store.as_uri()]
-    assert len(told.records) == 1
+    assert len(logged.records) == 1
 
 
 def test_the_real_name_counts_among_the_stores_of_a_directory(store):
-    """`a` comes first, and may lead to another store tomorrow."""
+    """`a` comes first, but may lead to another store later."""
     (store.parent / "a").symlink_to(store)
     (store.parent / "b").symlink_to(store.parent / "a")
     for path in (store.parent, f"{store.parent}/*", f"{store.parent}/*/commit*"):
@@ -71,7 +69,7 @@ def test_the_real_name_counts_among_the_stores_of_a_directory(store):
     assert uris(f"{store.parent}/*/[as]*", store.parent) == [f"{store.parent.as_uri()}/c/store"]
 
 
-def test_a_way_up_and_down_again_is_the_same_store(store, monkeypatch):
+def test_a_path_up_and_down_again_is_the_same_store(store, monkeypatch):
     monkeypatch.chdir(store)
     assert uris(store, f"{store}/commitlog/..", f"{store}/../store", "../store", ".") == [store.as_uri()]
 
@@ -89,7 +87,7 @@ def test_a_linked_commitlog_is_one_log(store, tmp_path):
     assert uris(tmp_path / "other", store) == [other]
 
 
-def test_a_segment_of_a_store_is_a_part_of_it_under_any_name(store, link, tmp_path):
+def test_a_segment_of_a_store_is_part_of_it_under_any_name(store, link, tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / SECOND).symlink_to(store / "commitlog" / SECOND)
     for part in (link / "commitlog" / SECOND, tmp_path / "x" / SECOND, tmp_path / "x", store / "commitlog" / SECOND):
@@ -99,7 +97,7 @@ def test_a_segment_of_a_store_is_a_part_of_it_under_any_name(store, link, tmp_pa
     assert uris(*parts) == [link.as_uri()]
 
 
-def test_logs_that_overlap_by_links_count_each_segment_once(store, tmp_path, told):
+def test_logs_that_overlap_by_links_count_each_segment_once(store, tmp_path, logged):
     log = log_of(60)
     after = {f"view/{placed.segment:020}" for placed in log.placed if placed.segment > 4096}
     on_disk(tmp_path, {name: content for name, content in files_of(log, "view").items() if name in after})
@@ -107,7 +105,7 @@ def test_logs_that_overlap_by_links_count_each_segment_once(store, tmp_path, tol
     opened = nr.open([store, tmp_path / "view"])
     assert rows(opened) == 30 + sum(placed.segment > 4096 for placed in log.placed)
     assert [len(files.segments) for files in opened.stores] == [3, len(after)]
-    assert told.messages == [f"{tmp_path.as_uri()}/view: 1 of its segments also belong to other stores. They are read only there"]
+    assert logged.messages == [f"{tmp_path.as_uri()}/view: 1 of its segments also belong to other stores. They are read only there"]
 
 
 def test_directories_of_one_log_may_be_linked(store, link):
@@ -121,8 +119,8 @@ def test_linked_segments_of_one_log_are_not_compared_byte_by_byte(store, link):
     assert faulty.bytes_read < 1000
 
 
-def test_copies_are_stores_of_their_own(store, tmp_path):
-    """Also those that share files by hard links, as backups do: each of them is whole."""
+def test_copies_are_separate_stores(store, tmp_path):
+    """Also copies by hard links, as in backups: each of them is complete."""
     shutil.copytree(store, tmp_path / "copy")
     shutil.copytree(store, tmp_path / "backup", copy_function=os.link)
     opened = nr.open([store, tmp_path / "copy", tmp_path / "backup"])
@@ -137,7 +135,7 @@ def test_stores_of_one_name_in_two_places_are_two(tmp_path):
     assert rows(nr.open([memory.url, other.url])) == 60
 
 
-def test_empty_stores_are_not_taken_for_one_another(tmp_path):
+def test_two_empty_stores_are_not_one(tmp_path):
     on_disk(tmp_path, {"a/commitlog/": b"", "b/commitlog/": b""})
     (tmp_path / "c").symlink_to(tmp_path / "a")
     assert [files.uri for files in nr.open(tmp_path).stores] == [f"{tmp_path.as_uri()}/{name}" for name in "ab"]
@@ -150,7 +148,7 @@ def test_a_dledger_log_and_a_link_to_it_are_one(tmp_path):
 
 
 def test_a_mounted_directory_is_the_same_store(store, tmp_path):
-    """A storage that shows the same files under a second name stands for the mount, which needs rights."""
+    """Mounts need privileges, so a storage that shows the same files at a second URL replaces one."""
     faulty = FaultyStorage(store.as_uri())
     assert storage_of(faulty.url).location(faulty.url) == storage_of(store.as_uri()).location(store.as_uri())
     assert uris(store, faulty.url) == [store.as_uri()]
@@ -161,7 +159,7 @@ def test_a_bind_mount_is_the_same_store(store, tmp_path):
     second = tmp_path / "second"
     second.mkdir()
     if subprocess.run(["mount", "--bind", store, second], check=False, capture_output=True).returncode:
-        pytest.skip("nothing can be mounted here")
+        pytest.skip("mounting failed")
     try:
         assert uris(store, second) == [store.as_uri()]
         assert uris(tmp_path) == [f"{tmp_path.as_uri()}/second"]
@@ -169,13 +167,13 @@ def test_a_bind_mount_is_the_same_store(store, tmp_path):
         subprocess.run(["umount", second], check=True)
 
 
-def test_parts_may_be_said_of_a_store_and_its_link(store, link):
+def test_options_for_parts_accept_a_store_and_its_link(store, link):
     (files,) = nr.open([store, link], store_path_index="/x").stores
     assert (files.uri, files.index) == (store.as_uri(), "file:///x")
 
 
-def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch, tune):
-    told = at_once(monkeypatch, tune)
+def test_a_stream_reads_a_store_and_a_link_to_it_once(store, monkeypatch, tune):
+    logged = at_once(monkeypatch, tune)
     query = Query(str(store.parent), {"startingOffsets": "earliest"})
     (store.parent / "z").symlink_to(store)
     query.start()
@@ -185,4 +183,4 @@ def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch, tun
     assert not query.trigger()
     query.start()
     assert not query.trigger()
-    assert [line for line in told if "starting_offsets" not in line] == []
+    assert [line for line in logged if "starting_offsets" not in line] == []

@@ -1,4 +1,4 @@
-"""The storages: one suite that each of them passes, then what is particular to local files."""
+"""The storages: one suite for all of them, then tests of local files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ODD_NAMES = ("plain", "with space", "100%", "%41", "a+b", "a#b", "a?b", "a[1]", 
 FILES = {"d/b": b"0123456789", "d/a": b"", "d/sub/c": b"c", "d/empty/": b"", "x": b"x" * 100}
 
 
-# What every storage promises
+# All storages
 
 
-def test_a_listing_is_sorted_and_tells_files_from_directories(lay):
+def test_a_listing_is_sorted_and_distinguishes_files_from_directories(lay):
     here = lay(FILES)
     found = [(each.name, each.size, each.is_file, each.is_directory) for each in here.storage.list(f"{here.url}/d") if each.is_file]
     assert found == [("a", 0, True, False), ("b", 10, True, False)]
@@ -41,7 +41,7 @@ def test_a_listing_is_sorted_and_tells_files_from_directories(lay):
     assert {"d", "x"} <= {each.name for each in here.storage.list(here.url)}
 
 
-def test_a_listing_of_no_directory_is_an_error(lay):
+def test_a_listing_of_something_other_than_a_directory_is_an_error(lay):
     here = lay(FILES)
     with pytest.raises(FileNotFoundError):
         here.storage.list(f"{here.url}/nothing")
@@ -49,7 +49,7 @@ def test_a_listing_of_no_directory_is_an_error(lay):
         here.storage.list(f"{here.url}/x")
 
 
-def test_an_entry_is_what_its_directory_lists(lay):
+def test_an_entry_equals_the_one_in_its_directory(lay):
     here = lay(FILES)
     for each in here.storage.list(f"{here.url}/d"):
         found = here.storage.entry(f"{here.url}/d/{each.name}")
@@ -73,7 +73,7 @@ def test_a_read_is_short_only_at_the_end(lay, offset, length, expected):
         assert file.read_ranges([(offset, length), (0, 1)]) == [expected, b"0"]
 
 
-def test_an_open_file_knows_its_size_and_who_it_is(lay):
+def test_an_open_file_has_its_size_and_identity(lay):
     here = lay(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         assert file.uri == f"{here.url}/d/b"
@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there_cannot_be_opened(lay):
         here.storage.open(f"{here.url}/nothing")
 
 
-def test_an_open_file_survives_its_name(lay):
+def test_an_open_file_survives_the_deletion_of_its_name(lay):
     here = lay(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         here.remove("d/b")
@@ -96,7 +96,7 @@ def test_an_open_file_survives_its_name(lay):
         assert file.read_ranges([(0, 10)]) == [b"0123456789"]
 
 
-def test_another_file_of_the_same_name_is_told_apart(lay):
+def test_another_file_of_the_same_name_has_another_identity(lay):
     here = lay(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         here.put("d/b", b"abcdefghij")
@@ -104,7 +104,7 @@ def test_another_file_of_the_same_name_is_told_apart(lay):
         assert file.read_ranges([(0, 3)]) == [b"012"]
 
 
-def test_names_of_any_kind_are_found_again(lay):
+def test_a_listed_name_of_any_kind_can_be_opened(lay):
     here = lay({f"d/{name}/{name}": name.encode() for name in ODD_NAMES})
     found = {}
     for each in here.storage.list(f"{here.url}/d"):
@@ -138,7 +138,7 @@ def test_a_fifo_never_blocks(tmp_path):
         LOCAL.open(f"{tmp_path.as_uri()}/fifo")
 
 
-def test_fifos_directories_and_loops_in_place_of_segments_are_no_segments(tmp_path):
+def test_fifos_directories_and_loops_are_not_segments(tmp_path):
     on_disk(tmp_path, files_of(log_of(5)))
     log = tmp_path / "store" / "commitlog"
     os.mkfifo(log / f"{2048 * 7:020}")
@@ -161,7 +161,7 @@ def test_links_are_followed_and_loops_are_not(tmp_path):
     assert [each.name for each in LOCAL.list(tmp_path.as_uri())] == ["elsewhere", "store"]
 
 
-def test_a_name_that_is_no_utf_8(tmp_path):
+def test_a_name_that_is_not_utf_8(tmp_path):
     root = tmp_path / os.fsdecode(b"caf\xe9 %41")
     on_disk(root, files_of(log_of(5)))
     expected = f"{tmp_path.as_uri()}/caf%E9%20%2541/store"
@@ -173,13 +173,13 @@ def test_a_name_that_is_no_utf_8(tmp_path):
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory that anybody can look into; pytest's own are closed to others."""
+    """A directory that every user can read. Those of pytest are private."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
 
 
-def test_what_may_not_be_read_is_named(shared):
+def test_an_unreadable_file_or_directory_is_named(shared):
     on_disk(shared, files_of(log_of(5)))
     segment, closed = shared / "store" / "commitlog" / ZERO, shared / "closed"
     on_disk(closed, files_of(log_of(5)))
@@ -201,14 +201,14 @@ def test_what_may_not_be_read_is_named(shared):
     assert str(below.value) == f"[Errno 13] could not get the status of {closed.as_uri()}/store: Permission denied"
 
 
-def test_a_closed_directory_beside_stores_does_not_hide_them(shared):
+def test_an_unreadable_directory_next_to_stores_does_not_hide_them(shared):
     on_disk(shared, files_of(log_of(5)) | {"lost+found/": b""})
     (shared / "lost+found").chmod(0)
     with as_nobody():
         assert nr.open(shared).messages().count_rows() == 5
 
 
-def test_the_end_of_what_is_written_is_seen_through_holes(tmp_path):
+def test_the_written_end_is_before_trailing_holes(tmp_path):
     path = tmp_path / "sparse"
     with path.open("wb") as file:
         for place in [0, *range(10 << 20, 200 << 20, 1 << 20)]:
@@ -223,7 +223,7 @@ def test_the_end_of_what_is_written_is_seen_through_holes(tmp_path):
         assert opened.written_end() == 0
 
 
-def test_a_file_system_that_knows_no_holes_gives_no_hint(tmp_path, monkeypatch):
+def test_a_file_system_without_holes_gives_no_hint(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x" + bytes(99))
 
     def refuse(*_: object) -> int:
@@ -244,7 +244,7 @@ def fingerprint(root: Path) -> dict[str, tuple[object, ...]]:
 
 
 def test_nothing_is_written_touched_or_locked(shared, monkeypatch):
-    """Files are opened O_RDONLY, and a store that nobody may write to reads like any other."""
+    """Files are opened O_RDONLY, and a read-only store reads like any other."""
     on_disk(shared, files_of() | {"store/lock": b"lock", "store/abort": b"", "store/config/topics.json": b"{}"})
     for path in (shared, *shared.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -276,7 +276,7 @@ def test_no_file_is_left_open(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-# Memory is bounded by windows, never by what is said of a file
+# Windows bound the memory, whatever size a file claims
 
 
 def test_a_listed_size_reserves_no_memory(tmp_path):
@@ -292,7 +292,7 @@ def test_a_listed_size_reserves_no_memory(tmp_path):
         tracemalloc.stop()
 
 
-def test_a_window_holds_what_is_asked_for_and_zeros_behind():
+def test_a_window_holds_the_requested_bytes_and_zeros_after_them():
     storage = in_memory({"s/" + ZERO: bytes(range(1, 200))})
     entry = storage.entry(f"{storage.url}/s/{ZERO}")
     with Window(Segment(1000, entry.size, f"{storage.url}/s/{ZERO}", entry.identity), 50) as window:
@@ -310,17 +310,22 @@ def test_segments_survive_pickling():
     assert pickle.loads(pickle.dumps(segment)) == segment
 
 
-def test_a_factory_runs_once_for_each_origin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A storage may hold connections, and every file that is opened looks its storage up."""
-    monkeypatch.setattr(protocol, "_FACTORIES", dict(protocol._FACTORIES))
-    monkeypatch.setattr(protocol, "_STORAGES", {})
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    """A scheme that only one test registers."""
+    yield "bucket"
+    protocol.register("bucket", None)
+
+
+def test_a_factory_runs_once_for_each_origin(bucket: str) -> None:
+    """A storage may hold connections, and each open file looks up its storage."""
     origins: list[str] = []
 
     def factory(origin: str) -> protocol.Storage:
         origins.append(origin)
         return MemoryStorage({})
 
-    protocol.register("bucket", factory)
+    protocol.register(bucket, factory)
     one, other = protocol.storage_of("bucket://one/store/a"), protocol.storage_of("bucket://other/store")
     assert protocol.storage_of("bucket://one") is one is protocol.storage_of("bucket://one/store/b")
     assert one is not other

@@ -27,8 +27,8 @@ def packed(store: Path, *names: str, ending: str = "gz") -> None:
 
 
 @pytest.mark.parametrize("ending", COMMANDS)
-def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
-    """The answer was an empty table."""
+def test_a_log_with_packed_segments_is_not_an_empty_one(store, ending):
+    """The result was an empty table."""
     names = sorted(path.name for path in (store / "commitlog").iterdir())
     packed(store, *names, ending=ending)
     expected = (
@@ -46,7 +46,7 @@ def test_a_log_whose_segments_were_packed_is_not_an_empty_one(store, ending):
     )
 
 
-def test_a_log_whose_segments_were_renamed_is_not_an_empty_one(store):
+def test_a_log_with_renamed_segments_is_not_an_empty_one(store):
     packed(store, *(path.name for path in (store / "commitlog").iterdir()), ending="bak")
     assert said(store).endswith(f"For each of these files: if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
 
@@ -68,7 +68,7 @@ def test_a_packed_dledger_log_is_not_an_empty_one(tmp_path):
     assert said(tmp_path / "store").startswith(f"{tmp_path.as_uri()}/store/dledger-n0/data: no segments found, only {ZERO}.xz, ")
 
 
-def test_packed_segments_beside_others_are_remembered(store):
+def test_packed_segments_next_to_others_are_listed(store):
     packed(store, SECOND)
     packed(store, f"{4096:020}", ending="bak")
     for path in (store, store / "commitlog", f"{store}/commitlog/*", [store, store / "commitlog"]):
@@ -80,13 +80,13 @@ def test_packed_segments_beside_others_are_remembered(store):
     assert files.strays == (f"{SECOND}.gz", f"{4096:020}.bak")
 
 
-def test_no_more_than_eight_are_remembered(tmp_path):
+def test_no_more_than_eight_are_listed(tmp_path):
     on_disk(tmp_path, files_of() | {f"store/commitlog/{number:020}.gz": b"x" for number in range(8192, 8212)})
     assert nr.open(tmp_path / "store").stores[0].strays == tuple(f"{number:020}.gz" for number in range(8192, 8200))
 
 
-def test_what_is_no_stray(tmp_path):
-    """A packed copy beside its segment, an empty file, a directory, other names."""
+def test_files_that_are_not_strays(tmp_path):
+    """A packed copy next to its segment, an empty file, a directory, other names."""
     others = {f"{ZERO}.gz": b"x", f"{8192:020}.gz": b"", f"{8192:020}.d/": b"", f"{8192:021}": b"x", f".{8192:020}.gz": b"x", "a.gz": b"x"}
     root = on_disk(tmp_path, files_of() | {f"store/commitlog/{name}": content for name, content in others.items()}) / "store"
     (files,) = nr.open(root).stores
@@ -94,7 +94,7 @@ def test_what_is_no_stray(tmp_path):
     assert rows(nr.open(root)) == 30
 
 
-def test_an_empty_log_beside_other_files_stays_empty():
+def test_an_empty_log_next_to_other_files_stays_empty():
     memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.gz": b"", "store/commitlog/a.tar": b"x"})
     assert rows(nr.open(f"{memory.url}/store")) == 0
 

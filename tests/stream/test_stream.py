@@ -1,4 +1,4 @@
-"""What a stream reads: all that a batch reads; and what it refuses."""
+"""What a stream reads: the same as a batch. And what it rejects."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
-    """What a person would be told."""
+def announced(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+    """The lines that a user would see."""
     return at_once(monkeypatch, tune)
 
 
 @st.composite
 def asked(draw: st.DrawFn) -> dict[str, str]:
-    """Conditions, and the ways of an access path to them."""
+    """Conditions, with each access path."""
     some = draw(
         st.sampled_from(
             [
@@ -88,10 +88,10 @@ def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]
 @pytest.mark.sweep
 @given(st.data())
 @sampled(80)
-def test_a_stream_tells_the_damage_that_a_batch_tells(data: st.DataObject) -> None:
-    """Whatever the portions: no damage is told twice, and none is left out at a border.
+def test_a_stream_reports_the_damage_that_a_batch_reports(data: st.DataObject) -> None:
+    """Whatever the portions are, each damage is reported once, also at a border.
 
-    What follows the last record is not damage to a stream: the log may be written there yet. A batch tells of it.
+    Bytes after the last record are not damage to a stream, because the log may still grow there. A batch reports them.
     """
     log = log_of([message(n, body=b"x" * data.draw(st.sampled_from([1, 30, 300]))) for n in range(25)], 2048)
     files = {file: bytearray(content) for file, content in files_of(log).items()}
@@ -114,7 +114,7 @@ def test_a_stream_tells_the_damage_that_a_batch_tells(data: st.DataObject) -> No
 
 
 def test_damage_at_a_border_is_an_error(disk: Disk, grown: GrowingStore) -> None:
-    """The record at which the last batch ended and the next begins is the one that is damaged."""
+    """The damaged record is the one between the last batch and the next."""
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "3"})
     query.start()
     query.trigger()
@@ -127,7 +127,7 @@ def test_damage_at_a_border_is_an_error(disk: Disk, grown: GrowingStore) -> None
 
 
 def test_a_record_that_was_written_over_a_blank_is_read(disk: Disk) -> None:
-    """RocketMQ 5.5.0, killed behind a blank: it wrote a smaller record in its place, and a stream that had passed the blank lost it."""
+    """RocketMQ 5.5.0, killed after a blank, replaced the blank by a smaller record. A stream that had passed the blank lost it."""
     grown = GrowingStore(disk, "store", Random(1), segment_size=700)
     log = log_of([message(0, body=b"x" * 300), message(1, body=b"y" * 300)], 700)
     first = bytes(log.files()[name(0)])
@@ -163,19 +163,19 @@ def test_a_new_store_is_read_from_its_beginning(disk: Disk) -> None:
     assert found == Counter([("one", one.placed[-1].offset), *(("two", each.offset) for each in two.placed)])
 
 
-def test_nothing_new_is_nothing_to_do(disk: Disk, grown: GrowingStore, monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
+def test_without_news_no_work_is_done(disk: Disk, grown: GrowingStore, monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     reader = reader_of(f"{disk.url}/store")
     start = reader.initialOffset()
     assert reader.latestOffset(start, ReadAllAvailable()) is start
     tune(look_every=1e9)
-    monkeypatch.setattr(engine.Stream, "_begins", None)  # not even thought about again
+    monkeypatch.setattr(engine, "can_resume", None)  # the first step towards a new batch
     for _ in range(100):
         assert reader.latestOffset(start, ReadAllAvailable()) is start
     assert reader.partitions(start, start) == []
     assert grown.end
 
 
-def test_what_is_new_is_reported(disk: Disk, grown: GrowingStore) -> None:
+def test_the_latest_offset_is_reported(disk: Disk, grown: GrowingStore) -> None:
     reader = reader_of(f"{disk.url}/store", startingOffsets="earliest", maxOffsetsPerTrigger="1")
     assert reader.reportLatestOffset() is None
     end = reader.latestOffset(reader.initialOffset(), ReadMaxRows(1))
@@ -193,7 +193,7 @@ def test_what_is_new_is_reported(disk: Disk, grown: GrowingStore) -> None:
     assert end["stores"][f"{disk.url}/store"]["next"] == grown.placed[1].offset
 
 
-def test_a_stream_of_one_topic_goes_through_its_queues(disk: Disk, tune: Tune) -> None:
+def test_a_stream_of_one_topic_uses_its_queues(disk: Disk, tune: Tune) -> None:
     grown = GrowingStore(disk, "store", Random(1), segment_size=1 << 20)
     grown.append(400)
     grown.dispatch()
@@ -204,7 +204,7 @@ def test_a_stream_of_one_topic_goes_through_its_queues(disk: Disk, tune: Tune) -
     assert [split.access for split in part.value[0]] == ["auto"]
     grown.append(1)
     (part,) = reader.partitions(reader.latestOffset(start, ReadAllAvailable()), _moved_on(reader, start, grown))
-    assert [split.access for split in part.value[0]] == ["scan"]  # so little is read sooner
+    assert [split.access for split in part.value[0]] == ["scan"]  # a range this small is scanned
 
 
 def _moved_on(reader: StoreStreamReader, start: dict[str, Any], grown: GrowingStore) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _moved_on(reader: StoreStreamReader, start: dict[str, Any], grown: GrowingSt
     return reader.latestOffset(now, ReadAllAvailable())
 
 
-# What is refused
+# Rejected
 
 REFUSED = {
     "table=damage": "table=damage cannot be read as a stream. Use spark.read",
@@ -231,8 +231,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("asked", REFUSED)
-def test_what_cannot_be_followed(disk: Disk, grown: GrowingStore, asked: str) -> None:
-    """Spark 4.3 puts an error of its own behind one that a reader's making raises, so it is told a moment later."""
+def test_options_that_a_stream_rejects(disk: Disk, grown: GrowingStore, asked: str) -> None:
+    """Spark 4.3 replaces an error from the creation of a reader. So each method of the reader raises it."""
     options = dict(pair.split("=", 1) for pair in asked.split("&"))
     reader = RocketmqStore({"path": f"{disk.url}/store", **options}).streamReader(spark_schema(["topic"]))
     assert isinstance(reader, RefusedStream)

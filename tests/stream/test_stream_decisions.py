@@ -38,7 +38,7 @@ def rows_of(stream: Stream, offset: Offset) -> list[int]:
 
 
 def read_all(stream: Stream, offset: Offset, limit: BatchLimit) -> tuple[list[list[int]], Offset]:
-    """The rows of each batch until nothing is new, and the last offset."""
+    """The rows of each batch until there are no new ones, and the last offset."""
     batches = []
     while (following := stream.next_offset(offset, limit)) is not offset:
         batches.append(rows_of(stream, following))

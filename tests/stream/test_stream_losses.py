@@ -1,4 +1,4 @@
-"""What a stream says when what it was to read is gone, or is not what it was, and how it goes on."""
+"""What a stream reports if data was lost or replaced before it was read, and how it continues."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from native_reader.testing.logs import name
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
-    """What a person would be told."""
+def announced(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+    """The lines that a user would see."""
     return at_once(monkeypatch, tune)
 
 
@@ -37,7 +37,7 @@ def begun(disk: Disk, path: str = "store", **options: str) -> Query:
 WAYS_OUT = "To continue with the remaining data, set failOnDataLoss=false; to start over, use a new checkpointLocation"
 
 
-def test_segments_that_expired_unread(disk: Disk, grown: GrowingStore) -> None:
+def test_segments_that_expired_before_they_were_read(disk: Disk, grown: GrowingStore) -> None:
     query = begun(disk, maxOffsetsPerTrigger="2")
     end = grown.placed[2].offset
     grown.expire(2)
@@ -47,7 +47,7 @@ def test_segments_that_expired_unread(disk: Disk, grown: GrowingStore) -> None:
     )
 
 
-def test_a_log_that_was_cut(disk: Disk, grown: GrowingStore) -> None:
+def test_a_log_that_was_truncated(disk: Disk, grown: GrowingStore) -> None:
     query = begun(disk)
     last, end = grown.placed[-1], grown.end
     grown.cut(3)
@@ -58,7 +58,7 @@ def test_a_log_that_was_cut(disk: Disk, grown: GrowingStore) -> None:
     )
 
 
-def test_a_log_that_was_written_anew(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
+def test_a_log_that_was_replaced(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
     query = begun(disk)
     grown.cut(3)
     grown.append(20)
@@ -66,9 +66,9 @@ def test_a_log_that_was_written_anew(disk: Disk, grown: GrowingStore, told: list
     before = len(query.rows())
     query.start(failOnDataLoss="false")
     query.trigger()
-    assert len(told) == 2
-    assert told[1].startswith(f"data loss: {disk.url}/store: the record at offset ")
-    assert told[1].endswith(". Reading continues with the remaining data")
+    assert len(announced) == 2
+    assert announced[1].startswith(f"data loss: {disk.url}/store: the record at offset ")
+    assert announced[1].endswith(". Reading continues with the remaining data")
     assert 10 <= len(query.rows()) - before <= 20
     grown.append(2)
     query.trigger()
@@ -97,14 +97,14 @@ def test_a_store_that_is_gone(disk: Disk) -> None:
     stores[1].append(1)
     query.trigger()
     assert offsets_of(query)[-1] == stores[1].placed[-1].offset
-    stores[0].show()  # it is back, and goes on where it stood
+    stores[0].show()  # it is back, and continues where it stopped
     stores[0].append(1)
     query.trigger()
     assert [row["store"][-1] for row in query.rows()][-1] == "0"
     assert len(query.rows()) == 12
 
 
-def test_a_store_that_was_moved(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
+def test_a_store_that_was_moved(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
     query = begun(disk)
     grown.move("elsewhere")
     grown.append(2)
@@ -112,12 +112,12 @@ def test_a_store_that_was_moved(disk: Disk, grown: GrowingStore, told: list[str]
     query.start()
     query.trigger()
     assert offsets_of(query) == [each.offset for each in grown.placed]
-    assert told[-1] == (
+    assert announced[-1] == (
         f"{disk.url}/store: the store was moved to {disk.url}/elsewhere, which has the last record read. Reading continues there"
     )
 
 
-def test_a_batch_that_is_repeated_is_read_of_a_store_that_was_moved(disk: Disk, grown: GrowingStore) -> None:
+def test_a_repeated_batch_is_read_from_a_moved_store(disk: Disk, grown: GrowingStore) -> None:
     query = begun(disk)
     grown.append(3)
     with pytest.raises(Killed):
@@ -128,7 +128,7 @@ def test_a_batch_that_is_repeated_is_read_of_a_store_that_was_moved(disk: Disk, 
     assert offsets_of(query) == [each.offset for each in grown.placed]
 
 
-def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
+def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
     gone = disk.content.pop(f"store/commitlog/{name(4096)}")
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
@@ -137,11 +137,11 @@ def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, told: list[s
     )
     query = drained(f"{disk.url}/store", startingOffsets="earliest", failOnDataLoss="false")
     assert offsets_of(query) == [each.offset for each in grown.placed if each.segment != 4096]
-    assert told == [f"{disk.url}/store: no file has offsets 4,096 to 8,192 (4,096 bytes). Reading continues after them"]
+    assert announced == [f"{disk.url}/store: no file has offsets 4,096 to 8,192 (4,096 bytes). Reading continues after them"]
     assert gone
 
 
-def test_a_batch_that_is_repeated_when_its_first_segment_is_missing(disk: Disk, grown: GrowingStore) -> None:
+def test_a_repeated_batch_whose_first_segment_is_missing(disk: Disk, grown: GrowingStore) -> None:
     query = begun(disk, maxOffsetsPerTrigger="12")
     start = from_json(json.loads(query.offsets[0]))[f"{disk.url}/store"].end.offset
     assert 4096 < start < 8192

@@ -1,4 +1,4 @@
-"""Streams through everything that can happen to a log and to a query, at random: rows come once, and only whole ones."""
+"""Random changes to logs and queries: a stream delivers each row once, and only whole ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from native_reader.errors import DataLoss
 from rmqstore_spark import stream
 
 LIVES = at_effort(40, 100, 1200)
-# Others in each sweep. Two workers that collect the same tests must draw the same.
+# Different in each sweep. Two workers that collect the same tests must draw the same seeds.
 FIRST = LIVES * date.today().toordinal() if WHOLE else 0
 BLOCKS = pytest.mark.parametrize("seeds", [range(FIRST + k, FIRST + LIVES, 4) for k in range(4)], ids=lambda seeds: f"seed {seeds[0] % 4}")
 pytestmark = pytest.mark.sweep
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
-    """Looks cost no time here."""
+    """A look does not wait here."""
     tune(look_every=0.0, rest=0)
     monkeypatch.setattr(stream, "announce", lambda line: None)
 
 
 class Life:
-    """Some stores, one query, and what happens to them."""
+    """Some stores, one query, and the events of their lives."""
 
     def __init__(self, seed: int, tune: Tune) -> None:
         self.random = random = Random(seed)
@@ -83,7 +83,7 @@ class Life:
         store.dispatch()
 
     def _cut(self, store: GrowingStore) -> None:
-        """What no query was promised may go, and something else come in its place."""
+        """Truncate what no query was promised. Other records may take its place."""
         promised = self._promised(store)
         loose = sum(each.offset >= promised for each in store.history)
         if loose:
@@ -137,7 +137,7 @@ class Life:
         self.query.start(**way, **limits)
 
     def _promised(self, store: GrowingStore, *, committed: bool = False) -> int:
-        """Up to where the query's log says that it was read, or will be."""
+        """The end of what was read or will be read, according to the query's log."""
         count = self.query.commits if committed else len(self.query.offsets)
         known = json.loads(self.query.offsets[count - 1])["stores"] if count else {}
         return max((known[uri]["next"] for uri in self._uris(store) if uri in known), default=0)
@@ -150,7 +150,7 @@ class Life:
         return (f"{self.disk.url}/{place}" for place in store.places)
 
     def finish(self) -> None:
-        """Nothing more happens, and the query reads all that is there."""
+        """End the events, and let the query read everything."""
         for store in self.stores:
             store.append(1)
             store.dispatch()
@@ -169,7 +169,7 @@ class Life:
 
 
 class LossyLife(Life):
-    """The same, where what was read, or was to be read, goes too."""
+    """The same, but data that was read, or is yet to be read, is lost too."""
 
     def __init__(self, seed: int, tune: Tune, *, fails: bool) -> None:
         super().__init__(seed, tune)
@@ -188,10 +188,10 @@ class LossyLife(Life):
         self.lost += needed < store.expired
 
     def _move(self, store: GrowingStore) -> None:
-        """What was lost of a store that is elsewhere as well cannot be told from a new one."""
+        """Do nothing: a store that moved and lost data would look like a new one."""
 
     def _needed(self, store: GrowingStore) -> float:
-        """The first offset that is still to be read, by a batch that has to be repeated or by the next one."""
+        """The first offset that a repeated batch or the next one must still read."""
         known = json.loads(self.query.offsets[-1])["stores"] if self.query.offsets else {}
         place = "next" if self.query.commits == len(self.query.offsets) else "from"
         return min((known[uri][place] for uri in self._uris(store) if uri in known and known[uri]["last"]), default=math.inf)
@@ -205,31 +205,31 @@ def whole(life: Life) -> None:
 
 
 @BLOCKS
-def test_what_is_lost_is_told(tune: Tune, seeds: range) -> None:
+def test_losses_are_errors(tune: Tune, seeds: range) -> None:
     lost = 0
     for seed in seeds:
         life = LossyLife(seed, tune, fails=True)
         try:
             whole(life)
-            told = False
+            announced = False
         except DataLoss:
-            told = True
-        assert told == bool(life.lost), f"seed {seed}"
-        lost += told
-    log.info("%s lives, %s lost something and were told", len(seeds), lost)
+            announced = True
+        assert announced == bool(life.lost), f"seed {seed}"
+        lost += announced
+    log.info("%s lives, %s lost something and said so", len(seeds), lost)
     assert lost > len(seeds) // 4
 
 
 @BLOCKS
-def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, tune: Tune, seeds: range) -> None:
-    """None is torn, what is written behind all losses comes, and nothing comes twice.
+def test_losses_are_skipped_on_request(monkeypatch: pytest.MonkeyPatch, tune: Tune, seeds: range) -> None:
+    """No row is torn or comes twice, and records written after all losses are delivered.
 
-    But for one record a loss: the newest of a log that was cut, while it waits for its witness, looks like one that is new.
+    One record per loss is an exception: the newest of a truncated log, while it waits for its queue entry, looks new.
     """
     lost = 0
     for seed in seeds:
-        told: list[str] = []
-        monkeypatch.setattr(stream, "announce", told.append)
+        announced: list[str] = []
+        monkeypatch.setattr(stream, "announce", announced.append)
         life = LossyLife(seed, tune, fails=False)
         whole(life)
         ends = {store: len(store.history) for store in life.stores}
@@ -240,7 +240,7 @@ def test_what_is_lost_is_passed(monkeypatch: pytest.MonkeyPatch, tune: Tune, see
         for store, count in ends.items():
             assert all((each.offset, bytes(each.message.body)) in found for each in store.history[count:]), f"seed {seed}"
         lost += bool(life.lost)
-        assert any("data loss: " in line for line in told) >= bool(life.lost), f"seed {seed}"
+        assert any("data loss: " in line for line in announced) >= bool(life.lost), f"seed {seed}"
     assert lost > len(seeds) // 4
 
 

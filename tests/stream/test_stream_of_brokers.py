@@ -1,4 +1,4 @@
-"""Stores that real brokers wrote, followed from their beginnings in portions: the rows of one read, each once."""
+"""Stores of real brokers, streamed in portions from the start: the rows of one read, each once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = "physical_offset,inner_index,topic,body"
 @pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
 def test_all_of_it_in_portions(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
-        pytest.skip("golden stores lie beside the project, not in it")
+        pytest.skip("there are no golden stores; they are not part of the project")
     monkeypatch.setattr(stream, "announce", lambda line: None)
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
     options = {"mode": "DROPMALFORMED", "failOnDataLoss": "false", "startingOffsets": "earliest"}

@@ -1,4 +1,4 @@
-"""A stream's offsets as text: read by people, by Spark, and by other versions."""
+"""A stream's offsets as text, for people, for Spark, and for other versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OFFSET = {"file:///b": Batch(7, Boundary(7)), "file:///a": Batch(0, Boundary(768
 AGAIN = "To start over, use a new checkpointLocation; set starting_offsets or starting_physical_offset to choose where the new query begins"
 
 
-def test_an_offset_can_be_read_by_a_person() -> None:
+def test_an_offset_is_readable() -> None:
     assert json.dumps(to_json(OFFSET)) == (
         '{"checksum": 3951554038, '
         '"stores": {"file:///a": {"from": 0, "last": {"crc": 77, "offset": 512, "stored": "2023-11-14T22:13:20.123Z"}, "next": 768}, '
@@ -32,7 +32,7 @@ def test_an_offset_can_be_read_by_a_person() -> None:
     )
 
 
-def test_the_checksum_is_that_of_the_other_members_as_json_with_sorted_keys() -> None:
+def test_the_checksum_covers_the_other_members_as_json_with_sorted_keys() -> None:
     said = to_json(OFFSET)
     checksum = said.pop("checksum")
     assert checksum == zlib.crc32(json.dumps(said, sort_keys=True).encode())
@@ -44,7 +44,7 @@ lasts = st.tuples(places, st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31)
 
 @st.composite
 def offsets(draw: st.DrawFn) -> Offset:
-    """Any offset that a stream can come to."""
+    """Any offset that a stream can reach."""
 
     def batch() -> Batch:
         last = draw(st.none() | lasts)
@@ -56,11 +56,11 @@ def offsets(draw: st.DrawFn) -> Offset:
 
 @given(offsets())
 @sampled(50)
-def test_an_offset_survives_its_text(offset: Offset) -> None:
+def test_an_offset_survives_conversion_to_text(offset: Offset) -> None:
     text = json.dumps(to_json(offset))
     assert from_json(json.loads(text)) == offset
     assert json.dumps(to_json(from_json(json.loads(text)))) == text
-    assert json.dumps(json.loads(text), sort_keys=True) == text  # Spark compares them as text
+    assert json.dumps(json.loads(text), sort_keys=True) == text  # Spark compares offsets as text
     assert from_json(json.loads(json.dumps(json.loads(text), sort_keys=True, indent=2, ensure_ascii=False))) == offset
     ends = {uri: batch.end for uri, batch in offset.items()}
     assert ends_from_json(json.loads(json.dumps(ends_to_json(ends)))) == ends
@@ -68,7 +68,7 @@ def test_an_offset_survives_its_text(offset: Offset) -> None:
 
 @given(offsets(), st.data())
 @sampled(100)
-def test_an_offset_with_any_digit_changed_is_refused(offset: Offset, data: st.DataObject) -> None:
+def test_an_offset_with_a_changed_digit_is_rejected(offset: Offset, data: st.DataObject) -> None:
     text = json.dumps(to_json(offset))
     places = [match.start() for match in re.finditer(r"\d", text)]
     at = data.draw(st.sampled_from(places))
@@ -83,7 +83,7 @@ def test_an_offset_with_any_digit_changed_is_refused(offset: Offset, data: st.Da
 
 
 def signed(said: dict[str, Any]) -> dict[str, Any]:
-    """With a checksum that is right, as after a fault of our own."""
+    """With the right checksum, as after a fault in this package."""
     rest = {name: value for name, value in said.items() if name != "checksum"}
     return {"checksum": zlib.crc32(json.dumps(rest, sort_keys=True).encode()), **rest}
 
@@ -135,7 +135,7 @@ CONTRADICTORY: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("what", CONTRADICTORY)
-def test_an_offset_whose_members_contradict_each_other_is_refused(what: str) -> None:
+def test_an_offset_whose_members_contradict_each_other_is_rejected(what: str) -> None:
     said, expected = CONTRADICTORY[what]
     with pytest.raises(OffsetError) as raised:
         from_json(said)
@@ -144,7 +144,7 @@ def test_an_offset_whose_members_contradict_each_other_is_refused(what: str) -> 
     assert len(str(raised.value)) < 500
 
 
-def test_an_offset_whose_checksum_is_wrong_is_refused() -> None:
+def test_an_offset_with_a_wrong_checksum_is_rejected() -> None:
     said = to_json(OFFSET)
     checksum = said["checksum"]
     for wrong in (checksum ^ 1, str(checksum), None, True):
@@ -182,7 +182,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_an_offset_that_is_not_ours(what: str) -> None:
+def test_an_offset_of_another_source(what: str) -> None:
     said, expected = OTHERS[what]
     with pytest.raises(OffsetError) as raised:
         from_json(said)
@@ -194,12 +194,12 @@ def test_an_offset_that_is_not_ours(what: str) -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+def announced(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     return at_once(monkeypatch, tune)
 
 
 def tampered(query: Query, change: Callable[[dict[str, Any]], None]) -> str:
-    """What a query says that goes on from its checkpoint after somebody changed it."""
+    """The error of a query that continues from an edited checkpoint."""
     kept = list(query.offsets)
     said = json.loads(query.offsets[-1])
     change(said)
@@ -215,8 +215,8 @@ def emptied(said: dict[str, Any]) -> None:
     said["stores"] = {}
 
 
-def test_an_edited_checkpoint_gives_no_rows_twice(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
-    """`next` was set before `last`: 250 rows came twice. `stores` was emptied: all rows came twice."""
+def test_an_edited_checkpoint_gives_no_rows_twice(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
+    """With `next` before `last`, 250 rows came twice. With `stores` empty, all rows came twice."""
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     query.trigger()
@@ -240,8 +240,8 @@ def test_an_edited_checkpoint_gives_no_rows_twice(disk: Disk, grown: GrowingStor
     assert offsets_of(query) == [each.offset for each in grown.placed]
 
 
-def test_an_offset_without_stores_reads_each_store_from_its_beginning(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
-    """As one of a directory that had no stores yet."""
+def test_an_offset_without_stores_reads_each_store_from_its_beginning(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
+    """Like the offset of a directory that had no stores yet."""
     query = Query(f"{disk.url}/store", {}, offsets=[json.dumps(to_json({}))], commits=1)
     query.start()
     query.trigger()

@@ -1,4 +1,4 @@
-"""Where a query begins, and how much of a log it reads at a time."""
+"""Where a query begins, and how much each batch reads."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from native_reader.stream.offset import from_json
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
-    """What a person would be told."""
+def announced(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+    """The lines that a user would see."""
     return at_once(monkeypatch, tune)
 
 
@@ -32,7 +32,7 @@ def begins(disk: Disk, **options: str) -> Boundary:
     return batch.end
 
 
-def test_a_query_begins_at_the_end_unless_told_otherwise(disk: Disk, grown: GrowingStore) -> None:
+def test_a_query_begins_at_the_end_by_default(disk: Disk, grown: GrowingStore) -> None:
     last = grown.placed[-1]
     found = Fingerprint(last.offset, last.message.store_timestamp, begins(disk).last.crc)  # type: ignore[union-attr]
     assert begins(disk) == begins(disk, startingOffsets="latest") == begins(disk, startingOffsets=" LATEST ") == Boundary(grown.end, found)
@@ -41,7 +41,7 @@ def test_a_query_begins_at_the_end_unless_told_otherwise(disk: Disk, grown: Grow
     assert begins(disk, startingOffsets="earliest") == Boundary(8192)
 
 
-def test_a_query_begins_at_a_moment(disk: Disk, grown: GrowingStore) -> None:
+def test_a_query_begins_at_a_time(disk: Disk, grown: GrowingStore) -> None:
     for each in grown.placed:
         moment = each.message.store_timestamp
         found = begins(disk, startingTimestamp=str(moment), timeSkewTolerance="0ms")
@@ -52,7 +52,7 @@ def test_a_query_begins_at_a_moment(disk: Disk, grown: GrowingStore) -> None:
     assert offsets_of(drained(f"{disk.url}/store", startingTimestamp=late)) == []
 
 
-def test_a_query_begins_at_a_place(disk: Disk, grown: GrowingStore) -> None:
+def test_a_query_begins_at_a_physical_offset(disk: Disk, grown: GrowingStore) -> None:
     borders = [each.offset for each in grown.placed]
     for place in (0, 1, 4095, 4096, *borders[3::7], borders[5] + 1, grown.end, grown.end + 10):
         assert begins(disk, startingPhysicalOffset=str(place)).offset <= place
@@ -68,7 +68,7 @@ def test_a_query_begins_at_queue_offsets(disk: Disk, grown: GrowingStore) -> Non
 
 
 def test_the_first_batch_begins_where_it_began_before_it_was_killed(disk: Disk, grown: GrowingStore) -> None:
-    """Spark 4.3 writes no start down; `latest` is another place when it asks again."""
+    """Spark 4.3 does not store the start, and `latest` has another value at the next call."""
     query = Query(f"{disk.url}/store", {})
     query.start()
     query.trigger()
@@ -87,15 +87,17 @@ def test_the_first_batch_begins_where_it_began_before_it_was_killed(disk: Disk, 
     assert offsets_of(query) == expected + [each.offset for each in grown.placed[-4:]]
 
 
-def test_where_a_query_begins_is_told_once_it_is_old(disk: Disk, grown: GrowingStore, told: list[str]) -> None:
+def test_a_resumed_query_announces_that_its_start_has_no_effect(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     query.trigger()
-    assert told == []
+    assert announced == []
     query.start()
     query.trigger()
     query.trigger()
-    assert [spelled(line, str) for line in told] == ["starting_offsets=earliest has no effect: this query continues from its checkpoint"]
+    assert [spelled(line, str) for line in announced] == [
+        "starting_offsets=earliest has no effect: this query continues from its checkpoint"
+    ]
     assert grown.end
 
 
@@ -121,7 +123,7 @@ def test_no_batch_has_more_records_than_allowed(disk: Disk, grown: GrowingStore,
     assert sizes == [most] * (40 // most) + [40 % most] * bool(40 % most)
 
 
-def test_both_limits_hold(disk: Disk, grown: GrowingStore) -> None:
+def test_both_limits_apply(disk: Disk, grown: GrowingStore) -> None:
     query = drained(f"{disk.url}/store", startingOffsets="earliest", maxOffsetsPerTrigger="4", maxBytesPerTrigger="900")
     assert offsets_of(query) == [each.offset for each in grown.placed]
     sizes = [len(table) for table in query.sink.values() if table is not None]
@@ -138,7 +140,7 @@ def test_sparks_own_limits(disk: Disk, grown: GrowingStore) -> None:
         return batch.end.offset
 
     assert reader.getDefaultReadLimit() == ReadMaxBytes(1024)
-    assert end(ReadAllAvailable()) == grown.end  # Trigger.Once: no limit of ours counts
+    assert end(ReadAllAvailable()) == grown.end  # Trigger.Once: our limits do not apply
     assert end(ReadMaxBytes(600)) <= 600
     assert end(ReadMaxRows(2)) == grown.placed[2].offset
     reader = reader_of(f"{disk.url}/store", startingOffsets="earliest", maxOffsetsPerTrigger="5")
@@ -151,7 +153,7 @@ def test_sparks_own_limits(disk: Disk, grown: GrowingStore) -> None:
     assert reader.latestOffset(start, ReadMinRows(41)) == start
 
 
-def test_stores_share_a_limit_and_none_starves(disk: Disk) -> None:
+def test_stores_share_a_limit_and_each_gets_a_part(disk: Disk) -> None:
     stores = {which: GrowingStore(disk, f"parent/{which}", Random(which), segment_size=4096) for which in range(3)}
     for which, count in enumerate((2, 30, 60)):
         stores[which].append(count)
@@ -167,7 +169,7 @@ def test_stores_share_a_limit_and_none_starves(disk: Disk) -> None:
     }
 
 
-def test_available_now_is_what_was_there_when_it_began(disk: Disk, grown: GrowingStore) -> None:
+def test_available_now_ends_where_the_log_ended_at_its_start(disk: Disk, grown: GrowingStore) -> None:
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "9"})
     query.start(available_now=True)
     there = [each.offset for each in grown.placed]
@@ -181,7 +183,7 @@ def test_available_now_is_what_was_there_when_it_began(disk: Disk, grown: Growin
     assert offsets_of(query) == [each.offset for each in grown.placed]
 
 
-def test_available_now_ends_although_the_log_was_cut(disk: Disk, grown: GrowingStore) -> None:
+def test_available_now_ends_although_the_log_was_truncated(disk: Disk, grown: GrowingStore) -> None:
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "9"})
     query.start(available_now=True)
     query.trigger()

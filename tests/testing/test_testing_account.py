@@ -17,7 +17,7 @@ from native_reader.testing.java import hash_code, map_order
 
 @pytest.mark.parametrize("name", ["v4-kinds", "v5-kinds"])
 def test_real_brokers_agree_with_our_expectations(golden_store: Callable[[str], golden.Golden], name: str) -> None:
-    """The account above, held against a real index: 5.5.0 indexes tags, 4.9.7 does not."""
+    """The account against a real index: 5.5.0 indexes tags, 4.9.7 does not."""
     root = golden_store(name).root
     spec = replace(SMALL, max_hash_slot_num=200, max_index_num=800)
     records = records_of(root)
@@ -26,7 +26,7 @@ def test_real_brokers_agree_with_our_expectations(golden_store: Callable[[str], 
     assert expected_index(records, spec) == index_files(root)
 
 
-def test_config_is_spelled_as_real_brokers_spell_it(golden_store: Callable[[str], golden.Golden]) -> None:
+def test_config_is_written_as_real_brokers_write_it(golden_store: Callable[[str], golden.Golden]) -> None:
     config = golden_store("v5-kinds").root / "config"
     for name in ("topics.json", "subscriptionGroup.json", "delayOffset.json", "consumerFilter.json"):
         text = (config / name).read_text()

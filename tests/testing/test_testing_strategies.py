@@ -1,4 +1,4 @@
-"""The strategies draw what they promise, and the plain decoder reads every record that they placed."""
+"""The strategies draw all the cases they promise, and the plain decoder reads every record that they placed."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_full_segments_end_in_a_blank(log: DrawnLog) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(damaged_logs())
-def test_damaged_logs_stay_logs(log: DrawnLog) -> None:
+def test_damaged_logs_are_still_logs(log: DrawnLog) -> None:
     assert [base for base, _ in log.segments] == sorted(base for base, _ in log.segments)
     assert all(len(data) <= log.segment_size for _, data in log.segments)
     accounts = walk(log.segments, log.framing).segments
     assert [sum(account[1:]) for account in accounts] == [len(data) for _, data in log.segments]
 
 
-def test_the_rare_is_drawn() -> None:
+def test_rare_cases_are_drawn() -> None:
     seen: set[str] = set()
 
     @settings(max_examples=250, derandomize=True, database=None, deadline=None)
@@ -56,7 +56,7 @@ def test_the_rare_is_drawn() -> None:
     look()
     assert seen == {
         "IPv6 born host only", "IPv6 store host only", "V2 topic", "glued CRC", "packed inner batch", "magic in a body", "far future",
-        "no property separator", "dledger, rolled", "expired", "unused segment", "cut tail", "dirt behind a blank", "dirty tail",
+        "no property separator", "dledger, rolled", "expired", "unused segment", "cut tail", "dirt after a blank", "dirty tail",
     }  # fmt: skip
 
 
@@ -88,12 +88,12 @@ def oddities(log: DrawnLog) -> Iterator[str]:
             yield "cut tail"
         if base < end <= base + log.segment_size and log.framing == "plain" and any(data[end - base :]):
             sealed = data[end - base + 4 : end - base + 8] == b"\xcb\xd4\x31\x94"
-            yield "dirt behind a blank" if sealed and any(data[end - base + 8 :]) else "dirty tail"
+            yield "dirt after a blank" if sealed and any(data[end - base + 8 :]) else "dirty tail"
         for placed in log.placed:
             if placed.segment == base and log.framing == "plain":
                 at = placed.offset + placed.size - base
                 if data[at + 4 : at + 8] == b"\xcb\xd4\x31\x94" and any(data[at + 8 :]):
-                    yield "dirt behind a blank"
+                    yield "dirt after a blank"
 
 
 def test_a_forgery_names_its_own_position() -> None:

@@ -1,4 +1,4 @@
-"""The store writer, held against the account of support/account.py and against the plain decoder."""
+"""The store writer, against the account of support/account.py and the plain decoder."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_segments_are_closed_as_the_broker_closes_them(small: tuple[Path, Summar
             first = runs_of(base + segment_size, following, "plain")[0]
             assert kind == "blank"
             assert not any(data[start - base + 8 :])
-            assert first[2] - first[1] + 8 > end - start  # it would not have fitted
+            assert first[2] - first[1] + 8 > end - start  # it would not have fit
         else:
             assert not any(data[summary.end_offset - base :])
         assert {run[0] for run in runs} == {"record"}
 
 
-def test_every_kind_is_there(small: tuple[Path, Summary]) -> None:
+def test_every_kind_is_written(small: tuple[Path, Summary]) -> None:
     records = records_of(small[0])
     topics = {record.topic.decode() for record in records}
     assert {row["kind"] for record in records for row in rows_of(record)} == {
@@ -122,7 +122,7 @@ def test_index_agrees_with_the_records(small: tuple[Path, Summary]) -> None:
     assert all(re.fullmatch("20260105[0-9]{9}", path.name) for path in (root / "index").iterdir())
 
 
-def test_what_lies_beside_agrees_too(small: tuple[Path, Summary]) -> None:
+def test_the_other_files_agree_with_the_records(small: tuple[Path, Summary]) -> None:
     root, _ = small
     records = records_of(root)
     last = records[-1].fixed
@@ -155,7 +155,7 @@ def test_what_lies_beside_agrees_too(small: tuple[Path, Summary]) -> None:
         assert path.read_bytes() == path.with_name(path.name + ".bak").read_bytes()
 
 
-def test_transactions_hang_together(small: tuple[Path, Summary]) -> None:
+def test_the_parts_of_transactions_agree(small: tuple[Path, Summary]) -> None:
     by_offset = {record.fixed["physical_offset"]: record for record in records_of(small[0])}
     halves = {
         record.fixed["queue_offset"]: record for record in by_offset.values() if record.topic == b"RMQ_SYS_TRANS_HALF_TOPIC"
@@ -172,7 +172,7 @@ def test_transactions_hang_together(small: tuple[Path, Summary]) -> None:
         assert properties_of(half.properties)["UNIQ_KEY"] == properties_of(record.properties)["UNIQ_KEY"]
 
 
-def test_the_seed_decides(small: tuple[Path, Summary], tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_store(small: tuple[Path, Summary], tmp_path: Path) -> None:
     def digest(root: Path) -> dict[str, str]:
         return {name: hashlib.sha256(data).hexdigest() for name, data in files_of(root).items()}
 
@@ -232,7 +232,7 @@ def test_a_deleted_topic(tmp_path: Path, small: tuple[Path, Summary]) -> None:
     assert '"orders@' not in (root / "config" / "consumerOffset.json").read_text()
 
 
-def test_a_topic_made_again(tmp_path: Path) -> None:
+def test_a_topic_created_again(tmp_path: Path) -> None:
     root, spec = tmp_path / "store", replace(SMALL, recreated="orders")
     write_store(root, spec)
     records = records_of(root)
