@@ -63,7 +63,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["memory", "local", "faulty memory", "faulty local"])
-def lay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
+def backend_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
     kept: list[Storage] = []
 
     def backend(files: Mapping[str, bytes]) -> Backend:
@@ -132,12 +132,12 @@ def tune() -> Iterator[Tune]:
 
 
 @pytest.fixture
-def queues_are_always_asked(tune: Tune) -> None:
+def queues_always_used(tune: Tune) -> None:
     """In stores of a few KiB it would not pay."""
     tune(calls_per_topic=0, most_share=0.9, sampled_segment=0, time_samples=8)
 
 
 @pytest.fixture
-def small_pieces_are_pruned_too(tune: Tune) -> None:
+def small_parts_pruned(tune: Tune) -> None:
     """In stores of a few KiB all pieces are small."""
     tune(small_part=1, small_rest=1000, calls_per_lookup=0)

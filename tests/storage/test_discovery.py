@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, parted, rows, said
+from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, path_error, rows, scattered_store
 
 import native_reader as nr
 from native_reader.testing.logs import CommitLog
@@ -96,7 +96,7 @@ def test_stores_in_memory_are_found_the_same_way():
 
 
 def test_the_log_in_directories_of_its_own(tmp_path):
-    parted(tmp_path)
+    scattered_store(tmp_path)
     logs = f"{tmp_path}/one/store/commitlog , {tmp_path}/two/store/commitlog/,"
     opened = nr.open(tmp_path / "root", store_path_commit_log=logs)
     (files,) = opened.stores
@@ -238,7 +238,9 @@ def test_a_dledger_log_elsewhere(tmp_path):
 def test_several_dledger_nodes_are_not_guessed_at(tmp_path):
     root = on_disk(tmp_path, dledger() | dledger(node="n1")) / "store"
     uri = root.as_uri()
-    assert said(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
+    assert (
+        path_error(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
+    )
     assert rows(nr.open(root / "dledger-n1" / "data")) == 30
 
 
@@ -311,7 +313,7 @@ def test_a_store_that_was_copied_in_part(tmp_path):
     assert rows(nr.open(tmp_path / "store")) == 30
     assert "is not a store" not in str(nr.open(tmp_path))
     for place in ("consumequeue", "consumequeue/commitlog", "consumequeue/commitlog/0"):
-        assert said(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
+        assert path_error(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
 
 
 def test_a_store_may_lie_in_a_directory_of_any_name(tmp_path):

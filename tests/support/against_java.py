@@ -19,9 +19,9 @@ SCHEMA = {  # the columns, typed again
     "real_topic": pa.string(), "delay_level": pa.int32(), "segment": pa.string(), "corrupt_record": pa.binary(),
     "corrupt_reason": pa.string(),
 }  # fmt: skip
-NOT_JAVAS = ("kind", "corrupt_record", "corrupt_reason")
+NOT_IN_JAVA = ("kind", "corrupt_record", "corrupt_reason")
 
-OUR_OWN = Explanation(
+OUR_TIMES = Explanation(
     "Spark's timestamps and Python's end with the year 9999: null beyond",
     ("born_timestamp", "store_timestamp"),
     lambda java, ours: java is not MISSING and not FIRST_MS <= java <= LAST_MS and ours is None,

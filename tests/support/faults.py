@@ -63,13 +63,13 @@ class Case:
     def read(self, mode: str = "DROPMALFORMED", **options: Any) -> tuple[pa.Table, Report]:
         return run(self.segments, mode, **options)
 
-    def loses(self, *records: int, reason: str, bytes_more: int = 0) -> Damage:
+    def assert_lost(self, *records: int, reason: str, extra_bytes: int = 0) -> Damage:
         """Both truths agree, and nothing but these neighbours is lost, as one range, for that reason."""
         for most in (60, 150, 1 << 20):
             same(self.segments, "plain", most)
         table, report = self.read()
         (damage,) = report.damage
-        assert (damage.start, damage.end) == (self.at(records[0]), self.end(records[-1]) + bytes_more)
+        assert (damage.start, damage.end) == (self.at(records[0]), self.end(records[-1]) + extra_bytes)
         assert damage.reason == reason
         kept = [placed.offset for number, placed in enumerate(self.placed) if number not in records]
         assert table["physical_offset"].to_pylist() == kept
@@ -77,7 +77,7 @@ class Case:
             self.read("FAILFAST")
         return damage
 
-    def is_whole(self, **options: Any) -> pa.Table:
+    def assert_intact(self, **options: Any) -> pa.Table:
         """It is no damage: every record is there, in each mode."""
         for most in (60, 150, 1 << 20):
             same(self.segments, "plain", most)

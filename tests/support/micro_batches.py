@@ -156,7 +156,7 @@ def reader_of(path: str, **options: str) -> StoreStreamReader:
     return found
 
 
-def at_once(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+def never_wait(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """From now on looks cost no time; and what a person will be told."""
     lines: list[str] = []
     patch.setattr(stream, "announce", lines.append)

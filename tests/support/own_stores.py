@@ -6,5 +6,5 @@ from pathlib import Path
 
 STORES = Path(__file__).parents[1] / "stores"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in STORES.glob("*.tar.xz"))
-CUT = ("5.5.0-failover", "5.5.0-lost-page")
+TRUNCATED = ("5.5.0-failover", "5.5.0-lost-page")
 """Whose brokers cut off what they had acknowledged, and wrote on."""

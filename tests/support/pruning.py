@@ -22,7 +22,7 @@ _WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
 
 
-class Looked:
+class StoreRead:
     """What a read of one access brought, and how."""
 
     def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20) -> None:

@@ -25,7 +25,7 @@ def dispatched(
     placed: Iterable[Placed],
     *,
     deleted: Iterable[str] = (),
-    remade_at: Mapping[str, int] | None = None,
+    recreated_at: Mapping[str, int] | None = None,
     until: int = 2**63,
     file: int = 160,
     slave: bool = False,
@@ -38,7 +38,7 @@ def dispatched(
     for each in placed:
         message = each.message
         topic = message.topic if isinstance(message.topic, str) else message.topic.decode()
-        alive = topic not in deleted and each.offset >= (remade_at or {}).get(topic, 0) and each.offset < until
+        alive = topic not in deleted and each.offset >= (recreated_at or {}).get(topic, 0) and each.offset < until
         if not alive or message.sys_flag & TRANSACTION in (PREPARED, ROLLBACK):
             continue
         properties = parse(message.properties)
@@ -171,24 +171,24 @@ def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
     framing: Framing = draw(st.sampled_from(["plain", "plain", "dledger"]))
     size = draw(st.sampled_from([700, 1024, 2048, 8192]))
     log = CommitLog(size, draw(st.sampled_from([0, 0, size * 7])), framing)
-    remade_at: dict[str, int] = {}
+    recreated_at: dict[str, int] = {}
     tidy = index and draw(st.booleans())
     deleted = [] if tidy else draw(st.lists(st.sampled_from(TOPICS), max_size=2))
-    remade = None if tidy else draw(st.sampled_from([*TOPICS, None, None, None]))
+    recreated = None if tidy else draw(st.sampled_from([*TOPICS, None, None, None]))
     cut = draw(st.integers(0, len(messages)))
-    if remade is not None:  # its queue offsets begin again
-        later = iter(numbered(message for message in messages[cut:] if message.topic == remade))
-        messages = messages[:cut] + [next(later) if message.topic == remade else message for message in messages[cut:]]
+    if recreated is not None:  # its queue offsets begin again
+        later = iter(numbered(message for message in messages[cut:] if message.topic == recreated))
+        messages = messages[:cut] + [next(later) if message.topic == recreated else message for message in messages[cut:]]
     for number, message in enumerate(messages):
-        if number == cut and remade is not None:
-            remade_at[remade] = log.end
+        if number == cut and recreated is not None:
+            recreated_at[recreated] = log.end
         log.append(message)
     until = 2**63 if tidy else draw(st.sampled_from([2**63, 2**63, *(placed.offset for placed in log.placed)]))
     home = "store/commitlog" if framing == "plain" else "store/dledger-n0/data"
     logs = {f"{home}/{base}": content for base, content in log.files(preallocated=draw(st.booleans())).items()}
     if len(logs) > 1 and draw(st.booleans()):
         del logs[min(logs)]
-    side = dispatched(log.placed, deleted=deleted, remade_at=remade_at, until=until, file=draw(st.sampled_from([40, 80, 160])))
+    side = dispatched(log.placed, deleted=deleted, recreated_at=recreated_at, until=until, file=draw(st.sampled_from([40, 80, 160])))
     if index:
         ends = [placed.offset for placed in log.placed if placed.offset <= until] or [0]
         begin, end = (draw(st.sampled_from(ends)) if not tidy and draw(st.booleans()) else usual for usual in (0, until))
@@ -198,7 +198,7 @@ def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
 
 Change = Callable[[Files], Files]
 CHANGES = ("bit", "bit", "cut", "zero", "swap", "rename", "recount", "gone", "copy", "move", "older")
-OF_WHOLE_FILES = ("astray", "astray", "rename", "rename", "instead", "swap")
+WHOLE_FILE_CHANGES = ("astray", "astray", "rename", "rename", "instead", "swap")
 
 
 @st.composite

@@ -66,7 +66,7 @@ def in_memory(files: Mapping[str, bytes | bytearray] | None = None) -> MemorySto
     return MemoryStorage(files if files is not None else files_of())
 
 
-def said(*arguments: object, **named: object) -> str:
+def path_error(*arguments: object, **named: object) -> str:
     """What is said when no store is found there."""
     with pytest.raises(nr.PathError) as raised:
         nr.open(*arguments, **named)
@@ -88,7 +88,7 @@ def dledger(start: int = 0, node: str = "n0", under: str = "store") -> dict[str,
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
+def without_root() -> Iterator[None]:
     """Without the rights of root, for whom nothing is forbidden."""
     if os.geteuid() != 0:
         yield
@@ -100,7 +100,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def parted(tmp_path: Path) -> Path:
+def scattered_store(tmp_path: Path) -> Path:
     """A store whose log is in two directories; its other parts are elsewhere."""
     first, second = dict(list(files_of().items())[:2]), dict(list(files_of().items())[2:])
     on_disk(tmp_path / "one", first)
