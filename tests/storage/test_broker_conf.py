@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.stores import path_error, rows, scattered_store
+from support.stores import count_rows, path_error, scattered_store
 
 import native_reader as nr
 
@@ -24,7 +24,7 @@ def test_a_broker_conf_tells_where_everything_is(tmp_path):
     for path in (conf, str(conf), conf.as_uri()):
         opened = nr.open(broker_conf=path)
         (files,) = opened.stores
-        assert (files.uri, rows(opened)) == (f"{tmp_path.as_uri()}/root", 30)
+        assert (files.uri, count_rows(opened)) == (f"{tmp_path.as_uri()}/root", 30)
         assert files.consume_queue == f"{tmp_path.as_uri()}/elsewhere/cq"
     (files,) = nr.open(broker_conf=conf, store_path_consume_queue="/other").stores
     assert files.consume_queue == "file:///other"
@@ -43,7 +43,7 @@ def test_a_single_path_makes_the_read_only_ones_void(tmp_path):
 def test_a_broker_conf_with_a_root_only(store, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={store}")
-    assert rows(nr.open(broker_conf=conf)) == 30
+    assert count_rows(nr.open(broker_conf=conf)) == 30
 
 
 def test_a_broker_conf_whose_root_is_not_here(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.stores import ZERO, dledger, files_of, log_of, on_disk, path_error, rows
+from support.stores import ZERO, count_rows, dledger, files_of, log_of, on_disk, path_error
 
 import native_reader as nr
 
@@ -56,7 +56,7 @@ def test_compacted_topics_are_no_log(store):
     above = f" Did you mean the store {store.as_uri()} (3 segments)?"
     for place in (copies, "compaction/compactionLog/T/0", "compaction/compactionLog/T", "compaction/compactionLog", "compaction"):
         assert path_error(store / place).endswith(above)
-    assert rows(nr.open(store)) == 30
+    assert count_rows(nr.open(store)) == 30
 
 
 def test_the_index_of_dledger_is_no_log(tmp_path):
@@ -91,8 +91,8 @@ def test_logs_of_other_names_are_pointed_at(tmp_path):
         f"{uri} is not a store: it has no commitlog directory, only commitlog_a, commitlog_b. "
         f"Set store_path_commit_log='{uri}/commitlog_a,{uri}/commitlog_b'"
     )
-    assert rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
-    assert rows(nr.open(tmp_path, store_path_commit_log=f"{tmp_path}/commitlog_*")) == 5
+    assert count_rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
+    assert count_rows(nr.open(tmp_path, store_path_commit_log=f"{tmp_path}/commitlog_*")) == 5
 
 
 def test_wrong_directories_for_the_log(store):

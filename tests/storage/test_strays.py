@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, dledger, files_of, in_memory, on_disk, path_error, rows
+from support.stores import ZERO, count_rows, dledger, files_of, in_memory, on_disk, path_error
 
 import native_reader as nr
 from native_reader.storage.strays import how_to_restore, unpack_command
@@ -91,12 +91,12 @@ def test_what_is_no_stray(tmp_path):
     root = on_disk(tmp_path, files_of() | {f"store/commitlog/{name}": content for name, content in others.items()}) / "store"
     (files,) = nr.open(root).stores
     assert files.strays == ()
-    assert rows(nr.open(root)) == 30
+    assert count_rows(nr.open(root)) == 30
 
 
 def test_an_empty_log_beside_other_files_stays_empty():
     memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.gz": b"", "store/commitlog/a.tar": b"x"})
-    assert rows(nr.open(f"{memory.url}/store")) == 0
+    assert count_rows(nr.open(f"{memory.url}/store")) == 0
 
 
 def test_a_command_is_safe_to_copy_and_a_name_to_print(tmp_path):
