@@ -1,4 +1,4 @@
-"""Measures the engine on one core against Parquet: `make bench`, or `python benchmarks/run.py --bytes 64MiB` for a quick look.
+"""Measures the engine on one core against Parquet: `make bench`, or `python benchmarks/run.py --bytes 64MiB` for a quick check.
 
 The goal: reading the raw log takes no longer than reading the same data from Parquet. The stores are written by the project's own
 writer and kept in the folder. Rounds are interleaved, so that changes in the machine's speed affect both.

@@ -1,4 +1,4 @@
-"""Measures the Spark face: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick look.
+"""Measures the Spark source: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick check.
 
 Every figure is a ratio of two functions in the same run, with interleaved rounds. Both include the cost of Spark itself.
 """

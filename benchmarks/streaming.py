@@ -1,4 +1,4 @@
-"""Measures the stream: `make bench`, or `python benchmarks/streaming.py --bytes 1GiB` for a quick look.
+"""Measures the stream: `make bench`, or `python benchmarks/streaming.py --bytes 1GiB` for a quick check.
 
 Rates and planning are ratios of two functions in the same run, with interleaved rounds. The cost of an idle stream is CPU time ÷ wall
 time, of the reader's calls and of the Python process that Spark 4.3 keeps for a query.

@@ -90,7 +90,7 @@ def cut(chance: random.Random, data: bytearray, _: list[Store]) -> None:
 
 
 def number(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    """Write an edge value, most often into a record's head."""
+    """Write a boundary value, most often into a record's head."""
     at = chance.randrange(len(data))
     heads = [place - 4 for place in (data.find(b"\xda\xa3\x20", at), data.find(b"\xcb\xd4\x31\x94", at)) if place >= 4]
     if heads and chance.random() < 0.8:

@@ -90,28 +90,28 @@ class Golden:
         for message in self.lines("inner"):
             inner.setdefault(message["outer_physical_offset"], []).append(message)
         rows = []
-        for truth in self.lines("truth"):
-            outer = self._record(truth)
-            rows += [outer | _unit(unit, i) for i, unit in enumerate(inner.get(truth["physical_offset"], ()))] or [outer]
+        for dumped in self.lines("truth"):
+            outer = self._record(dumped)
+            rows += [outer | _unit(unit, i) for i, unit in enumerate(inner.get(dumped["physical_offset"], ()))] or [outer]
         return rows
 
-    def _record(self, truth: Row) -> Row:
-        row = {name: truth[name] for name in ("physical_offset", "record_size", "magic")}
-        row |= {"sys_flag": truth["sys_flag_on_disk"], "body_size": truth["stored_body_size"], "stored_body": self._stored_body(truth)}
-        row |= {"uniq_key": truth["check_uniq_key"], "inner_index": None}
-        row |= {"keys": _keys(truth["keys"] if truth["decoded"] else truth["check_keys"])}
-        row |= {"segment": Path(truth["file"]).name, "store": self.root.as_uri()}
-        if truth["decoded"]:
-            row |= {name: truth[name] for name in SAID_BY_JAVA}
-            row |= {"body": _bytes(truth["body"])} | _from_properties(truth)
+    def _record(self, dumped: Row) -> Row:
+        row = {name: dumped[name] for name in ("physical_offset", "record_size", "magic")}
+        row |= {"sys_flag": dumped["sys_flag_on_disk"], "body_size": dumped["stored_body_size"], "stored_body": self._stored_body(dumped)}
+        row |= {"uniq_key": dumped["check_uniq_key"], "inner_index": None}
+        row |= {"keys": _keys(dumped["keys"] if dumped["decoded"] else dumped["check_keys"])}
+        row |= {"segment": Path(dumped["file"]).name, "store": self.root.as_uri()}
+        if dumped["decoded"]:
+            row |= {name: dumped[name] for name in SAID_BY_JAVA}
+            row |= {"body": _bytes(dumped["body"])} | _from_properties(dumped)
         return row
 
-    def _stored_body(self, truth: Row) -> bytes:
+    def _stored_body(self, dumped: Row) -> bytes:
         """The body as stored. Its position is the record's end minus the sizes in the dump."""
-        rest = truth["stored_topic_size"] + (1 if truth["magic"] == V1 else 2) + truth["stored_properties_size"] + 2
-        base = int(Path(truth["file"]).name)
-        end = truth["physical_offset"] - base + truth["record_size"] - rest
-        return dict(self.segments)[base][end - truth["stored_body_size"] : end]
+        rest = dumped["stored_topic_size"] + (1 if dumped["magic"] == V1 else 2) + dumped["stored_properties_size"] + 2
+        base = int(Path(dumped["file"]).name)
+        end = dumped["physical_offset"] - base + dumped["record_size"] - rest
+        return dict(self.segments)[base][end - dumped["stored_body_size"] : end]
 
 
 def _unit(unit: Row, index: int) -> Row:
@@ -124,8 +124,8 @@ def _unit(unit: Row, index: int) -> Row:
     return row | _from_properties(unit)
 
 
-def _from_properties(truth: Row) -> Row:
-    properties = truth["properties"] or {}
+def _from_properties(dumped: Row) -> Row:
+    properties = dumped["properties"] or {}
     level = properties.get("DELAY")
     return {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
 

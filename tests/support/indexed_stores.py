@@ -80,8 +80,8 @@ def changed_indexes(draw: st.DrawFn, files: Files) -> Files:
     for _ in range(draw(st.integers(1, 2)) if names else 0):
         where = draw(st.sampled_from(names))
         content = bytearray(changed.get(where, b""))
-        kind = draw(st.sampled_from(["bit", "bit", "bit", "cut", "zero", "gone", "swap", "just created", "longer"]))
-        if kind == "gone" or not content:
+        kind = draw(st.sampled_from(["bit", "bit", "bit", "cut", "zero", "delete", "swap", "just created", "longer"]))
+        if kind == "delete" or not content:
             changed.pop(where, None)
         elif kind == "bit":
             place = draw(st.integers(0, len(content) - 1))

@@ -24,7 +24,7 @@ from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.stream import StoreStreamReader
 from support.tune import Tune
 
-STAGES = ("asked", "logged", "planned", "reading", "written", "committed")
+STAGES = ("polled", "logged", "planned", "reading", "written", "committed")
 """Stages of a batch after which a query can be killed; `logged`: its offset is in the offset log."""
 
 
@@ -79,7 +79,7 @@ class Query:
         end = self._as_json(lambda: self._reader.latestOffset(json.loads(start), limit))
         self._reader.reportLatestOffset()
         self.asks += 1
-        at("asked")
+        at("polled")
         if end == start and self.offsets:
             return False
         if self.offsets:

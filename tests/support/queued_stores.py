@@ -32,7 +32,7 @@ def dispatched(
 ) -> Files:
     """The queue files for these records.
 
-    `deleted`: topics without queues; `recreated_at`: topics whose queues start at an offset; `until`: the end of dispatching.
+    `deleted`: topics without queues; `recreated_at`: the offset at which a topic's queues start; `until`: the end of dispatching.
     `slave`: inner batches have one entry for each record, in ordinary queues, because a slave does not know the topics' types.
     """
     queues: dict[tuple[str, str, int], dict[int, bytes]] = defaultdict(dict)
@@ -198,8 +198,8 @@ def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
 
 
 Change = Callable[[Files], Files]
-CHANGES = ("bit", "bit", "cut", "zero", "swap", "rename", "recount", "gone", "copy", "move", "older")
-WHOLE_FILE_CHANGES = ("astray", "astray", "rename", "rename", "instead", "swap")
+CHANGES = ("bit", "bit", "cut", "zero", "swap", "rename", "recount", "delete", "copy", "move", "older")
+WHOLE_FILE_CHANGES = ("exchange", "exchange", "rename", "rename", "overwrite", "swap")
 
 
 @st.composite
@@ -228,11 +228,11 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
             other = draw(st.sampled_from(names))
             if other in changed:
                 changed[where], changed[other] = changed[other], changed[where]
-        elif kind == "astray":  # swap files of the same name from two queues
+        elif kind == "exchange":  # swap files of the same name from two queues
             other = draw(st.sampled_from([name for name in names if name.endswith(where[-21:])]))
             if other in changed:
                 changed[where], changed[other] = changed[other], changed[where]
-        elif kind == "instead":
+        elif kind == "overwrite":
             changed[where] = changed.get(draw(st.sampled_from(names)), content)
         elif kind == "rename":  # by a few entries, so that each gets another queue offset
             directory, _, first = where.rpartition("/")
@@ -248,7 +248,7 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
                 (base, count), shift = struct.unpack_from(">qh", content, place + 28), draw(st.integers(-4, 4))
                 struct.pack_into(">qh", content, place + 28, *draw(st.sampled_from([(base + shift, count), (base, count + shift)])))
                 changed[where] = bytes(content)
-        elif kind == "gone":
+        elif kind == "delete":
             del changed[where]
         elif kind == "copy":
             place, target = (draw(st.integers(0, len(content) // 20 - 1)) * 20 for _ in range(2)) if len(content) >= 20 else (0, 0)
