@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test` skips the slow tests, marked `gate`, with a message."""
     for item in items:
         if QUICK and item.get_closest_marker("gate"):
-            item.add_marker(pytest.mark.skip(reason="takes long: CI=true make test runs it"))
+            item.add_marker(pytest.mark.skip(reason="slow: runs with CI=true make test"))
 
 
 def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:

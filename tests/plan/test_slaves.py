@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.indexed_stores import indexed
-from support.pruning import StoreRead
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.slaves import slave
 from support.stores import Files, files_of, in_memory, log_of, message
@@ -24,10 +24,10 @@ def configuration(**topics: str) -> Files:
     return {"store/config/topics.json": json.dumps({"topicConfigTable": table}, indent="\t").encode()}
 
 
-def agree(files: Files, *predicates: Predicate, rows: int | None = None) -> list[StoreRead]:
+def agree(files: Files, *predicates: Predicate, rows: int | None = None) -> list[AccessRead]:
     found = []
     for predicate in predicates:
-        scanned, auto, trust = (StoreRead(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert auto.rows == scanned.rows, str(predicate)
         assert trust.rows <= scanned.rows, str(predicate)
         assert rows is None or scanned.rows.total() == rows

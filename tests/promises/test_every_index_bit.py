@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from support.effort import WHOLE, at_effort
 from support.indexed_stores import ENTRIES, SLOTS, indexed, pointer
-from support.pruning import StoreRead
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
 
@@ -101,16 +101,16 @@ def _foreign(content: bytes) -> bytes:
     return bytes(changed)
 
 
-TRUTH = [StoreRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
+TRUTH = [AccessRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 
 def check(cases: list[tuple[str, Files]]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for number, (what, files) in enumerate(cases):
         predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
-        assert StoreRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
+        assert AccessRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
         for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
-            auto = StoreRead(files, predicate, "auto")
+            auto = AccessRead(files, predicate, "auto")
             (lookup,) = (found for _, found in auto.plan.lookups)
             counts.update({"cases": 1, "not believed": bool(lookup.why), "rows by key": bool(lookup.hits)})
             if auto.rows != truth:

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from support.effort import WHOLE, at_effort
-from support.pruning import StoreRead
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
 
@@ -90,16 +90,16 @@ def cuts() -> Iterator[tuple[str, Files]]:
         yield f"{one} and {other} swapped", FILES | {one: FILES[other], other: FILES[one]}
 
 
-TRUTH = [StoreRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
+TRUTH = [AccessRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 
 def check(cases: list[tuple[str, Files]]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for number, (what, files) in enumerate(cases):
         predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
-        assert StoreRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
+        assert AccessRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
         for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
-            auto = StoreRead(files, predicate, "auto")
+            auto = AccessRead(files, predicate, "auto")
             counts["cases"] += 1
             counts["scanned after all"] += bool(auto.run.report.scanned)
             if auto.rows != truth:
@@ -127,7 +127,7 @@ def test_every_cut_and_swap_of_the_queues() -> None:
 
 
 def test_the_store_is_one_where_a_flipped_bit_can_lead_to_another_record() -> None:
-    table = StoreRead(FILES, And(()), "scan").rows
+    table = AccessRead(FILES, And(()), "scan").rows
     places = {place for place, _ in table}
     assert sum(place ^ 1 << bit in places for place in places for bit in range(16)) > 10
 
@@ -136,6 +136,6 @@ def test_the_store_is_one_where_a_changed_hash_can_hide_a_row() -> None:
     """Not that of a file's first or last entry, which are checked: the sweep's store once had no other."""
     (name,) = (name for name in QUEUES if name.endswith("consumequeue/topic-a/0/" + "0" * 20))
     changed = bytes(byte ^ (place == 39) for place, byte in enumerate(FILES[name]))  # the last byte of the second entry
-    rows, truth = StoreRead(FILES | {name: changed}, PREDICATES[2], "auto").rows, TRUTH[2]
+    rows, truth = AccessRead(FILES | {name: changed}, PREDICATES[2], "auto").rows, TRUTH[2]
     assert rows <= truth
     assert len(rows) == len(truth) - 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import at_effort, sampled
 from support.indexed_stores import changed_indexes, indexed
-from support.pruning import StoreRead, selective
+from support.pruning import AccessRead, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
 
@@ -63,9 +63,9 @@ def keyed(draw: st.DrawFn) -> Predicate:
     return one
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> StoreRead:
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> AccessRead:
     """All ways bring the same rows, but for rolled back messages whose prepared one no index file names, or has expired (4.0 to 4.2)."""
-    scanned, auto, trust = (StoreRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
     assert trust.rows <= scanned.rows, str(predicate)
     if auto.rows != scanned.rows:
         assert auto.rows <= scanned.rows, str(predicate)

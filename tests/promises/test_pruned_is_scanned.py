@@ -17,7 +17,7 @@ from support.effort import at_effort, sampled
 from support.golden import FOLDER, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
-from support.pruning import StoreRead, between, selective
+from support.pruning import AccessRead, between, selective
 from support.queued_stores import TOPICS, WHOLE_FILE_CHANGES, changed_queues, queued_stores, queues_in_small_files
 from support.stores import Files
 
@@ -34,8 +34,8 @@ SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/"
 MOST = "most of it must be read"
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[StoreRead, StoreRead]:
-    scanned, auto, trust = (StoreRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[AccessRead, AccessRead]:
+    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
     assert auto.rows == scanned.rows, str(predicate)
     assert trust.rows <= scanned.rows, str(predicate)
     for looked in (auto, scanned):
@@ -55,7 +55,7 @@ def test_queues_change_nothing_whichever_way_is_taken():
     @given(st.data())
     def queues_change_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores())
-        rows = StoreRead(files, And(()), "scan").rows.total()
+        rows = AccessRead(files, And(()), "scan").rows.total()
         for _ in range(3):
             predicate, most = data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500]))
             scanned, auto = compare(files, predicate, most)

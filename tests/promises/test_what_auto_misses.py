@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
-from support.pruning import StoreRead
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.slaves import batch, slave
 from support.stores import Files, files_of, log_of, message
@@ -153,7 +153,7 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
 @pytest.mark.parametrize("case", [case for cases in MISSED.values() for case in cases], ids=lambda case: case.__name__)
 def test_auto_misses_rows_and_a_scan_finds_them(case: Callable[[], Case]) -> None:
     files, predicate = case()
-    scanned, auto = (StoreRead(files, predicate, access) for access in ("scan", "auto"))
+    scanned, auto = (AccessRead(files, predicate, access) for access in ("scan", "auto"))
     assert auto.rows < scanned.rows
     assert scanned.ways == {"scan"}
     assert not auto.run.report.scanned

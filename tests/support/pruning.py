@@ -22,7 +22,7 @@ _WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
 
 
-class StoreRead:
+class AccessRead:
     """One read: its plan, its rows, and the ways in which they were read."""
 
     def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20) -> None:
