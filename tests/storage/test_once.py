@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.micro_batches import Query, never_wait
+from support.micro_batches import Query, at_once
 from support.stores import ZERO, count_rows, dledger, files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
@@ -175,7 +175,7 @@ def test_parts_may_be_said_of_a_store_and_its_link(store, link):
 
 
 def test_a_stream_reads_a_store_once_beside_a_link_to_it(store, monkeypatch, tune):
-    told = never_wait(monkeypatch, tune)
+    told = at_once(monkeypatch, tune)
     query = Query(str(store.parent), {"startingOffsets": "earliest"})
     (store.parent / "z").symlink_to(store)
     query.start()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from support.effort import sampled
 from support.growing import Disk, GrowingStore
-from support.micro_batches import Query, drained, never_wait, offsets_of, reader_of
+from support.micro_batches import Query, at_once, drained, offsets_of, reader_of
 from support.queued_stores import changed_queues, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
@@ -34,7 +34,7 @@ from rmqstore_spark.stream import RefusedStream, StoreStreamReader
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return never_wait(monkeypatch, tune)
+    return at_once(monkeypatch, tune)
 
 
 @st.composite

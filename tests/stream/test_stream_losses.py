@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from support.growing import Disk, GrowingStore
-from support.micro_batches import Killed, Query, drained, never_wait, offsets_of
+from support.micro_batches import Killed, Query, at_once, drained, offsets_of
 from support.tune import Tune
 
 from native_reader.errors import DataLoss
@@ -18,7 +18,7 @@ from native_reader.testing.logs import name
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return never_wait(monkeypatch, tune)
+    return at_once(monkeypatch, tune)
 
 
 def refusing(query: Query) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
 from support.growing import Disk, GrowingStore
-from support.micro_batches import Query, never_wait, offsets_of
+from support.micro_batches import Query, at_once, offsets_of
 from support.tune import Tune
 
 from native_reader.log.boundary import Boundary, Fingerprint
@@ -195,7 +195,7 @@ def test_an_offset_that_is_not_ours(what: str) -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
-    return never_wait(monkeypatch, tune)
+    return at_once(monkeypatch, tune)
 
 
 def tampered(query: Query, change: Callable[[dict[str, Any]], None]) -> str:

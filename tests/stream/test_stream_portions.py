@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxFiles, ReadMaxRows, ReadMinRows
 from support.growing import Disk, GrowingStore
-from support.micro_batches import Killed, Query, drained, never_wait, offsets_of, reader_of
+from support.micro_batches import Killed, Query, at_once, drained, offsets_of, reader_of
 from support.tune import Tune
 
 from native_reader.errors import spelled
@@ -20,7 +20,7 @@ from native_reader.stream.offset import from_json
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """What a person would be told."""
-    return never_wait(monkeypatch, tune)
+    return at_once(monkeypatch, tune)
 
 
 def begins(disk: Disk, **options: str) -> Boundary:

@@ -156,7 +156,7 @@ def reader_of(path: str, **options: str) -> StoreStreamReader:
     return reader
 
 
-def never_wait(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
+def at_once(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
     """Disable all waiting between reads; returns the list that receives announcements."""
     lines: list[str] = []
     patch.setattr(stream, "announce", lines.append)
