@@ -1,4 +1,4 @@
-"""What damage costs: a log with a thousand bits flipped against a whole one; checksums against bare `zlib.crc32`. Part of `make bench`."""
+"""Measures the cost of damage and of checksums, against an undamaged log and against `zlib.crc32`. Part of `make bench`."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def main() -> None:
         )
         best = [min(each) for each in zip(*times, strict=True)]
         both = statistics.median((each[0] + each[3]) / each[2] for each in times)
-        seen = [f"{each:.2f} s" for each in best]
+        shown = [f"{each:.2f} s" for each in best]
         checked = f"{(best[0] + best[3]) / best[2]:.2f} ({both:.2f}), wanted 1.0"
-        print(f"| {name} | {seen[0]} | {seen[1]} | {ratio(times, 0, 1)}, wanted 0.5 | {seen[2]} | {seen[3]} | {checked} |")
+        print(f"| {name} | {shown[0]} | {shown[1]} | {ratio(times, 0, 1)}, wanted 0.5 | {shown[2]} | {shown[3]} | {checked} |")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""What a scan costs the broker whose store it reads: how long its producers wait for a send, median and the slowest in a hundred.
+"""Measures how much a scan slows down the broker of the store: the latency of its producers' sends, median and 99th percentile.
 
-A real broker 5.5.0 on a store of a gibibyte, four producers that send as fast as they are answered, and beside them, in a process of
-its own, nothing; a full scan over and over; the same after the kernel was made to forget the log; the same with `max_read_rate`.
-It needs a JDK 17 and Maven.
+A broker 5.5.0 has a store of 1 GiB and four producers that send as fast as they can. Meanwhile another process does nothing, or repeats
+a full scan: with the log in the page cache, not in the page cache, or with `max_read_rate`. Needs a JDK 17 and Maven.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from rocketmq import Broker, Java, missing, running
 SCAN = """
 import os, sys, time
 import native_reader as nr
-path, rate, forgets = sys.argv[1], sys.argv[2] or None, sys.argv[3] == "True"
+path, rate, drop_cache = sys.argv[1], sys.argv[2] or None, sys.argv[3] == "True"
 print("begun", flush=True)
 read, begun = 0, time.monotonic()
 while True:
-    if forgets:
+    if drop_cache:
         for segment in nr.open(path).stores[0].segments:
             descriptor = os.open(segment.uri.removeprefix("file://"), os.O_RDONLY)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -39,7 +38,7 @@ while True:
 """
 CASES = {
     "no scan": None,
-    "a scan, over and over": ("", False),
+    "repeated scans": ("", False),
     "the same, log not in the page cache": ("", True),
     "the same, max_read_rate=64m": ("64m", True),
 }
@@ -58,15 +57,15 @@ def measured(broker: Broker, seconds: int, case: tuple[str, bool] | None) -> tup
     assert scanning.stdout is not None
     assert scanning.stdout.readline() == "begun\n"
     try:
-        found = latencies(broker, seconds)
+        sends = latencies(broker, seconds)
     finally:
         scanning.kill()
-    return (*found, int(scanning.stdout.read().splitlines()[-2]))
+    return (*sends, int(scanning.stdout.read().splitlines()[-2]))
 
 
 def latencies(broker: Broker, seconds: int) -> tuple[float, float, int]:
-    (told,) = [line for line in broker.traffic("load", seconds) if "median" in line]
-    return told["median"] / 1000, told["slow"] / 1000, len(told["acknowledged"])
+    (result,) = [line for line in broker.traffic("load", seconds) if "median" in line]
+    return result["median"] / 1000, result["slow"] / 1000, len(result["acknowledged"])
 
 
 def main() -> None:
@@ -76,9 +75,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    lacking = missing()
-    if lacking is not None:
-        print(f"not measured: {lacking}")
+    reason = missing()
+    if reason is not None:
+        print(f"not measured: {reason}")
         return
     java = Java("5.5.0")
     log = written(java, arguments.folder.absolute(), "1 KiB", arguments.bytes)
@@ -90,15 +89,15 @@ def main() -> None:
         home = Path(scratch) / "broker"
         subprocess.run(["cp", "-r", "--sparse=always", str(log), f"{scratch}/store"], check=True)
         with running(java, home, storePathRootDir=f"{scratch}/store", **settings) as broker:
-            latencies(broker, arguments.seconds)  # until its code is compiled
+            latencies(broker, arguments.seconds)  # warm up: Java compiles its code
             rounds = [[measured(broker, arguments.seconds, case) for case in CASES.values()] for _ in range(arguments.rounds)]
-    print("| beside the producers | median of a send, ms | slowest in a hundred, ms | sends/s | scanned, MiB of rows/s |")
+    print("| other process | median of a send, ms | 99th percentile, ms | sends/s | scanned, MiB of rows/s |")
     print("|---|---|---|---|---|")
     for number, name in enumerate(CASES):
-        found = zip(*(each[number] for each in rounds), strict=True)
-        median, slow, sends, scanned = map(statistics.median, found)
-        told = (name, f"{median:.2f}", f"{slow:.2f}", f"{sends / arguments.seconds:,.0f}", f"{scanned / 2**20:,.0f}")
-        print(f"| {' | '.join(told)} |")
+        figures = zip(*(each[number] for each in rounds), strict=True)
+        median, slow, sends, scanned = map(statistics.median, figures)
+        cells = (name, f"{median:.2f}", f"{slow:.2f}", f"{sends / arguments.seconds:,.0f}", f"{scanned / 2**20:,.0f}")
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""The engine against RocketMQ's own decoder, on files that RocketMQ's own store class wrote: part of `make bench`.
+"""Compares the engine with RocketMQ's decoder, on files written by RocketMQ's store class. Part of `make bench`.
 
-Both read with one thread, one after the other; Java's other threads (its compiler, its collector) have the other cores.
-It needs a JDK 17 and Maven.
+Both read with one thread, one after the other. Java's compiler and garbage collector may use the other cores. Needs a JDK 17 and Maven.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ HEADS = [
 
 
 def written(java: Java, folder: Path, name: str, size: int) -> Path:
-    """A store of about that size, written once."""
+    """A store of about `size` bytes, written if it does not exist."""
     smallest, largest, zipped = SIZES[name]
     home = folder / f"java-{name.replace(' ', '-')}-{size >> 20}MiB"
     if not (home / "quiet").exists():
@@ -59,15 +58,13 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=512 << 20)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    lacking = missing()
-    if lacking is not None:
-        print(f"not compared with Java: {lacking}")
+    reason = missing()
+    if reason is not None:
+        print(f"not compared with Java: {reason}")
         return
     java = Java("5.5.0")
     pa.set_cpu_count(1)
-    print(
-        "| files of RocketMQ's own | records | Java | default columns | ours ÷ Java, records/s | heads ÷ Java |\n|---|---|---|---|---|---|"
-    )
+    print("| RocketMQ's files | records | Java | default columns | ours ÷ Java, records/s | heads ÷ Java |\n|---|---|---|---|---|---|")
     for name, (wanted, wanted_of_heads) in WANTED.items():
         store = written(java, arguments.folder.absolute(), name, arguments.bytes)
         rounds = java.run("Bench", store / "commitlog", arguments.rounds + 3, home=store.parent / "bench")
@@ -75,9 +72,9 @@ def main() -> None:
         assert consume(str(store)) == records
         ours = min(seconds(lambda store=store: consume(str(store))) for _ in range(arguments.rounds))
         heads = min(seconds(lambda store=store: consume(str(store), HEADS)) for _ in range(arguments.rounds))
-        told = [f"{each:.2f} s, {records / each / 1e6:.2f} M/s" for each in (theirs, ours)]
+        rates = [f"{each:.2f} s, {records / each / 1e6:.2f} M/s" for each in (theirs, ours)]
         ratios = [f"{theirs / ours:.2f}, wanted {wanted}", f"{theirs / heads:.2f}, wanted {wanted_of_heads}"]
-        print(f"| {name} | {records:,} | {' | '.join([*told, *ratios])} |", flush=True)
+        print(f"| {name} | {records:,} | {' | '.join([*rates, *ratios])} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What a message costs that is looked up by its key: part of `make bench`.
+"""Measures looking up a message by its key. Part of `make bench`.
 
-Index files of full size, as brokers have them: 5 million slots, 20 million entries. The first ten are full; more of them are
-sparse files of the same size, for ten take 4.2 GB. Their log is sparse too: a segment for each, with the records that are looked at.
+The index files have a broker's default size: 5 million slots and 20 million entries. The first ten are full and take 4.2 GB; the others
+are sparse. The log is sparse too: a segment for each index file, with the records that are read.
 """
 
 from __future__ import annotations
@@ -113,17 +113,18 @@ def by_key(folder: Path, rounds: int) -> None:
     for files in (1, 10, 100):
         root = folder / f"keys-{files}"
         store = made(root, files)
-        asked: list[tuple[str, dict[str, Any]]] = [("auto", {"topic": "topic-7"}), ("trust", {"topic": "topic-7"}), ("trust", {})]
+        cases: list[tuple[str, dict[str, Any]]] = [("auto", {"topic": "topic-7"}), ("trust", {"topic": "topic-7"}), ("trust", {})]
         works: list[Callable[[], object]] = [lambda root=root: nr.open(root)]
         works += [
-            lambda store=store, access=access, told=told: read(store, keys="order-7", access=access, **told) for access, told in asked
+            lambda store=store, access=access, conditions=conditions: read(store, keys="order-7", access=access, **conditions)
+            for access, conditions in cases
         ]
         times = interleaved(rounds, *works)
         print(f"| opening a store of {files + 1} segments | {statistics.median(each[0] for each in times) * 1e3:.1f} ms | | |")
-        for which, (access, told) in enumerate(asked, 1):
+        for which, (access, conditions) in enumerate(cases, 1):
             faulty = FaultyStorage(folder.absolute().as_uri())
-            run = read(nr.open(f"{faulty.url}/keys-{files}"), keys="order-7", access=access, **told)
-            what = f"a key in {files} index files, {'its topic known' if told else f'{TOPICS:,} topics'}, `{access}`"
+            run = read(nr.open(f"{faulty.url}/keys-{files}"), keys="order-7", access=access, **conditions)
+            what = f"a key in {files} index files, {'its topic known' if conditions else f'{TOPICS:,} topics'}, `{access}`"
             median = statistics.median(each[which] for each in times) * 1e3
             print(
                 f"| {what} | {median:.1f} ms | {run.report.rows} row, {run.report.bytes_read:,} bytes of the log | "
@@ -144,14 +145,14 @@ def by_spark(folder: Path, rounds: int) -> None:
     session.sparkContext.setLogLevel("ERROR")
     rmqstore_spark.register(session)
 
-    def asked(path: Path, **options: str) -> list[Any]:
+    def rows(path: Path, **options: str) -> list[Any]:
         return session.read.format("rocketmq-store").options(**options).load(str(path)).collect()
 
-    told = {"topic": "topic-7", "keys": "order-7"}
+    conditions = {"topic": "topic-7", "keys": "order-7"}
     works: list[Callable[[], object]] = [
-        lambda: asked(folder / "empty-store", **told),
-        lambda: asked(folder / "keys-10", **told),
-        lambda: asked(folder / "keys-10", access="trust", **told),
+        lambda: rows(folder / "empty-store", **conditions),
+        lambda: rows(folder / "keys-10", **conditions),
+        lambda: rows(folder / "keys-10", access="trust", **conditions),
     ]
     for work in works * 4:
         work()
@@ -163,9 +164,9 @@ def by_spark(folder: Path, rounds: int) -> None:
 
 def against_java(folder: Path, path: Path, rounds: int) -> None:
     """Look up a key in a store written by RocketMQ's own class: with that class in a copy, and with ours."""
-    lacking = missing()
-    if lacking is not None or not path.exists():
-        print(f"not compared with Java: {lacking or f'{path} is not there'}")
+    reason = missing()
+    if reason is not None or not path.exists():
+        print(f"not compared with Java: {reason or f'{path} does not exist'}")
         return
     home = folder / "java-queries"
     shutil.rmtree(home, ignore_errors=True)
@@ -174,14 +175,14 @@ def against_java(folder: Path, path: Path, rounds: int) -> None:
     (home / "store" / "abort").unlink(missing_ok=True)  # its writer was not stopped, but had written everything
     shutil.copy(path.parent / "conf", home / "conf")
     store = nr.open(home / "store")
-    found = next(
+    wanted = next(
         row for row in store.messages(columns="topic,uniq_key,keys").head(20000).to_pylist()[::-1] if row["uniq_key"] or row["keys"]
     )
-    key = found["uniq_key"] or found["keys"][0]
-    told = {"topic": found["topic"], "where": f"array_contains(keys, '{key}') OR uniq_key = '{key}'"}
-    works: list[Callable[[], object]] = [lambda access=access: read(store, access=access, **told) for access in ("auto", "trust")]
+    key = wanted["uniq_key"] or wanted["keys"][0]
+    conditions = {"topic": wanted["topic"], "where": f"array_contains(keys, '{key}') OR uniq_key = '{key}'"}
+    works: list[Callable[[], object]] = [lambda access=access: read(store, access=access, **conditions) for access in ("auto", "trust")]
     auto, trust = (statistics.median(times) * 1e3 for times in zip(*interleaved(rounds, *works), strict=True))
-    lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", found["topic"], key, rounds * 200, home=home / "run")
+    lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", wanted["topic"], key, rounds * 200, home=home / "run")
     java = statistics.median(line["seconds"] for line in lines[rounds * 100 :])
     print(f"| a key, Java {java * 1e6:.1f} µs, {lines[-1]['records']} records | auto {auto:.2f} ms, trust {trust:.2f} ms | | |")
     shutil.rmtree(home)

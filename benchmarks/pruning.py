@@ -1,7 +1,7 @@
-"""What asking for little costs, against reading everything: part of `make bench`.
+"""Compares narrow queries with reading everything. Part of `make bench`.
 
-The store is the project's own writer's: one topic has half of the records, some have a hundredth; of these one lives in
-a fifth of the log, and one was deleted. With a JDK 17 and Maven, RocketMQ's own store class reads the same topic, of a copy.
+The store is written by the project's own writer. One topic has half of the records; three have a hundredth each: one of them exists in a
+fifth of the log, one was deleted. With a JDK 17 and Maven, RocketMQ's store class reads the same topics from a copy.
 """
 
 from __future__ import annotations
@@ -62,30 +62,30 @@ def read(store: nr.Store, **options: Any) -> nr.Run:
     return run
 
 
-def told(what: str, times: list[list[float]], which: int, wanted: str, more: str = "") -> None:
+def print_row(what: str, times: list[list[float]], which: int, wanted: str, more: str = "") -> None:
     best = min(each[which] for each in times)
     print(f"| {what} | {best * 1e3:,.0f} ms | {best / min(each[0] for each in times):.3f} | {wanted} | {more} |", flush=True)
 
 
 def by_queue(store: nr.Store, rounds: int) -> None:
     """Topics of several kinds; the times include planning."""
-    asked: list[tuple[str, dict[str, Any], str]] = [
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("a topic of 1 %, `trust`", {"topic": SMALL, "access": "trust"}, "≤ 1/30 = 0.033"),
         ("the same, `auto`", {"topic": SMALL}, "≤ 0.033"),
         ("the same, `scan`", {"topic": SMALL, "access": "scan"}, ""),
         ("a topic of 50 %", {"topic": HALF}, "≤ 0.75"),
-        ("a topic of 1 % that lived in 60 to 80 % of the log, `auto`", {"topic": YOUNG}, "≤ 0.3"),
+        ("a topic of 1 % that exists in 60 to 80 % of the log, `auto`", {"topic": YOUNG}, "≤ 0.3"),
         ("the same, `trust`", {"topic": YOUNG, "access": "trust"}, "≤ 0.033"),
         ("a deleted topic of 1 %", {"topic": DELETED}, "≤ 0.3, ≤ 5 % of the bytes"),
     ]
     works: list[Callable[[], object]] = [lambda: read(store)]
-    works += [lambda options=options: read(store, **options) for _, options, _ in asked]
+    works += [lambda options=options: read(store, **options) for _, options, _ in cases]
     times = interleaved(rounds, *works)
     total = sum(segment.size for segment in store.stores[0].segments)
-    told("everything", times, 0, "")
-    for which, (what, options, wanted) in enumerate(asked, 1):
+    print_row("everything", times, 0, "")
+    for which, (what, options, wanted) in enumerate(cases, 1):
         report = read(store, **options).report
-        told(what, times, which, wanted, f"{report.rows:,} rows, {report.bytes_read / total:.2%} of the log's bytes read")
+        print_row(what, times, which, wanted, f"{report.rows:,} rows, {report.bytes_read / total:.2%} of the log's bytes read")
 
 
 @tuned(most_share=2.0)
@@ -176,9 +176,9 @@ def _planned(root: Path) -> None:
 
 def against_java(folder: Path, store: nr.Store, path: Path, rounds: int) -> None:
     """Read the same topic with RocketMQ's own store class. It uses a copy, because it writes into its store."""
-    lacking = missing()
-    if lacking is not None:
-        print(f"not compared with Java: {lacking}")
+    reason = missing()
+    if reason is not None:
+        print(f"not compared with Java: {reason}")
         return
     home = folder / "java-reads"
     shutil.rmtree(home, ignore_errors=True)

@@ -1,8 +1,7 @@
-"""Measures the engine on one core against Parquet: `make bench`, or `python benchmarks/run.py --bytes 64MiB` for a quick look.
+"""Measures the engine on one core against Parquet: `make bench`, or `python benchmarks/run.py --bytes 64MiB` for a quick check.
 
-The yardstick: reading the raw log should cost no more than if someone had already converted it to Parquet. The stores
-are made by the project's own writer and kept in the folder. Rounds are interleaved, so that a machine whose speed
-drifts is fair to both.
+The goal: reading the raw log takes no longer than reading the same data from Parquet. The stores are written by the project's own
+writer and kept in the folder. Rounds are interleaved, so that changes in the machine's speed affect both.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def interleaved(rounds: int, *works: Callable[[], object]) -> list[list[float]]:
-    """The seconds of each function, round by round, after one round that does not count."""
+    """The seconds of each function, round by round, after one warm-up round."""
     for work in works:
         work()
     return [[seconds(work) for work in works] for _ in range(rounds)]
@@ -67,7 +66,7 @@ def consume(path: str, columns: list[str] | None = None) -> int:
 
 
 def floor(path: str) -> None:
-    """The raw bytes: read into one buffer and copied once."""
+    """Read the raw bytes into one buffer and copy them once."""
     buffer = bytearray(4 * MIB)
     view, copy = memoryview(buffer), bytearray(4 * MIB)
     for segment in sorted(Path(path, "commitlog").iterdir()):

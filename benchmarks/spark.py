@@ -1,6 +1,6 @@
-"""Measures the Spark face: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick look.
+"""Measures the Spark source: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick check.
 
-Every figure is a ratio of two works of the same run, whose rounds are interleaved: what Spark itself costs is in both.
+Every figure is a ratio of two functions in the same run, with interleaved rounds. Both include the cost of Spark itself.
 """
 
 from __future__ import annotations
@@ -79,23 +79,23 @@ def by_hand(spark: SparkSession, store: str, schema: StructType) -> DataFrame:
     """The usual hand-written solution: `mapInArrow` over the same ranges, and `struct` in a loop."""
     splits = nr.open(store).messages().plan().splits
     ranges = [(split.segment.uri.removeprefix("file://"), split.start, split.start + split.written, store) for split in splits]
-    ask = spark.createDataFrame(ranges, "file string, start long, stop long, store string").repartition(len(ranges))
-    return ask.mapInArrow(_looped, schema)
+    tasks = spark.createDataFrame(ranges, "file string, start long, stop long, store string").repartition(len(ranges))
+    return tasks.mapInArrow(_looped, schema)
 
 
-def _looped(asks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _looped(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     head = struct.Struct(">iiiiiqqiq4siq4siiqi")
-    for ask in asks:
-        for asked in ask.to_pylist():
-            with open(asked["file"], "rb") as file:
-                file.seek(asked["start"])
-                content = file.read(asked["stop"] - asked["start"] + (8 << 20))
-            yield from _records(content, asked, head)
+    for batch in tasks:
+        for task in batch.to_pylist():
+            with open(task["file"], "rb") as file:
+                file.seek(task["start"])
+                content = file.read(task["stop"] - task["start"] + (8 << 20))
+            yield from _records(content, task, head)
 
 
-def _records(content: bytes, asked: dict[str, object], head: struct.Struct) -> Iterator[pa.RecordBatch]:
-    base = int(Path(str(asked["file"])).name)
-    start, stop = int(asked["start"]), int(asked["stop"])  # type: ignore[call-overload]
+def _records(content: bytes, task: dict[str, object], head: struct.Struct) -> Iterator[pa.RecordBatch]:
+    base = int(Path(str(task["file"])).name)
+    start, stop = int(task["start"]), int(task["stop"])  # type: ignore[call-overload]
     at, rows = content.find(b"\xda\xa3\x20\xa7") - 4, []
     while at + start < stop and at + 88 <= len(content):
         size, magic, _, queue, _, queue_offset, offset, flags, born, _, _, stored, _, _, _, _, body_size = head.unpack_from(content, at)
@@ -111,7 +111,7 @@ def _records(content: bytes, asked: dict[str, object], head: struct.Struct) -> I
         rows.append((
             content[topic_at : topic_at + topic_size].decode(), queue, queue_offset, properties.get("TAGS"), keys and keys.split(),
             properties.get("UNIQ_KEY"), content[body_at : body_at + body_size], list(properties.items()),
-            datetime.fromtimestamp(born / 1000, UTC), datetime.fromtimestamp(stored / 1000, UTC), "normal", offset, asked["store"],
+            datetime.fromtimestamp(born / 1000, UTC), datetime.fromtimestamp(stored / 1000, UTC), "normal", offset, task["store"],
         ))  # fmt: skip
         at += size
         if len(rows) == 2000:
@@ -132,7 +132,7 @@ def noop(frame: Callable[[], DataFrame]) -> Callable[[], object]:
     return lambda: frame().write.format("noop").mode("overwrite").save()
 
 
-def told(name: str, times: list[list[float]], over: int, under: int, wanted: str) -> None:
+def print_row(name: str, times: list[list[float]], over: int, under: int, wanted: str) -> None:
     best = [min(each) for each in zip(*times, strict=True)]
     median = statistics.median(each[over] / each[under] for each in times)
     print(f"| {name} | {best[under]:.2f} s | {best[over]:.2f} s | {best[over] / best[under]:.2f} ({median:.2f}) | {wanted} |", flush=True)
@@ -153,13 +153,13 @@ def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.N
         noop(lambda: spark.read.parquet(str(parquet))),
         noop(lambda: read(columns="heads")),
     )
-    told(f"{name}: prebuilt batches ÷ ours", times, 1, 0, wanted[0])
+    print_row(f"{name}: prebuilt batches ÷ ours", times, 1, 0, wanted[0])
     if arguments.slots < (os.cpu_count() or 1):
-        told(f"{name}: Spark's Parquet ÷ ours", times, 2, 0, wanted[1])
-        told(f"{name}: default columns ÷ heads", times, 0, 3, wanted[2])
+        print_row(f"{name}: Spark's Parquet ÷ ours", times, 2, 0, wanted[1])
+        print_row(f"{name}: default columns ÷ heads", times, 0, 3, wanted[2])
         if "100 B" not in name:
             times = interleaved(1, noop(read), noop(lambda: by_hand(spark, store, read().schema)))
-            told(f"{name}: a struct loop in mapInArrow ÷ ours", times, 1, 0, wanted[3])
+            print_row(f"{name}: a struct loop in mapInArrow ÷ ours", times, 1, 0, wanted[3])
 
 
 def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
@@ -174,13 +174,13 @@ def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
         lambda: spark.read.format("rocketmq-store").load(str(big)).limit(5).collect(),
         lambda: spark.read.format("rocketmq-store").load(str(small)).limit(5).collect(),
     )
-    told("limit(5) of 10 GiB ÷ of 100 MiB", times, 0, 1, "≤ 1.5")
+    print_row("limit(5) of 10 GiB ÷ of 100 MiB", times, 0, 1, "≤ 1.5")
     times = interleaved(
         max(9, rounds),
         lambda: spark.read.format("rocketmq-store").load(str(empty)).count(),
         lambda: spark.range(1).count(),
     )
-    told("count of an empty store ÷ spark.range(1).count()", times, 0, 1, "≤ 5")
+    print_row("count of an empty store ÷ spark.range(1).count()", times, 0, 1, "≤ 5")
 
 
 def sparse(path: Path, size: int) -> None:
@@ -224,7 +224,7 @@ def main() -> None:
     half = arguments.slots < cores
     spark = session(arguments.slots, folder)
     print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
-    print("| what | under the line | above it | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
+    print("| what | denominator | numerator | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
     for name, wanted in {
         "1 KiB mixed": (("≥ 0.9", "≥ 1.0", "≥ 2", "≥ 4") if half else ("≥ 0.7",)),
         "100 B mixed": (("≥ 0.8", "≥ 1.0", "≥ 2", "≥ 4") if half else ("report",)),

@@ -1,7 +1,7 @@
-"""Measures the stream: `make bench`, or `python benchmarks/streaming.py --bytes 1GiB` for a quick look.
+"""Measures the stream: `make bench`, or `python benchmarks/streaming.py --bytes 1GiB` for a quick check.
 
-Rates and planning are ratios of two works of the same run, whose rounds are interleaved. What an idle stream costs is CPU time
-over wall time, of the reader's own calls and of the Python process that Spark 4.3 keeps for a query.
+Rates and planning are ratios of two functions in the same run, with interleaved rounds. The cost of an idle stream is CPU time ÷ wall
+time, of the reader's calls and of the Python process that Spark 4.3 keeps for a query.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ TRIGGER = 4 * SEGMENT
 TRIGGERS = 20
 POLLS = 90
 """How often per second Spark 4.3 polls a query without a trigger."""
-LOOKED_ANEW = 0.11
-"""Seconds after which the reader looks at the log again."""
+PAUSE = 0.11
+"""Seconds between triggers, so that the reader looks at the log again each time."""
 
 
 class Drained(NamedTuple):
@@ -125,12 +125,12 @@ def reader_of(path: str, **options: object) -> DataSourceStreamReader:
     return source.streamReader(source.schema())
 
 
-def as_kept(offset: dict[str, Any]) -> dict[str, Any]:
+def as_restored(offset: dict[str, Any]) -> dict[str, Any]:
     """The offset as Spark returns it."""
     return json.loads(json.dumps(offset))  # type: ignore[no-any-return]
 
 
-def told(what: str, measured: str, against: str, figure: str, wanted: str) -> None:
+def print_row(what: str, measured: str, against: str, figure: str, wanted: str) -> None:
     print(f"| {what} | {measured} | {against} | {figure} | {wanted} |", flush=True)
 
 
@@ -148,7 +148,7 @@ def following(spark: SparkSession, name: str, options: dict[str, str], **trigger
 
 
 def drained(spark: SparkSession, store: str, limit: dict[str, str]) -> Drained:
-    begun, spent = time.perf_counter(), cpu_below()
+    begun, spent = time.perf_counter(), cpu_of_all()
     with following(spark, "rocketmq-store", {"path": store, "startingOffsets": "earliest"} | limit, availableNow=True) as query:
         query.awaitTermination()
         whole = time.perf_counter() - begun
@@ -158,41 +158,41 @@ def drained(spark: SparkSession, store: str, limit: dict[str, str]) -> Drained:
     trigger, planning = (statistics.median(each.durationMs[of] for each in batches) / 1e3 for of in ("addBatch", "latestOffset"))
     least = min(each.durationMs["triggerExecution"] for each in batches) / 1e3
     rate = (reached[-1] - reached[0]) / max(1e-3, moments[-1] - moments[0])
-    return Drained(whole, rate, trigger, planning, least, cpu_below() - spent)
+    return Drained(whole, rate, trigger, planning, least, cpu_of_all() - spent)
 
 
 def sustained(spark: SparkSession, store: str, few: str, rounds: int) -> float:
     """Batches of a backlog ÷ one read of the same; returns the seconds that the tasks of a 1 GiB trigger take."""
     size = sum(segment.size for segment in nr.open(store).stores[0].segments)
     read = noop(lambda: spark.read.format("rocketmq-store").load(store))
-    asked: dict[str, dict[str, str]] = {
+    cases: dict[str, dict[str, str]] = {
         "256m": {"maxBytesPerTrigger": "256m"},
         "256m, minPartitions as slots": {"maxBytesPerTrigger": "256m", "minPartitions": str(spark.sparkContext.defaultParallelism)},
         "1g": {"maxBytesPerTrigger": "1g"},
     }
-    runs: dict[str, list[Drained]] = {what: [] for what in asked}
+    runs: dict[str, list[Drained]] = {what: [] for what in cases}
     spent: list[float] = []
 
     def alone() -> None:
-        before = cpu_below()
+        before = cpu_of_all()
         read()
-        spent.append(cpu_below() - before)
+        spent.append(cpu_of_all() - before)
 
-    works = [lambda what=what: runs[what].append(drained(spark, store, asked[what])) for what in asked]
+    works = [lambda what=what: runs[what].append(drained(spark, store, cases[what])) for what in cases]
     times = interleaved(rounds, alone, *works)
     batch, cpu = min(each[0] for each in times), min(spent[1:])
-    for what, (_, *found) in runs.items():
-        whole, rate, work = min(each.whole for each in found), max(each.rate for each in found), min(each.cpu for each in found)
-        pairs = list(zip(times, found, strict=True))
+    for what, (_, *measured) in runs.items():
+        whole, rate, work = min(each.whole for each in measured), max(each.rate for each in measured), min(each.cpu for each in measured)
+        pairs = list(zip(times, measured, strict=True))
         medians = [statistics.median(of) for of in ([t[0] / r.whole for t, r in pairs], [r.rate * t[0] / size for t, r in pairs])]
-        told(f"{what} a trigger, whole query", f"{whole:.2f} s", f"{batch:.2f} s", f"{batch / whole:.2f} ({medians[0]:.2f})", "")
+        print_row(f"{what} a trigger, whole query", f"{whole:.2f} s", f"{batch:.2f} s", f"{batch / whole:.2f} ({medians[0]:.2f})", "")
         rates = f"{rate / MIB:,.0f} MiB/s", f"{size / batch / MIB:,.0f} MiB/s"
-        told(f"{what} a trigger, behind the first", *rates, f"{rate * batch / size:.2f} ({medians[1]:.2f})", "≥ 0.8")
-        told(f"{what} a trigger, CPU of all processes", f"{work:.1f} s", f"{cpu:.1f} s", f"{cpu / work:.2f}", "")
+        print_row(f"{what} a trigger, after the first", *rates, f"{rate * batch / size:.2f} ({medians[1]:.2f})", "≥ 0.8")
+        print_row(f"{what} a trigger, CPU of all processes", f"{work:.1f} s", f"{cpu:.1f} s", f"{cpu / work:.2f}", "")
     trigger, known = min(each.trigger for each in runs["1g"][1:]), min(each.planning for each in runs["1g"][1:])
-    told("`latestOffset` of 1g a trigger, as Spark saw it", f"{known * 1e3:,.0f} ms", f"{trigger * 1e3:,.0f} ms", "", "")
+    print_row("`latestOffset` of 1g a trigger, as Spark saw it", f"{known * 1e3:,.0f} ms", f"{trigger * 1e3:,.0f} ms", "", "")
     least = drained(spark, few, {"maxBytesPerTrigger": str(TRIGGER)}).least
-    told("a trigger of next to nothing", f"{least * 1e3:,.0f} ms", "", "", "")
+    print_row("a trigger with almost no data", f"{least * 1e3:,.0f} ms", "", "", "")
     return trigger
 
 
@@ -201,12 +201,12 @@ def planned(path: str, most: int = sys.maxsize, pause: float = 0.0, **options: o
     reader = reader_of(path, **options)
     limit = reader.getDefaultReadLimit()
     begun = time.perf_counter()
-    start = as_kept(reader.initialOffset())
+    start = as_restored(reader.initialOffset())
     planned = Planned(time.perf_counter() - begun, [], [])
     while len(planned.latest) < most:
         time.sleep(pause)
         begun = time.perf_counter()
-        end = as_kept(reader.latestOffset(start, limit))
+        end = as_restored(reader.latestOffset(start, limit))
         if end == start:
             break
         known = time.perf_counter()
@@ -221,33 +221,33 @@ def planning(store: str, rounds: int, trigger: float) -> None:
     """Driver time before a trigger of 1 GiB ÷ the time of its tasks."""
     size = sum(segment.size for segment in nr.open(store).stores[0].segments)
     rows = nr.open(store).messages().count_rows() * GIB // size
-    asked: list[tuple[str, str, dict[str, object]]] = [
+    cases: list[tuple[str, str, dict[str, object]]] = [
         ("1g a trigger", store, {"maxBytesPerTrigger": "1g"}),
         ("1000m a trigger, which ends inside segments", store, {"maxBytesPerTrigger": "1000m"}),
         ("1g a trigger, without queues", without_queues(store), {"maxBytesPerTrigger": "1g"}),
         ("1000m a trigger, without queues", without_queues(store), {"maxBytesPerTrigger": "1000m"}),
         (f"{rows:,} records a trigger, about 1 GiB", store, {"maxOffsetsPerTrigger": rows}),
     ]
-    runs: list[list[Planned]] = [[] for _ in asked]
+    runs: list[list[Planned]] = [[] for _ in cases]
     interleaved(
-        rounds, *(lambda which=which: runs[which].append(planned(asked[which][1], **asked[which][2])) for which in range(len(asked)))
+        rounds, *(lambda which=which: runs[which].append(planned(cases[which][1], **cases[which][2])) for which in range(len(cases)))
     )
-    for (what, _, _), found in zip(asked, runs, strict=True):
-        each = min(statistics.mean(run.triggers[:-1] or run.triggers) for run in found[1:])
-        told(f"planning, {what}", f"{each * 1e3:,.1f} ms", f"{trigger * 1e3:,.0f} ms", f"{each / trigger:.3f}", "≤ 0.1")
+    for (what, _, _), measured in zip(cases, runs, strict=True):
+        each = min(statistics.mean(run.triggers[:-1] or run.triggers) for run in measured[1:])
+        print_row(f"planning, {what}", f"{each * 1e3:,.1f} ms", f"{trigger * 1e3:,.0f} ms", f"{each / trigger:.3f}", "≤ 0.1")
 
 
 def polled(path: str, duration: float) -> float:
     """CPU seconds per second of Spark's calls when nothing is new."""
     reader = reader_of(path)
-    start, limit = as_kept(reader.initialOffset()), ReadAllAvailable()
-    while (end := as_kept(reader.latestOffset(start, limit))) != start:
+    start, limit = as_restored(reader.initialOffset()), ReadAllAvailable()
+    while (end := as_restored(reader.latestOffset(start, limit))) != start:
         start = end
     spent, begun = 0.0, time.perf_counter()
     for number in range(int(duration * POLLS)):
         time.sleep(max(0.0, begun + number / POLLS - time.perf_counter()))
-        asked, before = as_kept(start), time.process_time()
-        reader.latestOffset(asked, limit)
+        offset, before = as_restored(start), time.process_time()
+        reader.latestOffset(offset, limit)
         reader.reportLatestOffset()
         spent += time.process_time() - before
     return spent / (time.perf_counter() - begun)
@@ -269,20 +269,20 @@ def polled_by_spark(spark: SparkSession, name: str, options: dict[str, str], dur
 
 def processes() -> dict[int, tuple[int, float]]:
     """For each process: its parent, and its CPU seconds including finished children."""
-    found: dict[int, tuple[int, float]] = {}
+    running: dict[int, tuple[int, float]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            said = file.read_text().rpartition(")")[2].split()
+            fields = file.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        found[int(file.parent.name)] = int(said[1]), sum(map(int, said[11:15])) / os.sysconf("SC_CLK_TCK")
-    return found
+        running[int(file.parent.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return running
 
 
-def below() -> set[int]:
+def descendants() -> set[int]:
     """This process and all its descendants."""
-    known, ours = processes(), {os.getpid()}
-    while more := {pid for pid, (parent, _) in known.items() if parent in ours} - ours:
+    running, ours = processes(), {os.getpid()}
+    while more := {pid for pid, (parent, _) in running.items() if parent in ours} - ours:
         ours |= more
     return ours
 
@@ -298,43 +298,43 @@ def cpu_seconds(pid: int) -> float:
     return processes()[pid][1]
 
 
-def cpu_below() -> float:
-    known = processes()
-    return sum(known[pid][1] for pid in below() if pid in known)
+def cpu_of_all() -> float:
+    running = processes()
+    return sum(running[pid][1] for pid in descendants() if pid in running)
 
 
 def planners() -> list[int]:
-    """The processes below this one in which Spark keeps stream readers."""
-    return [pid for pid in below() if b"python_streaming_source_runner" in command(pid)]
+    """The descendants of this process in which Spark keeps stream readers."""
+    return [pid for pid in descendants() if b"python_streaming_source_runner" in command(pid)]
 
 
 def idle(spark: SparkSession, stores: dict[str, str], duration: float) -> None:
     """An idle store, at rest and with its lock held as a broker holds it."""
     python, java = polled_by_spark(spark, "nothing", {}, duration)
-    told("idle: a source that does nothing", f"Python {python:.2%}", f"JVM {java:.2%}", "", "")
+    print_row("idle: a source that does nothing", f"Python {python:.2%}", f"JVM {java:.2%}", "", "")
     for what, path in stores.items():
         for state in ("at rest", "held"):
             with held(Path(path, "lock")) if state == "held" else nullcontext():
                 calls = polled(path, duration)
                 python, java = polled_by_spark(spark, "rocketmq-store", {"path": path}, duration)
-            told(f"idle: {what}, {state}", f"Python {python:.2%}", f"JVM {java:.2%}", f"calls {calls:.2%} of a core", "≤ 1 %")
+            print_row(f"idle: {what}, {state}", f"Python {python:.2%}", f"JVM {java:.2%}", f"calls {calls:.2%} of a core", "≤ 1 %")
 
 
 def from_the_beginning(few: str, many: str, rounds: int) -> None:
     """The first triggers of a new query, which must not take longer with a larger backlog."""
     runs: list[list[Planned]] = [[], []]
-    ask = {"maxBytesPerTrigger": TRIGGER}
-    interleaved(rounds, *(lambda w=which: runs[w].append(planned((few, many)[w], TRIGGERS + 1, LOOKED_ANEW, **ask)) for which in (0, 1)))
+    options = {"maxBytesPerTrigger": TRIGGER}
+    interleaved(rounds, *(lambda w=which: runs[w].append(planned((few, many)[w], TRIGGERS + 1, PAUSE, **options)) for which in (0, 1)))
     of = {
         "initialOffset": lambda run: run.initial,
         "the first latestOffset": lambda run: run.latest[0],
         f"each of the next {TRIGGERS} triggers, median": lambda run: statistics.median(run.triggers[1:]),
-        f"the dearest of the next {TRIGGERS} triggers": lambda run: max(run.triggers[1:]),
+        f"the slowest of the next {TRIGGERS} triggers": lambda run: max(run.triggers[1:]),
         f"the next {TRIGGERS} triggers, sum": lambda run: sum(run.triggers[1:]),
     }
     for what, taken in of.items():
-        one, other = (min(taken(run) for run in found[1:]) for found in runs)
-        told(f"{what}: {MANY:,} segments ÷ {FEW}", f"{other * 1e3:,.1f} ms", f"{one * 1e3:,.1f} ms", f"{other / one:.2f}", "")
+        one, other = (min(taken(run) for run in measured[1:]) for measured in runs)
+        print_row(f"{what}: {MANY:,} segments ÷ {FEW}", f"{other * 1e3:,.1f} ms", f"{one * 1e3:,.1f} ms", f"{other / one:.2f}", "")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Runs `make demo`: writes a store like a broker's, and shows what Spark reads from it. python examples/demo.py [FOLDER]."""
+"""Writes a store as a broker leaves it, and reads it with Spark: python examples/demo.py [FOLDER] (`make demo`)."""
 
 from __future__ import annotations
 
@@ -123,8 +123,7 @@ def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
     saved = spark.read.parquet(str(target))
     saved.select("topic", "queue_id", "queue_offset", "tags", "msg_id", sf.length("body").alias("bytes")).orderBy("physical_offset").show(3)
     say(f"   {saved.count():,} messages recovered, all checksums correct")
-    asked = nr.open(store).messages(topic=DEMO.deleted, columns="topic")
-    run = asked.run()
+    run = nr.open(store).messages(topic=DEMO.deleted, columns="topic").run()
     rows = sum(len(batch) for batch in run)
     say(f"   for these {rows:,}, {run.report.bytes_read / MIB:.0f} of {DEMO.bytes // MIB} MiB were read: the bytes in no consume queue")
 
@@ -138,8 +137,8 @@ def a_damaged_store(spark: SparkSession, store: Path) -> None:
     try:
         read(columns="topic").count()
     except PySparkException as error:
-        said = next(line for line in str(error).splitlines() if "StoreDamaged: " in line)
-        say(f"   {said.partition('errors.')[2]}")
+        message = next(line for line in str(error).splitlines() if "StoreDamaged: " in line)
+        say(f"   {message.partition('errors.')[2]}")
     say(f'   .option("mode", "DROPMALFORMED")  {read(columns="topic", mode="DROPMALFORMED").count():,} messages')
     for lost in read(table="damage").collect():
         around = f"between the records at {lost.record_before:,} and {lost.record_behind:,}"
@@ -154,10 +153,10 @@ def main(folder: Path) -> None:
     with step(f"{folder / 'store'}: {DEMO.bytes // MIB} MiB, {DEMO.topics} topics, one of them deleted"):
         store = store_at(folder / "store", DEMO)
         broken = damaged(folder / "damaged", store_at(folder / "small", SMALL))
-    with step("Spark") as told:
+    with step("Spark") as details:
         spark = started(folder / "spark.log")
         java = spark._jvm.System.getProperty("java.version")
-        told += [f"{spark.version}, Java {java}, Python {platform.python_version()}, {os.cpu_count()} cores"]
+        details += [f"{spark.version}, Java {java}, Python {platform.python_version()}, {os.cpu_count()} cores"]
     begun = time.perf_counter()
     what_is_in_it(spark, store)
     what_fills_the_disk(spark, store)

@@ -1,4 +1,4 @@
-"""Follow a store into Parquet, and print the lag: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
+"""Writes new messages to Parquet and prints the lag: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rmqstore_spark.lag import LagListener
 
 
 def followed(spark: SparkSession, store: str, folder: str, *, topic: str | None, everything: bool, until_now: bool) -> StreamingQuery:
-    """The running query. Each message is in FOLDER/messages exactly once, however often the query is restarted."""
+    """Start the query. Each message is written to FOLDER/messages exactly once, even if the query is restarted."""
     options = {"startingOffsets": "earliest" if everything else "latest", "maxBytesPerTrigger": "1g"}
     if topic is not None:
         options["topic"] = topic
@@ -29,17 +29,19 @@ def main() -> None:
     parser.add_argument("--topic")
     parser.add_argument("--all", action="store_true", help="start at the beginning of the log")
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     spark = SparkSession.builder.appName("follow").getOrCreate()
     rmqstore_spark.register(spark)
     spark.streams.addListener(LagListener())
     try:
-        query = followed(spark, asked.store, asked.folder, topic=asked.topic, everything=asked.all, until_now=asked.until_now)
+        query = followed(
+            spark, arguments.store, arguments.folder, topic=arguments.topic, everything=arguments.all, until_now=arguments.until_now
+        )
         query.awaitTermination()
     except PySparkException as error:  # keep only the error message from Spark's output
         lines = [line.strip() for line in str(error).splitlines()]
         parser.exit(2, next((line for line in lines if line.startswith("native_reader.errors.")), lines[0]) + "\n")
-    print(f"{spark.read.parquet(f'{asked.folder}/messages').count():,} messages in {asked.folder}/messages")
+    print(f"{spark.read.parquet(f'{arguments.folder}/messages').count():,} messages in {arguments.folder}/messages")
 
 
 if __name__ == "__main__":

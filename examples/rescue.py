@@ -1,4 +1,4 @@
-"""What is readable in a damaged store, what is lost, and what a broker would keep: python examples/rescue.py STORE [MESSAGES.parquet]."""
+"""Rescues a damaged store: shows what is readable, lost, and kept by a broker: python examples/rescue.py STORE [MESSAGES.parquet]."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store")
     parser.add_argument("messages", nargs="?", help="a Parquet file for all readable messages")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        rescue(asked.store, asked.messages)
+        rescue(arguments.store, arguments.messages)
     except nr.StoreError as error:
         parser.exit(2, f"{error}\n")
 

@@ -1,4 +1,4 @@
-"""One topic as a Parquet file, batch by batch, so in little memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
+"""Writes a topic to a Parquet file, batch by batch, in little memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("store", "topic", "file"):
         parser.add_argument(name)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        print(f"{to_parquet(asked.store, asked.topic, asked.file):,} messages of '{asked.topic}' in {asked.file}")
+        print(f"{to_parquet(arguments.store, arguments.topic, arguments.file):,} messages of '{arguments.topic}' in {arguments.file}")
     except nr.StoreError as error:
         parser.exit(2, f"{error}\n")
 

@@ -1,4 +1,4 @@
-"""Which topics fill the disk, the largest first: python examples/what_fills_the_disk.py STORE [ROWS]."""
+"""Shows the size of each topic, the largest first: python examples/what_fills_the_disk.py STORE [ROWS]."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store")
     parser.add_argument("rows", nargs="?", type=int, default=20)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        found = by_topic(asked.store)
+        topics = by_topic(arguments.store)
     except nr.StoreError as error:
         parser.exit(2, f"{error}\n")
-    total = pc.sum(found["bytes_sum"]).as_py() or 0
+    total = pc.sum(topics["bytes_sum"]).as_py() or 0
     print(f"{'bytes':>17} {'share':>6} {'messages':>12}  {'first':16} {'last':16} kind      topic")
-    for row in found.slice(0, asked.rows).to_pylist():
+    for row in topics.slice(0, arguments.rows).to_pylist():
         first, last = (f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (row["store_timestamp_min"], row["store_timestamp_max"]))
         share = row["bytes_sum"] / total
         print(f"{row['bytes_sum']:17,} {share:6.1%} {row['topic_count']:12,}  {first:16} {last:16} {row['kind']:9} {row['topic']}")
-    print(f"{total:17,} bytes of records in {found.num_rows} topics and kinds; times are UTC")
+    print(f"{total:17,} bytes of records in {topics.num_rows} topics and kinds; times are UTC")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fixtures that several test files share."""
+"""Fixtures for several test files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from native_reader.tuning import tuned
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` leaves out, and says so, what takes whole programs half a minute or more."""
+    """`make test` skips the slow tests, marked `gate`, with a message."""
     for item in items:
         if QUICK and item.get_closest_marker("gate"):
-            item.add_marker(pytest.mark.skip(reason="takes long: CI=true make test runs it"))
+            item.add_marker(pytest.mark.skip(reason="slow: runs with CI=true make test"))
 
 
 def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:
@@ -36,7 +36,7 @@ def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:
 
 @pytest.fixture(scope="session")
 def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
-    """Golden stores by name, each unpacked once a session: no test changes them."""
+    """Golden stores by name, each unpacked once. Tests must not change them."""
     if not golden.FOLDER.is_dir():
         pytest.skip(f"no golden stores at {golden.FOLDER}")
     return _unpacking(golden.FOLDER, tmp_path_factory.mktemp("golden"))
@@ -44,26 +44,26 @@ def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], go
 
 @pytest.fixture(scope="session")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], golden.Golden]:
-    """The same, of the stores of this repository."""
+    """The stores in this repository by name, each unpacked once. Tests must not change them."""
     return _unpacking(STORES, tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Three segments of ten or so records each, and what usually lies beside them."""
-    beside = {
-        "store/consumequeue/T0/0/" + ZERO: b"20-digit files lie here too",
+    """A store with three segments of about ten records each, and other files."""
+    others = {
+        "store/consumequeue/T0/0/" + ZERO: b"a 20-digit name, no segment",
         "store/index/20260101000000000": b"x",
         "store/config/topics.json": b"{}",
         "store/timerlog/" + ZERO: b"x",
         "store/checkpoint": b"",
         "store/lock": b"lock",
     }
-    return on_disk(tmp_path, files_of() | beside) / "store"
+    return on_disk(tmp_path, files_of() | others) / "store"
 
 
 @pytest.fixture(params=["memory", "local", "faulty memory", "faulty local"])
-def lay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
+def backend_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
     kept: list[Storage] = []
 
     def backend(files: Mapping[str, bytes]) -> Backend:
@@ -86,12 +86,12 @@ def lay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str
             url = faulty.url
         return Backend(url, storage_of(url), put, remove)
 
-    return backend  # which holds on to what it laid
+    return backend  # keeps the storages alive
 
 
 @pytest.fixture(scope="session")
 def rocketmq() -> Callable[[str], Java]:
-    """RocketMQ by version; skipped where this machine cannot have it, which CI does not allow."""
+    """RocketMQ by version. If it is not available, tests are skipped; with CI=true, they fail."""
     lacking = missing()
     if lacking is not None:
         if os.environ.get("CI") == "true":
@@ -112,13 +112,13 @@ def rocketmq() -> Callable[[str], Java]:
 
 @pytest.fixture
 def disk() -> Disk:
-    """Memory for stores that live."""
+    """A disk in memory for stores that change."""
     return Disk()
 
 
 @pytest.fixture
 def grown(disk: Disk) -> GrowingStore:
-    """One of them, with forty records in several segments."""
+    """A store on `disk` with forty records in several segments."""
     growing = GrowingStore(disk, "store", Random(1), segment_size=4096)
     growing.append(40)
     return growing
@@ -126,18 +126,18 @@ def grown(disk: Disk) -> GrowingStore:
 
 @pytest.fixture
 def tune() -> Iterator[Tune]:
-    """Other values of `native_reader.tuning.TUNING` until the test ends."""
+    """Changes `native_reader.tuning.TUNING` until the test ends."""
     with ExitStack() as stack:
         yield lambda **values: stack.enter_context(tuned(**values))
 
 
 @pytest.fixture
-def queues_are_always_asked(tune: Tune) -> None:
-    """In stores of a few KiB it would not pay."""
+def queues_always_used(tune: Tune) -> None:
+    """Use queues in small stores too, where a scan would be cheaper."""
     tune(calls_per_topic=0, most_share=0.9, sampled_segment=0, time_samples=8)
 
 
 @pytest.fixture
-def small_pieces_are_pruned_too(tune: Tune) -> None:
-    """In stores of a few KiB all pieces are small."""
+def small_parts_pruned(tune: Tune) -> None:
+    """Prune small parts too: in small stores all parts are small."""
     tune(small_part=1, small_rest=1000, calls_per_lookup=0)

@@ -1,7 +1,7 @@
-"""Stores of real brokers, changed at random, read by both decoders: python tests/fuzz.py --seconds 60 (`make fuzz`).
+"""Changes stores of real brokers at random and compares both decoders: python tests/fuzz.py --seconds 60 (`make fuzz`).
 
-Whatever is wrong ends the run with the seed that shows it again: python tests/fuzz.py --seed 123 --inputs 1. A finding becomes a test with
-its bytes, named after what went wrong.
+A finding ends the run and prints its seed. To repeat it: python tests/fuzz.py --seed 123 --inputs 1. Then add a test with these bytes,
+named after the fault.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.plain_decoder import walk
 
 MOST_BYTES = 12 << 10
 COMPARED_WHOLE = 25
-"""One input in so many is compared in every column, mode and by cuts; of the others places, damage and accounts."""
+"""One in this many inputs is compared in every column and mode, and in splits; the others only in offsets, damage and byte counts."""
 _INTERESTING = (0, 1, -1, 127, 128, 255, 256, 32767, -32768, 65535, 2**31 - 1, -(2**31), -626843481, -626843477, -875286124, 88, 91, 92)
 _COLUMNS = ["physical_offset", "topic", "keys", "body", "properties", "msg_id", "kind", "born_host", "corrupt_reason"]
 
@@ -37,8 +37,8 @@ class Store(NamedTuple):
 
 
 def stores() -> list[Store]:
-    """The stores of this repository, of each as much as fits a second truth that is slow."""
-    found = []
+    """The stores in this repository, truncated because the plain decoder is slow."""
+    loaded = []
     with tempfile.TemporaryDirectory() as folder:
         for name in NAMES:
             store = unpack(name, Path(folder), STORES)
@@ -50,8 +50,8 @@ def stores() -> list[Store]:
                 room -= len(segments[-1][1])
                 if room < 1000:
                     break
-            found.append(Store(name, store.framing, segments))
-    return found
+            loaded.append(Store(name, store.framing, segments))
+    return loaded
 
 
 def flip(chance: random.Random, data: bytearray, _: list[Store]) -> None:
@@ -90,7 +90,7 @@ def cut(chance: random.Random, data: bytearray, _: list[Store]) -> None:
 
 
 def number(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    """A number of note, most often in the head of a record."""
+    """Write a boundary value, most often into a record's head."""
     at = chance.randrange(len(data))
     heads = [place - 4 for place in (data.find(b"\xda\xa3\x20", at), data.find(b"\xcb\xd4\x31\x94", at)) if place >= 4]
     if heads and chance.random() < 0.8:
@@ -101,7 +101,7 @@ def number(chance: random.Random, data: bytearray, _: list[Store]) -> None:
 
 
 def splice(chance: random.Random, data: bytearray, known: list[Store]) -> None:
-    """A piece of another store, or of another segment of this one."""
+    """Overwrite with bytes of another store or segment."""
     _, other = chance.choice(chance.choice(known).segments)
     if other:
         begin, size = chance.randrange(len(other)), chance.choice([50, 300, 3000])
@@ -125,13 +125,13 @@ def mutated(seed: int, known: list[Store]) -> tuple[Store, Segments]:
             chance.choice(MUTATIONS)(chance, data, known)
     if chance.random() < 0.02:
         del segments[chance.randrange(len(segments))]
-    # A segment that grew must not reach into the next one.
+    # A segment that grew must not overlap the next one.
     ends = [*(base for base, _ in segments[1:]), 2**63][: len(segments)]
     return store, [(base, bytes(data[: end - base])) for (base, data), end in zip(segments, ends, strict=True)]
 
 
 def check(seed: int, known: list[Store]) -> bool:
-    """Whether that input holds a valid record still; raises where the decoders disagree or one fails."""
+    """Compare one input; raises on a difference. Returns whether a valid record is left."""
     store, segments = mutated(seed, known)
     if seed % COMPARED_WHOLE == 0:
         return len(same(segments, store.framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))) > 0
@@ -152,7 +152,7 @@ def check(seed: int, known: list[Store]) -> bool:
 
 
 def work(first: int, step: int, until: float, inputs: int) -> tuple[int, int, str]:
-    """How many inputs, how many of them with a record left, and the finding that ended it."""
+    """Check inputs; returns their number, the number with a valid record left, and the finding that ended it."""
     logging.getLogger("native_reader").setLevel(logging.ERROR)
     known, done, alive = stores(), 0, 0
     for seed in range(first, first + inputs * step, step):
@@ -160,7 +160,7 @@ def work(first: int, step: int, until: float, inputs: int) -> tuple[int, int, st
             break
         try:
             alive += check(seed, known)
-        except Exception as error:  # whatever it is, it is a finding
+        except Exception as error:  # every exception is a finding
             return done, alive, f"seed {seed}: {type(error).__name__}: {error}"[:2000]
         done += 1
     return done, alive, ""
@@ -176,8 +176,9 @@ def main() -> int:
     jobs, begun = min(arguments.jobs, arguments.inputs), time.monotonic()
     with ProcessPoolExecutor(jobs) as workers:
         places = [(arguments.seed + job, jobs, begun + arguments.seconds, -(-arguments.inputs // jobs)) for job in range(jobs)]
-        told = [found.result() for found in [workers.submit(work, *place) for place in places]]
-    done, alive, findings = sum(each[0] for each in told), sum(each[1] for each in told), [each[2] for each in told if each[2]]
+        results = [future.result() for future in [workers.submit(work, *place) for place in places]]
+    done, alive = sum(each[0] for each in results), sum(each[1] for each in results)
+    findings = [each[2] for each in results if each[2]]
     took, share = time.monotonic() - begun, alive / max(done, 1)
     sys.stdout.write(f"{done:,} inputs from seed {arguments.seed} in {took:,.0f} s, {share:.0%} of them with a valid record left\n")
     sys.stdout.writelines(f"{finding}\n" for finding in findings)

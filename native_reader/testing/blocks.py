@@ -117,7 +117,7 @@ class Blocks:
         self._topic_weights = cumulated(weights)
 
     def draw(self, count: int) -> Block:
-        """Draw `count` records, without what depends on their place and store time."""
+        """Draw `count` records, without the fields that depend on offset and store time."""
         rng = self._rng
         topic = np.searchsorted(self._topic_weights, rng.random(count))
         queue_id = (rng.random(count) * self._queues[topic]).astype(np.int32)

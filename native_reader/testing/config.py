@@ -1,4 +1,4 @@
-"""Files beside the data: config/*.json in fastjson's dialect, and the checkpoint."""
+"""The other files of a store: config/*.json in fastjson's dialect, and the checkpoint."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from native_reader.testing.rare import Rare
 
 
 class Dispatch(NamedTuple):
-    """What queues and index need from one block's records, in their order."""
+    """The data of one block that queues and index need, in record order."""
 
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -27,7 +27,7 @@ class Dispatch(NamedTuple):
 
 
 class Dispatcher:
-    """Delays the newest block: a killed broker has not dispatched all of it."""
+    """Writes each block one block later, because a killed broker has not dispatched all of the newest one."""
 
     def __init__(self, queues: Queues | None, index: IndexFiles | None) -> None:
         self._queues, self._index = queues, index
@@ -41,31 +41,31 @@ class Dispatcher:
         while len(self._waiting) > 1:
             self._write(self._waiting.popleft())
 
-    def flush(self, keep_back: int = 0) -> int:
-        """Write the rest, except the newest `keep_back` records; returns how many records were not written."""
+    def flush(self, omitted: int = 0) -> int:
+        """Write the rest, except the newest `omitted` records; returns the number of records not written."""
         left = 0
         while self._waiting:
             waiting = self._waiting.popleft()
-            left = min(len(waiting.offsets) - 1, keep_back) if keep_back and not self._waiting else 0
+            left = min(len(waiting.offsets) - 1, omitted) if omitted and not self._waiting else 0
             self._write(waiting, len(waiting.offsets) - left)
         return left
 
-    def _write(self, new: Dispatch, known: int | None = None) -> None:
-        known = len(new.offsets) if known is None else known
+    def _write(self, new: Dispatch, count: int | None = None) -> None:
+        count = len(new.offsets) if count is None else count
         if self._queues is not None:
-            queues = new.queues[:known].copy()
+            queues = new.queues[:count].copy()
             for at, rare in new.special:
-                if at < known:
+                if at < count:
                     self._write_special(self._queues, new, at, rare)
                     queues[at] = 0 if rare.batch else queues[at]
-            entries = np.empty(known, dtype=QUEUE_ENTRY)
-            entries["offset"], entries["size"], entries["tags"] = new.offsets[:known], new.sizes[:known], new.tags[:known]
+            entries = np.empty(count, dtype=QUEUE_ENTRY)
+            entries["offset"], entries["size"], entries["tags"] = new.offsets[:count], new.sizes[:count], new.tags[:count]
             self._queues.append(queues, entries)
         if self._index is not None:
-            keys = int(np.searchsorted(new.key_records, known))
+            keys = int(np.searchsorted(new.key_records, count))
             records = new.key_records[:keys]
             self._index.put(new.key_hashes[:keys], new.offsets[records], new.stored[records])
-        self.offset, self.stored = int(new.offsets[known - 1]), int(new.stored[known - 1])
+        self.offset, self.stored = int(new.offsets[count - 1]), int(new.stored[count - 1])
 
     @staticmethod
     def _write_special(queues: Queues, new: Dispatch, at: int, rare: Rare) -> None:

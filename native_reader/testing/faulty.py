@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, mount, register, storage_of
 
 Fault = Callable[[str, str, int], None]
-"""Called with (call, uri, offset) before each call; the call raises what it raises."""
+"""Called with (call, uri, offset) before each call; an exception from it is raised by the call."""
 
 
 class FaultyFile(StoredFile):
@@ -34,11 +34,11 @@ class FaultyFile(StoredFile):
         return self._inner.next_data(offset)
 
     def _read(self, offset: int, view: memoryview) -> int:
-        self._storage.called("read", self.uri, offset)
+        self._storage.before_call("read", self.uri, offset)
         if any(start < offset + len(view) and offset < stop for start, stop in self._storage.unreadable):
             raise OSError(errno.EIO, "Input/output error")
         got = self._inner.read_into(offset, view)
-        self._storage.counted_bytes(got)
+        self._storage.count_bytes(got)
         return got
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class FaultyStorage(Storage):
         self.bytes_read = 0
         self.url = mount("faulty", self)
 
-    def called(self, call: str, uri: str, offset: int = 0) -> None:
+    def before_call(self, call: str, uri: str, offset: int = 0) -> None:
         """Count a call, wait for the delay, then raise the fault, if any."""
         with self._lock:
             self.calls[call] += 1
@@ -66,21 +66,21 @@ class FaultyStorage(Storage):
         if self.fault is not None:
             self.fault(call, uri, offset)
 
-    def counted_bytes(self, count: int) -> None:
+    def count_bytes(self, count: int) -> None:
         """Count the bytes of a read."""
         with self._lock:
             self.bytes_read += count
 
     def _list(self, uri: str) -> list[DirEntry]:
-        self.called("list", uri)
+        self.before_call("list", uri)
         return self._inner.list(self._inside(uri))
 
     def _entry(self, uri: str) -> DirEntry | None:
-        self.called("entry", uri)
+        self.before_call("entry", uri)
         return self._inner.entry(self._inside(uri))
 
     def _open(self, uri: str) -> StoredFile:
-        self.called("open", uri)
+        self.before_call("open", uri)
         return FaultyFile(self, uri, self._inner.open(self._inside(uri)))
 
     def location(self, uri: str) -> Hashable:

@@ -59,21 +59,21 @@ class StoreWriter:
         self._root, self._spec = root, spec
         rng = self._rng = np.random.Generator(np.random.SFC64(spec.seed))
         segment = spec.mapped_file_size_commit_log
-        room = min(segment // 2, spec.bytes // 4) - 2048  # for the largest body
-        if room < 2048:
-            raise ValueError(f"segments of {segment} bytes and a log of {spec.bytes} bytes are too small: 8 KiB and 16 KiB are the least")
+        largest_body = min(segment // 2, spec.bytes // 4) - 2048
+        if largest_body < 2048:
+            raise ValueError(f"segments of {segment} bytes and a log of {spec.bytes} bytes are too small; the minimum is 8 KiB and 16 KiB")
         topics, producers, pool = make_topics(spec.topics, rng), Producers(spec.producers, rng), Pool()
         names = [topic.name for topic in topics]
         for topic_name in (spec.deleted, spec.recreated, *spec.shares, *spec.lives):
             if topic_name is not None and topic_name not in names:
-                raise ValueError(f"no topic {topic_name!r}; there are {', '.join(names)}")
+                raise ValueError(f"unknown topic {topic_name!r}; the topics are {', '.join(names)}")
         bodies = Bodies(
-            pool, rng, mean=spec.body, sizes=spec.sizes, compressed=spec.compressed, codecs=spec.codecs, largest=room
+            pool, rng, mean=spec.body, sizes=spec.sizes, compressed=spec.compressed, codecs=spec.codecs, largest=largest_body
         )  # fmt: skip
         self._topics = topics
         self._blocks = Blocks(topics, make_shapes(spec.shapes, rng), producers, pool=pool, bodies=bodies, rng=rng)
         story_topics = [topic for topic in topics if topic.name not in (*spec.shares, *spec.lives)]
-        self._stories = Stories(story_topics, producers, min(room // 2, 256 * 1024), spec.seed, spec.huge)
+        self._stories = Stories(story_topics, producers, min(largest_body // 2, 256 * 1024), spec.seed, spec.huge)
         self._segments = SegmentFiles(root / "commitlog", segment)
         self._queues = Queues(root, spec.mapped_file_size_consume_queue, spec.mapper_file_size_batch_consume_queue)
         self._index = IndexFiles(root / "index", spec.max_hash_slot_num, spec.max_index_num)
@@ -81,7 +81,7 @@ class StoreWriter:
         for topic in topics:
             for queue_id in range(topic.queues):
                 self._queues.number(Queue(topic.name, queue_id))
-        self._end, self._clock, self._rare_debt = 0, float(spec.start), 0.0
+        self._end, self._clock, self._rare_due = 0, float(spec.start), 0.0
         self.summary = Summary(first_stored=spec.start)
 
     def write(self, progress: Progress | None) -> Summary:
@@ -131,8 +131,8 @@ class StoreWriter:
     def _merge(self, block: Block) -> tuple[_Merged, bool]:
         """Insert rare records between a block's ordinary ones and place them all, up to the end of the log."""
         count = block.count
-        self._rare_debt += count * self._spec.rare_share
-        units = int(max(0.0, self._rare_debt))
+        self._rare_due += count * self._spec.rare_share
+        units = int(max(0.0, self._rare_due))
         before = np.sort(self._rng.integers(0, count + 1, units))
         steps = self._rng.standard_exponential(count + units) * (1000 / self._spec.rate)
         times = (self._clock + np.cumsum(steps)).astype(np.int64)
@@ -144,7 +144,7 @@ class StoreWriter:
             records = self._stories.next(now)
             rare += records
             unit_of += [unit] * len(records)
-        self._rare_debt -= len(rare)
+        self._rare_due -= len(rare)
         rare_before = before[unit_of] if rare else np.empty(0, dtype=np.int64)
         rare_at = rare_before + np.arange(len(rare))
         normal_at = np.arange(count) + np.searchsorted(rare_before, np.arange(count), side="right")

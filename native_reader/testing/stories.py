@@ -49,16 +49,16 @@ class Stories:
         self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
         self._tie = itertools.count()
         self._decided: list[int] = []  # queue offsets of halves without an op message so far
-        self._lmq: dict[str, int] = {}  # next offsets; only these stories write to such queues
+        self._lmq_offsets: dict[str, int] = {}  # the next offset of each light queue; only these stories write to them
         self._batched: dict[Queue, int] = {}
         self.delivered: Counter[int] = Counter()  # by delay level
         self._now = 0
-        self._kinds = itertools.cycle(self._random.sample(self._beginnings(), len(self._beginnings())))
+        self._kinds = itertools.cycle(self._random.sample(self._first_records(), len(self._first_records())))
 
-    def _beginnings(self) -> list[Callable[[], list[Rare]]]:
+    def _first_records(self) -> list[Callable[[], list[Rare]]]:
         return [
             self._transaction, self._transaction, self._delayed, self._delayed, self._retried, self._timed, self._popped, self._trace,
-            self._light, self._inner_batch, self._client_batch, self._ipv6, self._compressed, self._old_transaction, self._odd,
+            self._lmq_message, self._inner_batch, self._client_batch, self._ipv6, self._compressed, self._old_transaction, self._unusual,
             *([self._huge] if self._with_huge else []),
         ]  # fmt: skip
 
@@ -94,12 +94,12 @@ class Stories:
         host = message.store_host if len(message.store_host[0]) == 16 else STORE_HOST
         return Rare(replace(message, properties=properties, store_timestamp=self._now, store_host=host), pairs, then=then)
 
-    def _again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, then: Next | None = None, **more: Any) -> list[Rare]:
+    def _store_again(self, rare: Rare, topic: str, queue_id: int, pairs: Pairs, then: Next | None = None, **more: Any) -> list[Rare]:
         """The same message, stored again in another queue."""
         return [self._stored(replace(rare.message, topic=topic, queue_id=queue_id, queue_offset=0, **more), pairs, then=then)]
 
-    def _somewhere(self) -> tuple[str, int, str]:
-        """A topic, one of its queues and one of its tags."""
+    def _random_queue(self) -> tuple[str, int, str]:
+        """A random topic, one of its queues and one of its tags."""
         topic = self._random.choice(self._topics)
         return topic.name, self._random.randrange(topic.queues), self._random.choice(topic.tags)
 
@@ -110,7 +110,7 @@ class Stories:
     # Transactions since 4.3.0.
 
     def _transaction(self) -> list[Rare]:
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         key = f"tx{self._random.randrange(10**6)}"
         own = {"TRAN_MSG": "true", "PGROUP": "PG_" + GROUP, "KEYS": key, "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
         half = self._send(HALF, 0, own, self._text())
@@ -118,12 +118,12 @@ class Stories:
         return [self._stored(half.message, half.pairs, then=self._decide)]
 
     def _decide(self, half: Rare) -> None:
-        fate = self._random.random()
-        if fate < 0.65:
+        drawn = self._random.random()
+        if drawn < 0.65:
             self._later(self._random.uniform(0.01, 2), lambda: self._commit(half))
-        elif fate < 0.8:
+        elif drawn < 0.8:
             self._later(self._random.uniform(0.01, 2), lambda: self._roll_back(half))
-        elif fate < 0.95:
+        elif drawn < 0.95:
             self._later(6, lambda: self._check(half))
 
     def _commit(self, half: Rare) -> list[Rare]:
@@ -132,7 +132,7 @@ class Stories:
         self._later(3, self._op)
         pairs = {name: value for name, value in half.pairs.items() if name not in ("REAL_TOPIC", "REAL_QID")}
         topic, queue_id = half.pairs["REAL_TOPIC"], int(half.pairs["REAL_QID"])
-        return self._again(half, topic, queue_id, pairs, sys_flag=COMMIT, prepared_transaction_offset=half.offset)
+        return self._store_again(half, topic, queue_id, pairs, sys_flag=COMMIT, prepared_transaction_offset=half.offset)
 
     def _roll_back(self, half: Rare) -> list[Rare]:
         self._decided.append(half.message.queue_offset)
@@ -152,12 +152,12 @@ class Stories:
         times = int(half.pairs.get("TRANSACTION_CHECK_TIMES", "0")) + 1
         pairs = half.pairs | {"TRANSACTION_CHECK_TIMES": str(times)}
         if times > 2:
-            return self._again(half, MAX_TIME, 0, pairs)
-        return self._again(half, HALF, 0, pairs, self._decide if self._random.random() < 0.5 else self._after(6, self._check))
+            return self._store_again(half, MAX_TIME, 0, pairs)
+        return self._store_again(half, HALF, 0, pairs, self._decide if self._random.random() < 0.5 else self._after(6, self._check))
 
     def _old_transaction(self) -> list[Rare]:
         """A transaction of 4.0 to 4.2, as in an upgraded store: a PREPARED record in the real topic, in no queue."""
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         own = {"TRAN_MSG": "true", "PGROUP": "PG_old", "TAGS": tag, "KEYS": f"old{self._random.randrange(1000)}"}
         prepared = self._send(topic, queue_id, own, self._text(), sys_flag=PREPARED)
         pairs = {name: prepared.pairs[name] for name in prepared.pairs if name != "CLUSTER"}  # since 4.6.0
@@ -166,14 +166,14 @@ class Stories:
             commits = self._random.random() < 0.7
             flag, body = (COMMIT, first.message.body) if commits else (ROLLBACK, b"")
             more: dict[str, Any] = {"sys_flag": flag, "body": body, "prepared_transaction_offset": first.offset}
-            self._later(1, lambda: self._again(first, topic, queue_id, first.pairs, **more))
+            self._later(1, lambda: self._store_again(first, topic, queue_id, first.pairs, **more))
 
         return [self._stored(prepared.message, pairs, 16, end)]
 
     # Delays, retries, timers.
 
     def _delayed(self) -> list[Rare]:
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         level = self._random.choice((1, 1, 2, 3, 4, 5, 14, 18))
         own = {"DELAY": str(level), "TAGS": tag, "KEYS": f"d{self._random.randrange(1000)}", "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
         return [self._send(SCHEDULE, level - 1, own, self._text(), then=lambda stored: self._deliver(stored, level, topic, queue_id))]
@@ -186,11 +186,11 @@ class Stories:
             if then:
                 then(stored)
 
-        self._later(DELAY_SECONDS[level - 1], lambda: self._again(delayed, topic, queue_id, delayed.pairs, count))
+        self._later(DELAY_SECONDS[level - 1], lambda: self._store_again(delayed, topic, queue_id, delayed.pairs, count))
 
     def _retried(self) -> list[Rare]:
         """A consumer sends a message back: delay level 3 + times, then %RETRY%, and finally %DLQ%."""
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         own = {"TAGS": tag, "KEYS": f"r{self._random.randrange(1000)}"}
         return [self._send(topic, queue_id, own, self._text(), then=self._after(0.5, lambda stored: self._send_back(stored, topic)))]
 
@@ -199,7 +199,7 @@ class Stories:
         origin = (STORE_HOST[0] + STORE_HOST[1].to_bytes(4) + rare.offset.to_bytes(8)).hex().upper()
         pairs = {"RETRY_TOPIC": topic, "ORIGIN_MESSAGE_ID": origin} | rare.pairs | {"WAIT": "false"}
         if times >= 3:
-            return self._again(rare, f"%DLQ%{GROUP}", 0, pairs | {"DELAY": "0"}, reconsume_times=times)
+            return self._store_again(rare, f"%DLQ%{GROUP}", 0, pairs | {"DELAY": "0"}, reconsume_times=times)
         retry = f"%RETRY%{GROUP}"
         pairs |= {"DELAY": str(3 + times), "REAL_TOPIC": retry, "REAL_QID": "0"}
 
@@ -210,10 +210,10 @@ class Stories:
         def deliver(stored: Rare) -> None:
             self._deliver(stored, 3 + times, retry, 0, fail)
 
-        return self._again(rare, SCHEDULE, 2 + times, pairs, deliver, reconsume_times=times + 1)
+        return self._store_again(rare, SCHEDULE, 2 + times, pairs, deliver, reconsume_times=times + 1)
 
     def _timed(self) -> list[Rare]:
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         seconds = self._random.choice((2, 5, 20, 3600))
         due = (self._now + 1000 * seconds) // 1000 * 1000
         own = {"TIMER_DELAY_SEC": str(seconds), "TIMER_OUT_MS": str(due), "TAGS": tag, "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
@@ -224,13 +224,13 @@ class Stories:
         enqueued = rare.message.store_timestamp // 1000 * 1000
         pairs = rare.pairs | {"TIMER_ENQUEUE_MS": str(enqueued), "TIMER_DEQUEUE_MS": str(self._now)}
         if self._now >= due:
-            return self._again(rare, rare.pairs["REAL_TOPIC"], int(rare.pairs["REAL_QID"]), pairs)
+            return self._store_again(rare, rare.pairs["REAL_TOPIC"], int(rare.pairs["REAL_QID"]), pairs)
         pairs["TIMER_ROLL_TIMES"] = str(int(pairs.get("TIMER_ROLL_TIMES", "0")) + 1)
-        return self._again(rare, TIMER, 0, pairs, self._after(10, lambda stored: self._tick(stored, due)))
+        return self._store_again(rare, TIMER, 0, pairs, self._after(10, lambda stored: self._tick(stored, due)))
 
     def _popped(self) -> list[Rare]:
-        """A check point in the revive log. Without an ack the message returns in the pop retry topic, as V2 if the name is long."""
-        topic, queue_id, tag = self._somewhere()
+        """A check point in the revive log. Without an ack, the message is stored in the pop retry topic, as V2 if its name is long."""
+        topic, queue_id, tag = self._random_queue()
         group = GROUP
         if self._random.random() < 0.5:
             topic, queue_id, group = LONG_TOPIC, 0, LONG_GROUP
@@ -258,18 +258,18 @@ class Stories:
     # Messages from clients.
 
     def _trace(self) -> list[Rare]:
-        topic, _, tag = self._somewhere()
+        topic, _, tag = self._random_queue()
         key = f"tr{self._random.randrange(1000)}"
         host, no_id = "10.0.0.11:10911", "0" * 32
         fields = ("Pub", self._now, "DefaultRegion", "PG_" + GROUP, topic, no_id, tag, key, host, 8, 19, 0, no_id, "true")
         body = "\x01".join(map(str, fields)) + "\x02"
         return [self._send(TRACE, 0, {"KEYS": f"{key} {no_id}"}, body.encode() * self._random.randint(1, 4))]
 
-    def _light(self) -> list[Rare]:
+    def _lmq_message(self) -> list[Rare]:
         """An LMQ message: stored once, with entries in its topic's queue and in each of its light queues."""
         names = self._random.sample([f"%LMQ%{device}" for device in ("alice", "bob", "carol", "sensor-7")], self._random.randint(1, 3))
-        taken = [(name, self._lmq.get(name, 0)) for name in names]
-        self._lmq |= {name: offset + 1 for name, offset in taken}
+        taken = [(name, self._lmq_offsets.get(name, 0)) for name in names]
+        self._lmq_offsets |= {name: offset + 1 for name, offset in taken}
         offsets = ",".join(str(offset) for _, offset in taken)
         own = {"INNER_MULTI_DISPATCH": ",".join(names), "INNER_MULTI_QUEUE_OFFSET": offsets, "TAGS": "lmq"}
         light = self._send(LMQ_PARENT, self._random.randrange(2), own, self._text())
@@ -297,7 +297,7 @@ class Stories:
 
     def _client_batch(self) -> list[Rare]:
         """Adjacent records of one send; the broker stores the properties as the client wrote them."""
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         producer, born = self._random.randrange(self._producers.count), self._now - 2
         batch = []
         for i in range(self._random.randint(2, 6)):
@@ -309,7 +309,7 @@ class Stories:
         return batch
 
     def _ipv6(self) -> list[Rare]:
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         rare = self._send(topic, queue_id, {"TAGS": tag, "KEYS": f"v6{self._random.randrange(100)}"}, self._text())
         address = bytes.fromhex("fd00000000000000") + self._random.randbytes(8)
         born, stored = self._random.choice(((True, False), (True, True), (False, True)))
@@ -318,20 +318,20 @@ class Stories:
         return [rare]
 
     def _compressed(self) -> list[Rare]:
-        topic, queue_id, tag = self._somewhere()
+        topic, queue_id, tag = self._random_queue()
         name, flags, compress = self._random.choice(compression.CODECS)
         body = compress(self._text(self._random.randint(1000, 3000)))  # real producers compress from 4 KiB on
         return [self._send(topic, queue_id, {"TAGS": tag, "KEYS": name}, body, sys_flag=flags)]
 
     def _huge(self) -> list[Rare]:
-        """Large exports of one producer, always in the same topic."""
+        """A large message; all come from one producer and are in the same topic."""
         topic = self._topics[-1]
         body = self._random.randbytes(self._random.randint(self._largest // 2, self._largest))
         return [self._send(topic.name, 0, {"TAGS": "export"}, body, producer=0)]
 
-    def _odd(self) -> list[Rare]:
-        """Unusual but legal: no body, a large one, no properties of its own, stray bits, odd text."""
-        topic, queue_id, tag = self._somewhere()
+    def _unusual(self) -> list[Rare]:
+        """Unusual but valid: an empty or large body, no own properties, unused flag bits, odd texts."""
+        topic, queue_id, tag = self._random_queue()
         kind = self._random.randrange(6)
         if kind == 0:
             return [self._send(topic, queue_id, {"TAGS": tag}, b"")]

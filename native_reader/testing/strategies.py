@@ -65,7 +65,7 @@ _ODD = st.one_of(st.sampled_from(ODD_PROPERTIES), st.binary(max_size=20))
 _TIMES = st.one_of(st.integers(1_700_000_000_000, 1_700_000_100_000), st.sampled_from([0, 1, -1, -(2**40), 2**62, 2**63 - 1]))
 
 _TRANSACTIONS = st.sampled_from([0, 0, 0, 0, PREPARED, COMMIT, ROLLBACK, 2])
-_FLAGS = st.one_of(_TRANSACTIONS, _TRANSACTIONS, st.sampled_from([1 << 11, 1 << 20, -(2**31)]))  # the last list has no meaning
+_FLAGS = st.one_of(_TRANSACTIONS, _TRANSACTIONS, st.sampled_from([1 << 11, 1 << 20, -(2**31)]))  # the bits of the last list have no meaning
 _PROPERTY_CRC: st.SearchStrategy[PropertyCrc] = st.sampled_from(("", "", "", "proper", "glued"))
 
 

@@ -1,4 +1,4 @@
-"""A store's other files, written after the data: config, checkpoint, lock, and the traces of a kill or a deleted topic."""
+"""Writes a store's other files: config, checkpoint and lock. Also applies a kill and the deletion of a topic."""
 
 from __future__ import annotations
 

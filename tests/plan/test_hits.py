@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
@@ -19,18 +19,18 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, No
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 T1, T2 = Compare(Column("topic"), "=", "T1"), Compare(Column("topic"), "=", "T2")
 _ENTRIES_AT = 40 + 4 * SLOTS
 
 
-def lookup_of(looked: Looked) -> KeyLookup:
+def lookup_of(looked: AccessRead) -> KeyLookup:
     ((_, found),) = looked.plan.lookups
     return found
 
 
-def both(files: Files, predicate: Predicate) -> tuple[Looked, Looked]:
-    scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+def both(files: Files, predicate: Predicate) -> tuple[AccessRead, AccessRead]:
+    scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
     assert auto.rows == scanned.rows, str(predicate)
     assert trust.rows <= scanned.rows, str(predicate)
     return scanned, auto
@@ -61,7 +61,7 @@ def test_a_key_finds_the_whole_transaction(end: int) -> None:
         for predicate in (And((T1, condition)), condition, And((Or((T1, T2)), condition)), And((T2, condition))):
             scanned, _ = both(files, predicate)
             assert scanned.rows == ({} if T2 in getattr(predicate, "parts", ()) else {(log.placed[at].offset, None): 1 for at in (4, end)})
-    assert lookup_of(Looked(files, And((T1, ArrayContains(Column("keys"), "k4"))), "auto")).prepared == (("T1", log.placed[4].offset),)
+    assert lookup_of(AccessRead(files, And((T1, ArrayContains(Column("keys"), "k4"))), "auto")).prepared == (("T1", log.placed[4].offset),)
     both(files, And((T1, Not(ArrayContains(Column("keys"), "k4")))))
 
 
@@ -99,7 +99,7 @@ def test_two_prepared_messages_with_one_key_in_two_topics() -> None:
     same = ArrayContains(Column("keys"), "same")
     for predicate in (same, And((T1, same)), And((T2, same)), And((Or((T1, T2)), same))):
         both(files, predicate)
-    found = lookup_of(Looked(files, And((Or((T1, T2)), same)), "auto"))
+    found = lookup_of(AccessRead(files, And((Or((T1, T2)), same)), "auto"))
     assert found.prepared == (("T1", log.placed[4].offset), ("T2", log.placed[8].offset))
 
 
@@ -131,7 +131,7 @@ ALL = And((T1, ArrayContains(Column("keys"), "all")))
 def test_each_hit_is_a_record_that_has_the_key(access: str, by: int) -> None:
     log, files = store()
     mine = [placed.offset for placed in log.placed if placed.message.topic == "T1"]
-    looked = Looked(moved(files, mine[7] + by, mine[7]), ALL, access)
+    looked = AccessRead(moved(files, mine[7] + by, mine[7]), ALL, access)
     hits = lookup_of(looked).hits
     assert hits
     assert set(hits) <= set(mine)
@@ -143,7 +143,7 @@ def test_each_hit_is_a_record_that_has_the_key(access: str, by: int) -> None:
 @pytest.mark.parametrize("access", ["auto", "trust"])
 def test_a_hit_must_be_a_record_of_the_key(access: str) -> None:
     log, files = store()
-    looked = Looked(moved(files, log.placed[32].offset, log.placed[31].offset), And((T1, ArrayContains(Column("keys"), "k31"))), access)
+    looked = AccessRead(moved(files, log.placed[32].offset, log.placed[31].offset), And((T1, ArrayContains(Column("keys"), "k31"))), access)
     assert lookup_of(looked).hits == ()
     assert looked.rows.total() == (access == "auto")
 
@@ -151,7 +151,7 @@ def test_a_hit_must_be_a_record_of_the_key(access: str) -> None:
 def test_too_many_hits_are_not_read_for_a_plan_but_by_the_scan(tune: Tune) -> None:
     _, files = store()
     tune(most_hits=19)
-    looked = Looked(files, ALL, "trust")
+    looked = AccessRead(files, ALL, "trust")
     assert lookup_of(looked).hits == ()
     assert looked.rows.total() == 20
 
@@ -194,6 +194,6 @@ def test_the_offsets_of_hits_ascend_without_duplicates() -> None:
     log = log_of(numbered(twice))
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
     for access in ("auto", "trust"):
-        hits = lookup_of(Looked(files, And((T1, ArrayContains(Column("keys"), "a"))), access)).hits
+        hits = lookup_of(AccessRead(files, And((T1, ArrayContains(Column("keys"), "a"))), access)).hits
         assert (np.diff(hits) > 0).all()
         assert len(hits) == 30

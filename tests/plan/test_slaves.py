@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.indexed_stores import indexed
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.slaves import slave
 from support.stores import Files, files_of, in_memory, log_of, message
@@ -15,7 +15,7 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Predicate
 from native_reader.storage.topics import Topics
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 HERE, T1 = Compare(Column("topic"), "=", "batched"), Compare(Column("topic"), "=", "T1")
 
 
@@ -24,10 +24,10 @@ def configuration(**topics: str) -> Files:
     return {"store/config/topics.json": json.dumps({"topicConfigTable": table}, indent="\t").encode()}
 
 
-def agree(files: Files, *predicates: Predicate, rows: int | None = None) -> list[Looked]:
+def agree(files: Files, *predicates: Predicate, rows: int | None = None) -> list[AccessRead]:
     found = []
     for predicate in predicates:
-        scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert auto.rows == scanned.rows, str(predicate)
         assert trust.rows <= scanned.rows, str(predicate)
         assert rows is None or scanned.rows.total() == rows

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from support.effort import WHOLE, at_effort
 from support.indexed_stores import ENTRIES, SLOTS, indexed, pointer
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
 
@@ -19,7 +19,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, No
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message, pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 TOPIC, KEYS, UNIQUE = Column("topic"), Column("keys"), Column("uniq_key")
 PREDICATES: tuple[Predicate, ...] = (
     And((Compare(TOPIC, "=", "topic-a"), ArrayContains(KEYS, "k13"))),
@@ -101,16 +101,16 @@ def _foreign(content: bytes) -> bytes:
     return bytes(changed)
 
 
-TRUTH = [Looked(FILES, predicate, "scan").rows for predicate in PREDICATES]
+TRUTH = [AccessRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 
 def check(cases: list[tuple[str, Files]]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for number, (what, files) in enumerate(cases):
         predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
-        assert Looked(files, predicate, "trust").rows <= truth, (what, str(predicate))
+        assert AccessRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
         for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
-            auto = Looked(files, predicate, "auto")
+            auto = AccessRead(files, predicate, "auto")
             (lookup,) = (found for _, found in auto.plan.lookups)
             counts.update({"cases": 1, "not believed": bool(lookup.why), "rows by key": bool(lookup.hits)})
             if auto.rows != truth:

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from support.effort import WHOLE, at_effort
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files
 
@@ -18,7 +18,7 @@ from native_reader.predicate.tree import And, Column, Compare, Not, Predicate
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, PREPARED, InnerMessage, Message, pack_inner, pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
+pytestmark = pytest.mark.usefixtures("queues_always_used")
 TOPIC, TAGS = Column("topic"), Column("tags")
 PREDICATES: tuple[Predicate, ...] = (
     Compare(TOPIC, "=", "topic-a"),
@@ -52,9 +52,9 @@ def small_store() -> Files:
     log = CommitLog(2048)
     for number, message in enumerate(messages):
         if number == half:
-            remade_at = log.end
+            recreated_at = log.end
         log.append(message)
-    side = dispatched(log.placed, deleted=["deleted"], remade_at={"remade.": remade_at}, until=log.placed[-2].offset)
+    side = dispatched(log.placed, deleted=["deleted"], recreated_at={"remade.": recreated_at}, until=log.placed[-2].offset)
     return {f"store/commitlog/{name}": content for name, content in log.files().items()} | side
 
 
@@ -90,16 +90,16 @@ def cuts() -> Iterator[tuple[str, Files]]:
         yield f"{one} and {other} swapped", FILES | {one: FILES[other], other: FILES[one]}
 
 
-TRUTH = [Looked(FILES, predicate, "scan").rows for predicate in PREDICATES]
+TRUTH = [AccessRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 
 def check(cases: list[tuple[str, Files]]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for number, (what, files) in enumerate(cases):
         predicate, truth = PREDICATES[number % len(PREDICATES)], TRUTH[number % len(PREDICATES)]
-        assert Looked(files, predicate, "trust").rows <= truth, (what, str(predicate))
+        assert AccessRead(files, predicate, "trust").rows <= truth, (what, str(predicate))
         for predicate, truth in zip(PREDICATES, TRUTH, strict=True):
-            auto = Looked(files, predicate, "auto")
+            auto = AccessRead(files, predicate, "auto")
             counts["cases"] += 1
             counts["scanned after all"] += bool(auto.run.report.scanned)
             if auto.rows != truth:
@@ -127,7 +127,7 @@ def test_every_cut_and_swap_of_the_queues() -> None:
 
 
 def test_in_this_store_a_flipped_bit_can_lead_to_another_record() -> None:
-    table = Looked(FILES, And(()), "scan").rows
+    table = AccessRead(FILES, And(()), "scan").rows
     places = {place for place, _ in table}
     assert sum(place ^ 1 << bit in places for place in places for bit in range(16)) > 10
 
@@ -136,6 +136,6 @@ def test_in_this_store_a_changed_hash_can_hide_a_row() -> None:
     """Not the hash of a file's first or last entry, which are checked. The sweep's store once had no others."""
     (name,) = (name for name in QUEUES if name.endswith("consumequeue/topic-a/0/" + "0" * 20))
     changed = bytes(byte ^ (place == 39) for place, byte in enumerate(FILES[name]))  # the last byte of the second entry
-    rows, truth = Looked(FILES | {name: changed}, PREDICATES[2], "auto").rows, TRUTH[2]
+    rows, truth = AccessRead(FILES | {name: changed}, PREDICATES[2], "auto").rows, TRUTH[2]
     assert rows <= truth
     assert len(rows) == len(truth) - 1

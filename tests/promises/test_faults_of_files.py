@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support.faults import ordinary
-from support.stores import ZERO, as_nobody, dledger, files_of, in_memory, log_of, message, on_disk
+from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, without_root
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
@@ -194,7 +194,7 @@ def test_40_a_file_without_read_permission(files: dict[str, bytes]) -> None:
         store = on_disk(Path(folder), files) / "store"
         path = store / "commitlog" / f"{3 * SEGMENT:020}"
         path.chmod(0)
-        with as_nobody():
+        with without_root():
             for mode in ("FAILFAST", "PERMISSIVE"):
                 with pytest.raises(nr.UnreadableError, match=f"could not open .*{path.name}: Permission denied") as found:
                     opened(store, mode=mode)

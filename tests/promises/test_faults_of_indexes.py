@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 from support.indexed_stores import SLOTS, indexed
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
@@ -20,7 +20,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Pr
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 T1, KEY = Compare(Column("topic"), "=", "T1"), ArrayContains(Column("keys"), "k31")
 UNIQUE = Compare(Column("msg_id"), "=", "U0031")
 _ENTRIES = 40 + 4 * SLOTS
@@ -36,11 +36,11 @@ def indexes(files: Files) -> list[str]:
     return sorted(name for name in files if name.startswith("store/index/"))
 
 
-def agree(files: Files, *predicates: Predicate, why: str | None = None) -> list[Looked]:
+def agree(files: Files, *predicates: Predicate, why: str | None = None) -> list[AccessRead]:
     """All access paths that promise the same rows give them. `why`: the reason why an index file is rejected."""
     found = []
     for predicate in predicates or (And((T1, KEY)), KEY, And((T1, UNIQUE)), UNIQUE):
-        scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert scanned.rows.total() == 1
         assert auto.rows == scanned.rows, str(predicate)
         assert trust.rows <= scanned.rows
@@ -177,7 +177,7 @@ def test_keys_of_one_hash() -> None:
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
     for key, count in (("AaAa", 1), ("BBBB", 2), ("BBAa", 0)):
         predicate = And((T1, ArrayContains(Column("keys"), key)))
-        scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert scanned.rows == auto.rows == trust.rows
         assert scanned.rows.total() == count
 
@@ -193,7 +193,7 @@ def test_one_key_in_two_topics_and_one_text_of_two_parts() -> None:
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
     for topic, key in (("T1", "a#b"), ("T1#a", "b")):
         predicate = And((Compare(Column("topic"), "=", topic), ArrayContains(Column("keys"), key)))
-        scanned, auto = (Looked(files, predicate, access) for access in ("scan", "auto"))
+        scanned, auto = (AccessRead(files, predicate, access) for access in ("scan", "auto"))
         assert scanned.rows == auto.rows
         assert scanned.rows.total() == 1
 
@@ -255,7 +255,7 @@ def test_an_entry_that_was_moved_to_another_record_with_the_key() -> None:
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
     predicate = And((T1, ArrayContains(Column("keys"), "often")))
     moved = changed(files, indexes(files)[0], _ENTRIES + 20 * 6 + 4, ">q", log.placed[9].offset)
-    scanned, auto = (Looked(moved, predicate, access) for access in ("scan", "auto"))
+    scanned, auto = (AccessRead(moved, predicate, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
     assert any("too many entries for the record" in why for why in auto.plan.lookups[0][1].why)
 
@@ -283,7 +283,7 @@ def test_several_keys_and_the_same_key_again() -> None:
     files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
     for key in ("a", "b", "c"):
         predicate = And((T1, ArrayContains(Column("keys"), key)))
-        scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert scanned.rows == auto.rows == trust.rows
         assert scanned.rows.total() == 30  # no limit, and no duplicates
 
@@ -292,7 +292,7 @@ def test_a_key_that_all_messages_have(tune: Tune) -> None:
     _, files = store()
     everywhere = And((T1, ArrayContains(Column("keys"), "all")))
     tune(most_hits=2)
-    scanned, auto = (Looked(files, everywhere, access) for access in ("scan", "auto"))
+    scanned, auto = (AccessRead(files, everywhere, access) for access in ("scan", "auto"))
     assert scanned.rows == auto.rows
     assert scanned.rows.total() == 20
     assert any("3 entries match, too many" in why for why in auto.plan.lookups[0][1].why)

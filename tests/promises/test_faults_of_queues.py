@@ -6,7 +6,7 @@ import struct
 from dataclasses import replace
 
 import pytest
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
@@ -18,7 +18,7 @@ from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner, pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
+pytestmark = pytest.mark.usefixtures("queues_always_used")
 T0, T1 = Compare(Column("topic"), "=", "T0"), Compare(Column("topic"), "=", "T1")
 ENTRY = struct.Struct(">qiq")
 QUEUE = f"store/consumequeue/T1/0/{0:020}"
@@ -40,11 +40,11 @@ def changed(files: Files, number: int, *fields: int, name: str = QUEUE) -> Files
     return files | {name: bytes(content)}
 
 
-def agree(files: Files, *predicates: Predicate, known: bool = True, all_known: bool | None = None) -> list[Looked]:
+def agree(files: Files, *predicates: Predicate, known: bool = True, all_known: bool | None = None) -> list[AccessRead]:
     """All access paths that promise the same rows give them. `known`: every read trusted the queues."""
     found = []
     for predicate in predicates or (T0, T1, Not(T1), And((T1, Compare(Column("tags"), "=", "tag1")))):
-        scanned, auto, trust = (Looked(files, predicate, access) for access in ("scan", "auto", "trust"))
+        scanned, auto, trust = (AccessRead(files, predicate, access) for access in ("scan", "auto", "trust"))
         assert auto.rows == scanned.rows, str(predicate)
         assert trust.rows <= scanned.rows
         if known:
@@ -66,7 +66,7 @@ def test_45_a_deleted_topic_is_in_the_ranges_that_no_queue_covers() -> None:
     log, files = store(deleted=["T1"])
     (looked,) = agree(files, T1)
     assert looked.rows.total() == 20
-    assert Looked(files, T1, "trust").rows.total() == 0
+    assert AccessRead(files, T1, "trust").rows.total() == 0
     # Little more than its own records is left to read.
     kept = sum(placed.size for placed in log.placed if placed.message.topic == "T1")
     assert kept <= sum(segment.record_bytes for segment in looked.run.report.segments) <= kept + 200
@@ -83,7 +83,9 @@ def test_47_entries_of_expired_records() -> None:
     for base in range(0, 2048 * 2, 2048):
         del files[f"store/commitlog/{base:020}"]
     agree(files, all_known=True)
-    assert Looked(files, T1, "auto").rows.total() == sum(placed.message.topic == "T1" and placed.offset >= 4096 for placed in log.placed)
+    assert AccessRead(files, T1, "auto").rows.total() == sum(
+        placed.message.topic == "T1" and placed.offset >= 4096 for placed in log.placed
+    )
 
 
 def test_48_entries_after_the_end_of_the_log() -> None:
@@ -121,11 +123,11 @@ def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
     tagged = And((T1, Compare(Column("tags"), "=", "tag1")))
     offset, size, _ = entry(files, 3)
     lied = changed(files, 3, offset, size, hash_code("another"))
-    scanned, auto = Looked(lied, tagged, "scan"), Looked(lied, tagged, "auto")
+    scanned, auto = AccessRead(lied, tagged, "scan"), AccessRead(lied, tagged, "auto")
     assert scanned.rows - auto.rows == {(offset, None): 1}
     assert auto.rows <= scanned.rows
     # In the opposite case, an entry that selects too much is checked against its record.
-    assert Looked(lied, And((T1, Compare(Column("tags"), "=", "another"))), "auto").rows.total() == 0
+    assert AccessRead(lied, And((T1, Compare(Column("tags"), "=", "another"))), "auto").rows.total() == 0
 
 
 @pytest.mark.parametrize("number", [0, 3, 7, 19])
@@ -260,7 +262,7 @@ def test_60_two_entries_for_one_record() -> None:
     _, files = store()
     twice = changed(changed(files, 8, *entry(files, 7)), 9, *entry(files, 8))
     agree(twice, known=False)
-    assert set(Looked(twice, T1, "trust").rows.values()) == {1}
+    assert set(AccessRead(twice, T1, "trust").rows.values()) == {1}
 
 
 @pytest.mark.parametrize("topic", ["%RETRY%g", "%DLQ%g", "with space", "x" * 255, "ünïcode", "a#b?c", "50%25", "主题🚀"])
@@ -276,7 +278,7 @@ def test_a_topic_created_again_in_the_same_segment() -> None:
     later = log_of([*(placed.message for placed in log.placed), *(placed.message for placed in log.placed)], segment_size=16384)
     files = files_of(later) | dispatched(later.placed[30:], file=4000)
     assert agree(files, T1)[0].rows.total() == 20
-    assert Looked(files, T1, "trust").rows.total() == 10
+    assert AccessRead(files, T1, "trust").rows.total() == 10
 
 
 def test_queues_of_two_topics_that_were_swapped() -> None:
@@ -289,7 +291,7 @@ def test_a_queue_deleted_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     _, files = store()
     storage = in_memory(dict(files))
     scan = nr.open(storage.url).messages(topic="T1", columns="physical_offset")
-    expected = Looked(files, T1, "scan").rows
+    expected = AccessRead(files, T1, "scan").rows
     scan.plan()
     for name in [name for name in files if "consumequeue" in name]:
         del storage.files[name]  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.against_java import NOT_IN_JAVA, OUR_TIMES, SCHEMA
 from support.compare import FIRST_MS, LAST_MS, rows_of
 from support.golden import EXPLAINED, KINDS, STORES, Golden, differences, opened
 from support.plain_decoder import Row, walk
@@ -33,10 +33,10 @@ def read(golden_store: Get) -> Callable[[str], list[Row]]:
 @pytest.mark.parametrize("name", STORES)
 def test_every_column_of_every_message_is_as_in_java(golden_store: Get, read: Callable[[str], list[Row]], name: str) -> None:
     store, rows = golden_store(name), read(name)
-    columns = [column for column in SCHEMA if column not in NOT_JAVAS]
+    columns = [column for column in SCHEMA if column not in NOT_IN_JAVA]
     # In log order, and no other rows: compaction/ has only copies of these.
     assert len(rows) == len(store.expected_rows)
-    assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN), Counter()) == []
+    assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_TIMES), Counter()) == []
     assert Counter(row["kind"] for row in rows) == KINDS[name]
     assert {row[column] for row in rows for column in ("corrupt_record", "corrupt_reason")} == {None}
 
@@ -44,8 +44,8 @@ def test_every_column_of_every_message_is_as_in_java(golden_store: Get, read: Ca
 def test_every_explanation_is_needed(golden_store: Get, read: Callable[[str], list[Row]]) -> None:
     used: Counter[str] = Counter()
     for name in STORES:
-        differences(golden_store(name).expected_rows, read(name), SCHEMA.keys() - NOT_JAVAS, (*EXPLAINED, OUR_OWN), used)
-    assert set(used) == {explanation.why for explanation in (*EXPLAINED, OUR_OWN)}
+        differences(golden_store(name).expected_rows, read(name), SCHEMA.keys() - NOT_IN_JAVA, (*EXPLAINED, OUR_TIMES), used)
+    assert set(used) == {explanation.why for explanation in (*EXPLAINED, OUR_TIMES)}
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -54,7 +54,7 @@ def test_the_plain_decoder_agrees(golden_store: Get, read: Callable[[str], list[
     store = golden_store(name)
     plain = walk(store.segments, store.framing).rows
     for row in plain:
-        row |= {time: None for time in OUR_OWN.columns if not FIRST_MS <= row[time] <= LAST_MS}
+        row |= {time: None for time in OUR_TIMES.columns if not FIRST_MS <= row[time] <= LAST_MS}
     added = ("store", "segment", "corrupt_record", "corrupt_reason")
     assert [{column: row[column] for column in row if column not in added} for row in read(name)] == [
         {column: row[column] for column in SCHEMA if column not in added} for row in plain

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cut_logs import old_records
 from support.golden import Golden, opened
-from support.own_stores import CUT, NAMES
+from support.own_stores import NAMES, TRUNCATED
 
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
 
@@ -41,8 +41,8 @@ def test_everything_is_read_without_a_warning(own_store: Callable[[str], Golden]
 
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
-@pytest.mark.parametrize("name", [*CUT, "5.5.0-slave", "5.5.0-grpc"])
-@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+@pytest.mark.parametrize("name", [*TRUNCATED, "5.5.0-slave", "5.5.0-grpc"])
+@pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 def test_each_queue_is_read_without_a_warning(own_store: Callable[[str], Golden], name: str, access: str) -> None:
     """Whatever its entries are: some of lost records, none for new ones, one for a batch."""
     store = own_store(name)
@@ -57,7 +57,7 @@ def test_each_queue_is_read_without_a_warning(own_store: Callable[[str], Golden]
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("condition", ["array_contains(keys, '{keys[0]}')", "uniq_key = '{uniq_key}'", "msg_id = '{uniq_key}'"])
 @pytest.mark.parametrize("options", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
-@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+@pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 def test_messages_in_batches_are_found_by_their_own_values(
     own_store: Callable[[str], Golden], access: str, condition: str, options: dict[str, str]
 ) -> None:
@@ -73,7 +73,7 @@ def test_messages_in_batches_are_found_by_their_own_values(
 
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("options", [{"topic": "Inner"}, {}], ids=["topic", "any topic"])
-@pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+@pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 def test_messages_in_batches_are_found_by_their_tag(own_store: Callable[[str], Golden], access: str, options: dict[str, str]) -> None:
     """The entry of a batch in an ordinary queue has the hash of an empty tag."""
     store = own_store("5.5.0-slave")
@@ -82,7 +82,7 @@ def test_messages_in_batches_are_found_by_their_tag(own_store: Callable[[str], G
     assert len(found) == 2 + 3 + 4 + 5
 
 
-@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("name", TRUNCATED)
 def test_old_records_and_entries_follow_the_truncated_end(own_store: Callable[[str], Golden], name: str) -> None:
     """The property that makes these stores useful."""
     store = own_store(name)

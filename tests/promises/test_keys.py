@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import at_effort, sampled
 from support.indexed_stores import changed_indexes, indexed
-from support.pruning import Looked, selective
+from support.pruning import AccessRead, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
 
@@ -17,7 +17,7 @@ import native_reader as nr
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate
 from native_reader.testing.records import pack_properties
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 
 
 @st.composite
@@ -63,9 +63,9 @@ def keyed(draw: st.DrawFn) -> Predicate:
     return one
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> Looked:
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> AccessRead:
     """All access paths give the same rows. Except rolled back ones of 4.0 to 4.2, if the prepared one is not indexed."""
-    scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
     assert trust.rows <= scanned.rows, str(predicate)
     if auto.rows != scanned.rows:
         assert auto.rows <= scanned.rows, str(predicate)

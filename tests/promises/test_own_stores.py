@@ -10,10 +10,10 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from support.against_java import NOT_JAVAS, OUR_OWN, SCHEMA
+from support.against_java import NOT_IN_JAVA, OUR_TIMES, SCHEMA
 from support.compare import rows_of
 from support.golden import EXPLAINED, Explanation, Golden, differences, opened
-from support.own_stores import CUT, NAMES, STORES
+from support.own_stores import NAMES, STORES, TRUNCATED
 from support.plain_decoder import walk
 from support.tune import Tune
 
@@ -21,7 +21,7 @@ import native_reader as nr
 from native_reader.testing.java import index_hash
 
 NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
-INDEX_HAS_HOLES = (*CUT, *(name for name in NAMES if "killed" in name))  # a killed broker does not index all of it again
+INDEX_HAS_HOLES = (*TRUNCATED, *(name for name in NAMES if "killed" in name))  # a killed broker does not index all of it again
 
 
 GLUED = Explanation(
@@ -50,12 +50,12 @@ def test_there_are_stores_of_both_lines() -> None:
 def test_every_column_of_every_message_is_as_in_java(store: Golden) -> None:
     rows = rows_of(opened(store).messages(columns="*").to_table())
     assert len(rows) == len(store.expected_rows) > 0
-    columns = [column for column in SCHEMA if column not in NOT_JAVAS]
+    columns = [column for column in SCHEMA if column not in NOT_IN_JAVA]
     used: Counter[str] = Counter()
-    assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN, GLUED), used) == []
+    assert differences(store.expected_rows, rows, columns, (*EXPLAINED, OUR_TIMES, GLUED), used) == []
     assert (used[GLUED.why] > 0) == (store.name == "5.5.0-old-client")
     plain = walk(store.segments, store.framing).rows
-    if store.name in CUT:  # the plain decoder also reads the old records after the end
+    if store.name in TRUNCATED:  # the plain decoder also reads the old records after the end
         plain = plain[: len(rows)]
     assert [(row["physical_offset"], row["kind"]) for row in plain] == [(row["physical_offset"], row["kind"]) for row in rows]
 
@@ -69,7 +69,9 @@ def test_a_broker_reads_from_its_queues_what_we_read_from_the_log(own_store: Cal
     for (topic, queue), line in queues.items():
         light = topic.startswith("%LMQ%")
         entries = list(zip(*[iter(line["entries"])] * 5, strict=True))
-        leftover = [entry for entry in entries if name in CUT and entry[1] not in messages_at]  # of a lost record, inside the last real one
+        leftover = [
+            entry for entry in entries if name in TRUNCATED and entry[1] not in messages_at
+        ]  # of a lost record, inside the last real one
         entries = [entry for entry in entries if entry not in leftover]
         assert len(leftover) <= 1
         for number, physical, size, _, messages in entries:
@@ -137,7 +139,7 @@ def test_a_lookup_by_key_gives_the_rows_of_a_scan_and_trust_those_of_a_broker(ow
             assert all(row["physical_offset"] in {*line["offsets"], *batches} or row["kind"] in ("prepared", "rollback") for row in rows), (
                 key
             )
-    assert by_key > 0 or name.endswith(("killed", "killed-pooled", "light", "rocksdb-queues")) or "rare" in name or name in CUT
+    assert by_key > 0 or name.endswith(("killed", "killed-pooled", "light", "rocksdb-queues")) or "rare" in name or name in TRUNCATED
 
 
 def dispatched(store: Golden) -> dict[int, list[dict[str, Any]]]:
@@ -185,7 +187,7 @@ def test_every_id_that_clients_got_is_there(store: Golden) -> None:
     if store.name == "5.5.0-expired":  # the broker itself deleted most of 430
         assert {topic for _, topic in lost} == {"Old"}
         assert len(ids - lost) > 50
-    elif store.name in CUT:
+    elif store.name in TRUNCATED:
         assert {topic for _, topic in lost} == {"Plain"}
         assert 30 < len(lost) < len(ids - lost)
     elif "killed-pooled" not in store.name:  # if a pool dies with its broker, its unwritten records are lost

@@ -17,8 +17,8 @@ from support.effort import at_effort, sampled
 from support.golden import FOLDER, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
-from support.pruning import Looked, between, selective
-from support.queued_stores import OF_WHOLE_FILES, TOPICS, changed_queues, queued_stores, queues_in_small_files
+from support.pruning import AccessRead, between, selective
+from support.queued_stores import TOPICS, WHOLE_FILE_CHANGES, changed_queues, queued_stores, queues_in_small_files
 from support.stores import Files
 
 import native_reader as nr
@@ -29,13 +29,13 @@ from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from native_reader.tuning import tuned
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked")
+pytestmark = pytest.mark.usefixtures("queues_always_used")
 SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/")
 MOST = "most of it must be read"
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[Looked, Looked]:
-    scanned, auto, trust = (Looked(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[AccessRead, AccessRead]:
+    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
     assert auto.rows == scanned.rows, str(predicate)
     assert trust.rows <= scanned.rows, str(predicate)
     for looked in (auto, scanned):
@@ -55,7 +55,7 @@ def test_queues_change_no_rows_on_any_access_path():
     @given(st.data())
     def queues_change_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores())
-        rows = Looked(files, And(()), "scan").rows.total()
+        rows = AccessRead(files, And(()), "scan").rows.total()
         for _ in range(3):
             predicate, most = data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500]))
             scanned, auto = compare(files, predicate, most)
@@ -94,7 +94,7 @@ def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicat
 @sampled(150)
 @given(st.data())
 def test_wrong_queue_files_change_no_rows(data):
-    compare_changed(data, TOPICS[:2], OF_WHOLE_FILES, 16)
+    compare_changed(data, TOPICS[:2], WHOLE_FILE_CHANGES, 16)
 
 
 @pytest.mark.sweep

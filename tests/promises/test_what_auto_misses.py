@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
-from support.pruning import Looked
+from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.slaves import batch, slave
 from support.stores import Files, files_of, log_of, message
@@ -24,7 +24,7 @@ from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import PREPARED, ROLLBACK
 
-pytestmark = pytest.mark.usefixtures("queues_are_always_asked", "small_pieces_are_pruned_too")
+pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")
 Case = tuple[Files, Predicate]
 T1, KEY = Compare(Column("topic"), "=", "T1"), And((Compare(Column("topic"), "=", "T1"), ArrayContains(Column("keys"), "k31")))
 QUEUE, _ENTRIES_AT = f"store/consumequeue/T1/0/{0:020}", 40 + 4 * SLOTS
@@ -153,7 +153,7 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
 @pytest.mark.parametrize("case", [case for cases in MISSED.values() for case in cases], ids=lambda case: case.__name__)
 def test_auto_misses_rows_and_a_scan_finds_them(case: Callable[[], Case]) -> None:
     files, predicate = case()
-    scanned, auto = (Looked(files, predicate, access) for access in ("scan", "auto"))
+    scanned, auto = (AccessRead(files, predicate, access) for access in ("scan", "auto"))
     assert auto.rows < scanned.rows
     assert scanned.ways == {"scan"}
     assert not auto.run.report.scanned

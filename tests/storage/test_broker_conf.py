@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.stores import parted, rows, said
+from support.stores import count_rows, path_error, scattered_store
 
 import native_reader as nr
 
 
 def test_a_broker_conf_has_all_paths(tmp_path):
-    parted(tmp_path)
+    scattered_store(tmp_path)
     conf = tmp_path / "conf dir" / "broker.conf"
     conf.parent.mkdir()
     lines = [
@@ -24,7 +24,7 @@ def test_a_broker_conf_has_all_paths(tmp_path):
     for path in (conf, str(conf), conf.as_uri()):
         opened = nr.open(broker_conf=path)
         (files,) = opened.stores
-        assert (files.uri, rows(opened)) == (f"{tmp_path.as_uri()}/root", 30)
+        assert (files.uri, count_rows(opened)) == (f"{tmp_path.as_uri()}/root", 30)
         assert files.consume_queue == f"{tmp_path.as_uri()}/elsewhere/cq"
     (files,) = nr.open(broker_conf=conf, store_path_consume_queue="/other").stores
     assert files.consume_queue == "file:///other"
@@ -33,7 +33,7 @@ def test_a_broker_conf_has_all_paths(tmp_path):
 
 
 def test_a_single_path_overrides_the_read_only_paths(tmp_path):
-    parted(tmp_path)
+    scattered_store(tmp_path)
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathCommitLog={tmp_path}/one/store/commitlog\nreadOnlyCommitLogStorePaths={tmp_path}/two/store/commitlog\n")
     (files,) = nr.open(broker_conf=conf).stores
@@ -43,17 +43,17 @@ def test_a_single_path_overrides_the_read_only_paths(tmp_path):
 def test_a_broker_conf_with_a_root_only(store, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={store}")
-    assert rows(nr.open(broker_conf=conf)) == 30
+    assert count_rows(nr.open(broker_conf=conf)) == 30
 
 
 def test_a_broker_conf_whose_root_does_not_exist(tmp_path):
-    parted(tmp_path)
+    scattered_store(tmp_path)
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir=/home/rocketmq/store\nstorePathCommitLog={tmp_path}/one/store/commitlog")
     (files,) = nr.open(broker_conf=conf).stores
     assert (files.uri, len(files.segments)) == ("file:///home/rocketmq/store", 2)
     conf.write_text("storePathRootDir=/home/rocketmq/store")
-    assert said(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist")
+    assert path_error(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist")
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,16 @@ def test_files_that_are_not_a_broker_conf(tmp_path, content, expected):
     if content is not None:
         conf.write_bytes(content)
     assert (
-        said(broker_conf=conf) == f"{conf.as_uri()}{expected}. Set broker_conf to the broker's configuration file, often conf/broker.conf"
+        path_error(broker_conf=conf)
+        == f"{conf.as_uri()}{expected}. Set broker_conf to the broker's configuration file, often conf/broker.conf"
     )
 
 
 def test_a_broker_conf_without_paths(tmp_path):
     conf = tmp_path / "broker.conf"
-    assert said(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
+    assert path_error(broker_conf=tmp_path).startswith(f"{tmp_path.as_uri()} is not a file. Set broker_conf")
     conf.write_bytes(b"brokerName=a\n\xff\xfe\n")
-    assert said(broker_conf=conf) == (
+    assert path_error(broker_conf=conf) == (
         f"{conf.as_uri()} sets neither storePathRootDir nor storePathCommitLog. "
         "The store is then ~/store of the broker's user: load that path"
     )

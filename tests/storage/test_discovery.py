@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, dledger, files_of, in_memory, log_of, message, on_disk, parted, rows, said
+from support.stores import ZERO, count_rows, dledger, files_of, in_memory, log_of, message, on_disk, path_error, scattered_store
 
 import native_reader as nr
 from native_reader.testing.logs import CommitLog
@@ -34,7 +34,7 @@ def test_every_way_to_name_a_store_finds_the_same_store(store):
         opened = nr.open(path)
         (files,) = opened.stores
         assert files.uri == store.as_uri(), path
-        assert (len(files.segments), rows(opened)) == (3, 30), path
+        assert (len(files.segments), count_rows(opened)) == (3, 30), path
         assert files.consume_queue == f"{store.as_uri()}/consumequeue"
         assert files.index == f"{store.as_uri()}/index"
         assert files.config == f"{store.as_uri()}/config"
@@ -51,7 +51,7 @@ def test_a_path_to_one_segment_gives_its_rows(store):
     log = log_of()
     for name in (ZERO, SECOND):
         opened = nr.open(store / "commitlog" / name)
-        assert rows(opened) == sum(placed.segment == int(name) for placed in log.placed)
+        assert count_rows(opened) == sum(placed.segment == int(name) for placed in log.placed)
         assert [files.uri for files in opened.stores] == [store.as_uri()]
 
 
@@ -60,7 +60,7 @@ def test_a_segment_or_a_log_without_its_store(tmp_path):
     for path in (tmp_path / "copied", tmp_path / "copied" / "*"):
         opened = nr.open(path)
         assert [files.uri for files in opened.stores] == [f"{tmp_path.as_uri()}/copied"]
-        assert rows(opened) == 30
+        assert count_rows(opened) == 30
     (files,) = nr.open(tmp_path / "copied" / ZERO).stores
     assert (files.uri, files.consume_queue, files.index, files.config) == (f"{tmp_path.as_uri()}/copied", None, None, None)
 
@@ -79,28 +79,28 @@ def test_several_stores_keep_their_names(tmp_path):
 def test_a_name_may_contain_glob_characters(tmp_path):
     for name, count in (("a[1]", 5), ("a1", 7), (".hidden", 2)):
         on_disk(tmp_path, files_of(log_of(count), f"{name}/commitlog"))
-    assert rows(nr.open(tmp_path / "a[1]")) == 5
-    assert rows(nr.open(f"{tmp_path}/a[1]/*")) == 12
-    assert rows(nr.open(f"{tmp_path}/*")) == 12
-    assert rows(nr.open(f"{tmp_path}/.h*")) == 2
+    assert count_rows(nr.open(tmp_path / "a[1]")) == 5
+    assert count_rows(nr.open(f"{tmp_path}/a[1]/*")) == 12
+    assert count_rows(nr.open(f"{tmp_path}/*")) == 12
+    assert count_rows(nr.open(f"{tmp_path}/.h*")) == 2
 
 
 def test_stores_in_memory_are_found_the_same_way():
     memory = in_memory(files_of() | {"other/commitlog/": b""})
     found = {files.uri: len(files.segments) for files in nr.open(memory.url).stores}
     assert found == {f"{memory.url}/other": 0, f"{memory.url}/store": 3}
-    assert rows(nr.open(f"{memory.url}/st*/commitlog/*")) == 30
+    assert count_rows(nr.open(f"{memory.url}/st*/commitlog/*")) == 30
 
 
 # Separate directories
 
 
 def test_the_log_in_separate_directories(tmp_path):
-    parted(tmp_path)
+    scattered_store(tmp_path)
     logs = f"{tmp_path}/one/store/commitlog , {tmp_path}/two/store/commitlog/,"
     opened = nr.open(tmp_path / "root", store_path_commit_log=logs)
     (files,) = opened.stores
-    assert (files.uri, len(files.segments), rows(opened)) == (f"{tmp_path.as_uri()}/root", 3, 30)
+    assert (files.uri, len(files.segments), count_rows(opened)) == (f"{tmp_path.as_uri()}/root", 3, 30)
     assert (files.consume_queue, files.index) == (f"{tmp_path.as_uri()}/root/consumequeue", None)
     (files,) = nr.open(store_path_commit_log=logs).stores
     assert files.uri == f"{tmp_path.as_uri()}/one/store"
@@ -139,10 +139,10 @@ def test_a_dledger_log(tmp_path):
     for path in (root, root.parent, root / "dledger-n0" / "data", f"{root}/dledger-n0/data/*", f"{root}/dledger-*/data"):
         opened = nr.open(path)
         (files,) = opened.stores
-        assert (files.uri, rows(opened), {segment.framing for segment in files.segments}) == (root.as_uri(), 30, {"dledger"})
+        assert (files.uri, count_rows(opened), {segment.framing for segment in files.segments}) == (root.as_uri(), 30, {"dledger"})
     on_disk(tmp_path, {name.replace("dledger-n0/data", "commitlog"): content for name, content in dledger(under="renamed").items()})
-    assert rows(nr.open(tmp_path / "renamed" / "commitlog")) == 30
-    assert rows(nr.open(tmp_path / "renamed")) == 30
+    assert count_rows(nr.open(tmp_path / "renamed" / "commitlog")) == 30
+    assert count_rows(nr.open(tmp_path / "renamed")) == 30
 
 
 def test_an_old_log_and_a_dledger_log_are_one(tmp_path):
@@ -153,12 +153,12 @@ def test_an_old_log_and_a_dledger_log_are_one(tmp_path):
     unused = {f"store/commitlog/{base:020}": bytes(4096) for base in (4096, 8192)}  # preallocated before the change to DLedger
     root = on_disk(tmp_path, unused | files_of(old) | dledger(4096)) / "store"
     opened = nr.open(root)
-    assert rows(opened) == 50
+    assert count_rows(opened) == 50
     assert [(segment.base, segment.framing) for segment in opened.stores[0].segments][:2] == [(0, "plain"), (4096, "dledger")]
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={root}\nstorePathCommitLog={root}/commitlog\nenableDLegerCommitLog=true\n")
-    assert rows(nr.open(broker_conf=conf)) == 50
-    assert rows(nr.open([root / "commitlog", root / "dledger-n0" / "data"])) == 50
+    assert count_rows(nr.open(broker_conf=conf)) == 50
+    assert count_rows(nr.open([root / "commitlog", root / "dledger-n0" / "data"])) == 50
 
 
 STRAYS = {"an empty directory": None, "an empty file": b"", "zeros": bytes(4096), "zeros in many blocks": bytes(3 << 20)}
@@ -173,7 +173,7 @@ def test_a_stray_dledger_directory_does_not_hide_a_plain_log(tmp_path, stray, ba
     root = on_disk(tmp_path, files_of() | {file: content or b""}) / "store"
     for path in (root, tmp_path, [root / "commitlog", root]):
         opened = nr.open(path)
-        assert rows(opened) == 30
+        assert count_rows(opened) == 30
         assert opened.stores[0].uri == root.as_uri()
 
 
@@ -181,12 +181,12 @@ def test_a_stray_dledger_file_does_not_hide_the_end_of_a_mixed_log(tmp_path):
     old = log_of(20, 4096)
     old.seal()
     root = on_disk(tmp_path, files_of(old) | dledger(4096) | {f"store/dledger-n0/data/{ZERO}": bytes(4096)}) / "store"
-    assert rows(nr.open(root)) == 50
+    assert count_rows(nr.open(root)) == 50
 
 
 def test_an_empty_directory_of_another_dledger_node_is_ignored(tmp_path):
     root = on_disk(tmp_path, dledger() | {"store/dledger-n1/data/": b"", f"store/dledger-n2/data/{ZERO}": b""}) / "store"
-    assert rows(nr.open(root)) == 30
+    assert count_rows(nr.open(root)) == 30
 
 
 def both_hold(files: dict[str, bytes], tmp_path: Path, plain: str, other: str) -> None:
@@ -208,8 +208,8 @@ def test_records_of_a_plain_log_after_a_dledger_log_are_not_dropped_silently(tmp
     stale = files_of(log_of(3, 4096, 4096))
     both_hold(files_of(old) | stale | dledger(4096), tmp_path, f"{4096:020}", f"{4096:020}")
     root = tmp_path / "store"
-    assert rows(nr.open(root / "commitlog")) == 23
-    assert rows(nr.open(root / "dledger-n0" / "data")) == 30
+    assert count_rows(nr.open(root / "commitlog")) == 23
+    assert count_rows(nr.open(root / "dledger-n0" / "data")) == 30
 
 
 def test_a_dledger_log_whose_first_entry_is_damaged_is_not_dropped_silently(tmp_path):
@@ -229,17 +229,19 @@ def test_a_dledger_log_elsewhere(tmp_path):
     on_disk(tmp_path, files_of(log_of(30, 4096, 4096, "dledger"), "disk/dl"))
     conf = tmp_path / "broker.conf"
     conf.write_text(f"storePathRootDir={root}\nenableDLegerCommitLog=true\nstorePathDLedgerCommitLog={tmp_path}/disk/dl\n")
-    assert rows(nr.open(broker_conf=conf)) == 50
-    assert rows(nr.open(tmp_path / "bare", broker_conf=conf)) == 30
+    assert count_rows(nr.open(broker_conf=conf)) == 50
+    assert count_rows(nr.open(tmp_path / "bare", broker_conf=conf)) == 30
     conf.write_text(conf.read_text().replace("=true", "=false"))
-    assert rows(nr.open(broker_conf=conf)) == 20
+    assert count_rows(nr.open(broker_conf=conf)) == 20
 
 
 def test_several_dledger_nodes_are_an_error(tmp_path):
     root = on_disk(tmp_path, dledger() | dledger(node="n1")) / "store"
     uri = root.as_uri()
-    assert said(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
-    assert rows(nr.open(root / "dledger-n1" / "data")) == 30
+    assert (
+        path_error(root) == f"{uri} has the logs of several DLedger nodes: dledger-n0, dledger-n1. Load one of them: {uri}/dledger-n0/data"
+    )
+    assert count_rows(nr.open(root / "dledger-n1" / "data")) == 30
 
 
 # Ignored and rejected files
@@ -255,8 +257,8 @@ def test_strays_are_ignored(store):
     (log / "٠١٢٣٤٥٦٧٨٩٠١٢٣٤٥٦٧٨٩").write_bytes(b"digits, but not ours")
     (log / "lost+found").mkdir()
     (log / f"{2048 * 4:020}").mkdir()
-    assert rows(nr.open(store)) == 30
-    assert rows(nr.open(f"{log}/*")) == 30
+    assert count_rows(nr.open(store)) == 30
+    assert count_rows(nr.open(f"{log}/*")) == 30
     assert len(nr.open(store).stores[0].segments) == 3
     assert (log / f"{2048 * 3:020}").exists()
 
@@ -271,7 +273,7 @@ def test_an_empty_log_is_an_empty_table(tmp_path):
             assert scan.to_table().equals(expected.empty_table())
             assert scan.count_rows() == 0
             assert nr.open(path).stores[0].uri == f"{tmp_path.as_uri()}/{name}"
-    assert rows(nr.open(tmp_path / "b" / "commitlog" / ZERO)) == 0
+    assert count_rows(nr.open(tmp_path / "b" / "commitlog" / ZERO)) == 0
 
 
 def test_identical_copies_count_once(tmp_path):
@@ -281,7 +283,7 @@ def test_identical_copies_count_once(tmp_path):
     (tmp_path / "three").symlink_to(tmp_path / "one")
     logs = ",".join(f"{tmp_path}/{name}/store/commitlog" for name in ("one", "two", "three", "one"))
     opened = nr.open(store_path_commit_log=logs)
-    assert (len(opened.stores[0].segments), rows(opened)) == (3, 30)
+    assert (len(opened.stores[0].segments), count_rows(opened)) == (3, 30)
 
 
 def test_different_copies_are_rejected(tmp_path):
@@ -308,13 +310,13 @@ def test_overlaps_are_rejected(tmp_path):
 
 def test_a_store_that_was_copied_in_part(tmp_path):
     on_disk(tmp_path, files_of() | {"store/consumequeue/commitlog/0/" + ZERO: b"a topic may have that name"})
-    assert rows(nr.open(tmp_path / "store")) == 30
+    assert count_rows(nr.open(tmp_path / "store")) == 30
     assert "is not a store" not in str(nr.open(tmp_path))
     for place in ("consumequeue", "consumequeue/commitlog", "consumequeue/commitlog/0"):
-        assert said(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
+        assert path_error(tmp_path / "store" / place).startswith(f"{tmp_path.as_uri()}/store/{place} is not a commitlog")
 
 
 def test_a_store_may_be_in_a_directory_of_any_name(tmp_path):
     on_disk(tmp_path, files_of(under="index/compaction/store/commitlog"))
-    assert rows(nr.open(tmp_path / "index" / "compaction" / "store")) == 30
-    assert rows(nr.open(tmp_path / "index" / "compaction")) == 30
+    assert count_rows(nr.open(tmp_path / "index" / "compaction" / "store")) == 30
+    assert count_rows(nr.open(tmp_path / "index" / "compaction")) == 30

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.stores import ZERO, dledger, files_of, log_of, on_disk, rows, said
+from support.stores import ZERO, count_rows, dledger, files_of, log_of, on_disk, path_error
 
 import native_reader as nr
 
 
 def test_a_path_that_does_not_exist(store):
     uri, parent = store.as_uri(), store.parent.as_uri()
-    assert said(store / "comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
-    assert said(store.parent / "stor") == f"{parent}/stor does not exist. Did you mean 'store'?"
-    assert said(store.parent / "sotre" / "commitlog") == (
+    assert path_error(store / "comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
+    assert path_error(store.parent / "stor") == f"{parent}/stor does not exist. Did you mean 'store'?"
+    assert path_error(store.parent / "sotre" / "commitlog") == (
         f"{parent}/sotre/commitlog does not exist (nearest existing directory: {parent}). Did you mean 'store'?"
     )
-    assert said(store / "zzz") == f"{uri}/zzz does not exist."
-    assert said(store / "commitlog" / f"{1:020}").startswith(f"{uri}/commitlog/{1:020} does not exist. Did you mean '{ZERO[:10]}")
-    assert said(store / "lock" / "x") == f"{uri}/lock/x does not exist."
-    assert said(f"{store}/x*") == f"{uri}/x%2A: no file or directory matches"
-    assert said(f"{store}/con*") == f"{store}/con*: 2 files and directories match, but none is a store or part of one"
-    assert said("a\0b").endswith("a%00b does not exist.")
+    assert path_error(store / "zzz") == f"{uri}/zzz does not exist."
+    assert path_error(store / "commitlog" / f"{1:020}").startswith(f"{uri}/commitlog/{1:020} does not exist. Did you mean '{ZERO[:10]}")
+    assert path_error(store / "lock" / "x") == f"{uri}/lock/x does not exist."
+    assert path_error(f"{store}/x*") == f"{uri}/x%2A: no file or directory matches"
+    assert path_error(f"{store}/con*") == f"{store}/con*: 2 files and directories match, but none is a store or part of one"
+    assert path_error("a\0b").endswith("a%00b does not exist.")
 
 
 def test_no_path_at_all():
@@ -43,11 +43,11 @@ def test_the_wrong_level(store):
     above = f" Did you mean the store {uri} (3 segments)?"
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     side = "is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
-    assert said(store / "config") == f"{uri}/config {unlike} it contains topics.json.{above}"
-    assert said(store / "index") == f"{uri}/index {unlike} it contains 20260101000000000.{above}"
-    assert said(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
+    assert path_error(store / "config") == f"{uri}/config {unlike} it contains topics.json.{above}"
+    assert path_error(store / "index") == f"{uri}/index {unlike} it contains 20260101000000000.{above}"
+    assert path_error(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
     for place in ("consumequeue", "consumequeue/T0", "consumequeue/T0/0", f"consumequeue/T0/0/{ZERO}", "timerlog", f"timerlog/{ZERO}"):
-        assert said(store / place) == f"{uri}/{place} {side}{above}"
+        assert path_error(store / place) == f"{uri}/{place} {side}{above}"
 
 
 def test_compacted_topics_are_not_a_log(store):
@@ -55,14 +55,14 @@ def test_compacted_topics_are_not_a_log(store):
     on_disk(store, {copies: b"copies of records", f"compaction/compactionCq/T/0/{ZERO}": b"x"})
     above = f" Did you mean the store {store.as_uri()} (3 segments)?"
     for place in (copies, "compaction/compactionLog/T/0", "compaction/compactionLog/T", "compaction/compactionLog", "compaction"):
-        assert said(store / place).endswith(above)
-    assert rows(nr.open(store)) == 30
+        assert path_error(store / place).endswith(above)
+    assert count_rows(nr.open(store)) == 30
 
 
 def test_the_index_of_dledger_is_not_a_log(tmp_path):
     root = on_disk(tmp_path, dledger()) / "store"
     for place in ("dledger-n0/index", f"dledger-n0/index/{ZERO}"):
-        assert said(root / place) == (
+        assert path_error(root / place) == (
             f"{root.as_uri()}/{place} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger. "
             f"Did you mean the store {root.as_uri()} (2 segments)?"
         )
@@ -71,40 +71,40 @@ def test_the_index_of_dledger_is_not_a_log(tmp_path):
 def test_a_directory_that_does_not_resemble_a_store(tmp_path):
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
     uri = tmp_path.as_uri()
-    assert said(tmp_path) == f"{uri} {unlike} it is empty."
+    assert path_error(tmp_path) == f"{uri} {unlike} it is empty."
     on_disk(tmp_path, {f"file{number}": b"" for number in range(9)} | {"a/": b""})
-    assert said(tmp_path) == f"{uri} {unlike} it contains a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
+    assert path_error(tmp_path) == f"{uri} {unlike} it contains a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
     os.mkfifo(tmp_path / "fifo")
-    assert said(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
+    assert path_error(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
     for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
-        assert said(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {name}."
+        assert path_error(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
-    assert said(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
+    assert path_error(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
 
 
 def test_logs_with_other_names_are_suggested(tmp_path):
     on_disk(tmp_path, files_of(log_of(5), "commitlog_a") | {"commitlog_b/": b"", "commitlog.tar": b""})
     uri = tmp_path.as_uri()
-    text = said(tmp_path)
+    text = path_error(tmp_path)
     assert text == (
         f"{uri} is not a store: it has no commitlog directory, only commitlog_a, commitlog_b. "
         f"Set store_path_commit_log='{uri}/commitlog_a,{uri}/commitlog_b'"
     )
-    assert rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
-    assert rows(nr.open(tmp_path, store_path_commit_log=f"{tmp_path}/commitlog_*")) == 5
+    assert count_rows(nr.open(tmp_path, store_path_commit_log=text.split("='")[1][:-1])) == 5
+    assert count_rows(nr.open(tmp_path, store_path_commit_log=f"{tmp_path}/commitlog_*")) == 5
 
 
 def test_wrong_directories_for_the_log(store):
     uri = store.as_uri()
     assert (
-        said(store_path_commit_log=str(store))
+        path_error(store_path_commit_log=str(store))
         == f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
     )
-    assert said(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file with another name."
-    assert said(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
-    assert said(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
-    assert said(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."
+    assert path_error(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file with another name."
+    assert path_error(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
+    assert path_error(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
+    assert path_error(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."
 
 
 def test_the_repr_of_a_store(store):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.micro_batches import Query, at_once
-from support.stores import ZERO, dledger, files_of, in_memory, log_of, on_disk, rows
+from support.stores import ZERO, count_rows, dledger, files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
 from native_reader.storage import storage_of
@@ -103,14 +103,14 @@ def test_logs_that_overlap_by_links_count_each_segment_once(store, tmp_path, log
     on_disk(tmp_path, {name: content for name, content in files_of(log, "view").items() if name in after})
     (tmp_path / "view" / SECOND).symlink_to(store / "commitlog" / SECOND)
     opened = nr.open([store, tmp_path / "view"])
-    assert rows(opened) == 30 + sum(placed.segment > 4096 for placed in log.placed)
+    assert count_rows(opened) == 30 + sum(placed.segment > 4096 for placed in log.placed)
     assert [len(files.segments) for files in opened.stores] == [3, len(after)]
     assert logged.messages == [f"{tmp_path.as_uri()}/view: 1 of its segments also belong to other stores. They are read only there"]
 
 
 def test_directories_of_one_log_may_be_linked(store, link):
     opened = nr.open(store_path_commit_log=f"{store}/commitlog,{link}/commitlog")
-    assert rows(opened) == 30
+    assert count_rows(opened) == 30
 
 
 def test_linked_segments_of_one_log_are_not_compared_byte_by_byte(store, link):
@@ -125,14 +125,14 @@ def test_copies_are_separate_stores(store, tmp_path):
     shutil.copytree(store, tmp_path / "backup", copy_function=os.link)
     opened = nr.open([store, tmp_path / "copy", tmp_path / "backup"])
     assert [len(files.segments) for files in opened.stores] == [3, 3, 3]
-    assert rows(opened) == 90
+    assert count_rows(opened) == 90
 
 
 def test_stores_of_one_name_in_two_places_are_two(tmp_path):
     on_disk(tmp_path, files_of(under="a/store/commitlog") | files_of(under="b/store/commitlog"))
-    assert rows(nr.open([tmp_path / "a/store", tmp_path / "b/store"])) == 60
+    assert count_rows(nr.open([tmp_path / "a/store", tmp_path / "b/store"])) == 60
     memory, other = in_memory(), in_memory()
-    assert rows(nr.open([memory.url, other.url])) == 60
+    assert count_rows(nr.open([memory.url, other.url])) == 60
 
 
 def test_two_empty_stores_are_not_one(tmp_path):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, as_nobody, files_of, in_memory, log_of, on_disk
+from support.stores import ZERO, files_of, in_memory, log_of, on_disk, without_root
 
 import native_reader as nr
 from native_reader.storage import protocol, storage_of
@@ -29,8 +29,8 @@ FILES = {"d/b": b"0123456789", "d/a": b"", "d/sub/c": b"c", "d/empty/": b"", "x"
 # All storages
 
 
-def test_a_listing_is_sorted_and_distinguishes_files_from_directories(lay):
-    here = lay(FILES)
+def test_a_listing_is_sorted_and_distinguishes_files_from_directories(backend_of):
+    here = backend_of(FILES)
     found = [(each.name, each.size, each.is_file, each.is_directory) for each in here.storage.list(f"{here.url}/d") if each.is_file]
     assert found == [("a", 0, True, False), ("b", 10, True, False)]
     assert [(each.name, each.is_file, each.is_directory) for each in here.storage.list(f"{here.url}/d")][2:] == [
@@ -41,16 +41,16 @@ def test_a_listing_is_sorted_and_distinguishes_files_from_directories(lay):
     assert {"d", "x"} <= {each.name for each in here.storage.list(here.url)}
 
 
-def test_a_listing_of_something_other_than_a_directory_is_an_error(lay):
-    here = lay(FILES)
+def test_a_listing_of_something_other_than_a_directory_is_an_error(backend_of):
+    here = backend_of(FILES)
     with pytest.raises(FileNotFoundError):
         here.storage.list(f"{here.url}/nothing")
     with pytest.raises(NotADirectoryError):
         here.storage.list(f"{here.url}/x")
 
 
-def test_an_entry_equals_the_one_in_its_directory(lay):
-    here = lay(FILES)
+def test_an_entry_equals_the_one_in_its_directory(backend_of):
+    here = backend_of(FILES)
     for each in here.storage.list(f"{here.url}/d"):
         found = here.storage.entry(f"{here.url}/d/{each.name}")
         assert found == each
@@ -63,8 +63,8 @@ def test_an_entry_equals_the_one_in_its_directory(lay):
     ("offset", "length", "expected"),
     [(0, 10, b"0123456789"), (3, 4, b"3456"), (8, 5, b"89"), (10, 1, b""), (99, 3, b""), (4, 0, b"")],
 )
-def test_a_read_is_short_only_at_the_end(lay, offset, length, expected):
-    here = lay(FILES)
+def test_a_read_is_short_only_at_the_end(backend_of, offset, length, expected):
+    here = backend_of(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         buffer = bytearray(b"-" * length)
         assert file.read_into(offset, buffer) == len(expected)
@@ -73,8 +73,8 @@ def test_a_read_is_short_only_at_the_end(lay, offset, length, expected):
         assert file.read_ranges([(offset, length), (0, 1)]) == [expected, b"0"]
 
 
-def test_an_open_file_has_its_size_and_identity(lay):
-    here = lay(FILES)
+def test_an_open_file_has_its_size_and_identity(backend_of):
+    here = backend_of(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         assert file.uri == f"{here.url}/d/b"
         assert file.size() == 10
@@ -82,30 +82,30 @@ def test_an_open_file_has_its_size_and_identity(lay):
         assert file.written_end() == 10
 
 
-def test_a_file_that_is_not_there_cannot_be_opened(lay):
-    here = lay(FILES)
+def test_a_file_that_is_not_there_cannot_be_opened(backend_of):
+    here = backend_of(FILES)
     with pytest.raises(FileNotFoundError):
         here.storage.open(f"{here.url}/nothing")
 
 
-def test_an_open_file_survives_the_deletion_of_its_name(lay):
-    here = lay(FILES)
+def test_an_open_file_survives_the_deletion_of_its_name(backend_of):
+    here = backend_of(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         here.remove("d/b")
         assert here.storage.entry(f"{here.url}/d/b") is None
         assert file.read_ranges([(0, 10)]) == [b"0123456789"]
 
 
-def test_another_file_of_the_same_name_has_another_identity(lay):
-    here = lay(FILES)
+def test_another_file_of_the_same_name_has_another_identity(backend_of):
+    here = backend_of(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         here.put("d/b", b"abcdefghij")
         assert here.storage.entry(f"{here.url}/d/b").identity != file.identity()
         assert file.read_ranges([(0, 3)]) == [b"012"]
 
 
-def test_a_listed_name_of_any_kind_can_be_opened(lay):
-    here = lay({f"d/{name}/{name}": name.encode() for name in ODD_NAMES})
+def test_a_listed_name_of_any_kind_can_be_opened(backend_of):
+    here = backend_of({f"d/{name}/{name}": name.encode() for name in ODD_NAMES})
     found = {}
     for each in here.storage.list(f"{here.url}/d"):
         part = here.storage.quoted(each.name)
@@ -115,8 +115,8 @@ def test_a_listed_name_of_any_kind_can_be_opened(lay):
     assert found == {name: name for name in ODD_NAMES}
 
 
-def test_a_store_reads_the_same_from_everywhere(lay):
-    here, memory = lay(files_of()), in_memory()
+def test_a_store_reads_the_same_from_everywhere(backend_of):
+    here, memory = backend_of(files_of()), in_memory()
     expected = nr.open(f"{memory.url}/store").messages().to_table().drop_columns("store")
     assert expected.num_rows == 30
     scan = nr.open(f"{here.url}/store").messages(max_partition_bytes=700)
@@ -186,7 +186,7 @@ def test_an_unreadable_file_or_directory_is_named(shared):
     segment.chmod(0)
     closed.chmod(0)
     try:
-        with as_nobody():
+        with without_root():
             with pytest.raises(nr.UnreadableError) as refused:
                 nr.open(shared / "store").messages().to_table()
             with pytest.raises(nr.UnreadableError) as shut:
@@ -204,7 +204,7 @@ def test_an_unreadable_file_or_directory_is_named(shared):
 def test_an_unreadable_directory_next_to_stores_does_not_hide_them(shared):
     on_disk(shared, files_of(log_of(5)) | {"lost+found/": b""})
     (shared / "lost+found").chmod(0)
-    with as_nobody():
+    with without_root():
         assert nr.open(shared).messages().count_rows() == 5
 
 
@@ -255,7 +255,7 @@ def test_nothing_is_written_touched_or_locked(shared, monkeypatch):
         return really(path, mode, *more, **named)
 
     monkeypatch.setattr(os, "open", spy)
-    with as_nobody():
+    with without_root():
         scan = nr.open(shared / "store").messages(max_partition_bytes=500)
         assert (scan.count_rows(), scan.head(3).num_rows, scan.to_table(jobs=2).num_rows) == (30, 3, 30)
     monkeypatch.undo()

@@ -109,8 +109,8 @@ def test_an_unknown_scheme():
 # Between the plan and the read
 
 
-def test_a_replaced_file_is_an_error(lay):
-    here = lay(files_of())
+def test_a_replaced_file_is_an_error(backend_of):
+    here = backend_of(files_of())
     scan = nr.open(f"{here.url}/store").messages()
     scan.plan()
     here.put(f"store/commitlog/{ZERO}", b"another file, as long as you like".ljust(2048))
@@ -120,8 +120,8 @@ def test_a_replaced_file_is_an_error(lay):
     assert str(raised.value) == f"{uri} was replaced by another file after the read was planned. Load the store again"
 
 
-def test_a_deleted_file_is_an_error(lay):
-    here = lay(files_of())
+def test_a_deleted_file_is_an_error(backend_of):
+    here = backend_of(files_of())
     scan = nr.open(f"{here.url}/store").messages()
     scan.plan()
     here.remove(f"store/commitlog/{ZERO}")
@@ -147,8 +147,8 @@ def test_a_truncated_file_is_an_error(tmp_path):
     )
 
 
-def test_a_file_deleted_while_it_is_read_is_read_to_its_end(lay):
-    here = lay(files_of(log_of(1500, segment_size=1 << 20)))
+def test_a_file_deleted_while_it_is_read_is_read_to_its_end(backend_of):
+    here = backend_of(files_of(log_of(1500, segment_size=1 << 20)))
     batches = nr.open(f"{here.url}/store").messages().to_batches()
     rows = next(batches).num_rows
     assert rows < 1500

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.stores import ZERO, dledger, files_of, in_memory, on_disk, rows, said
+from support.stores import ZERO, count_rows, dledger, files_of, in_memory, on_disk, path_error
 
 import native_reader as nr
 from native_reader.storage.strays import how_to_restore, unpack_command
@@ -37,10 +37,10 @@ def test_a_log_with_packed_segments_is_not_an_empty_one(store, ending):
     )
     ways = (store, store / "commitlog", store.parent, f"{store}/commitlog/*", f"{store.parent}/*", f"{store}/commitlog/*.{ending}")
     for path in ways:
-        assert said(path) == expected
-    assert said(store_path_commit_log=f"{store}/commitlog") == expected
+        assert path_error(path) == expected
+    assert path_error(store_path_commit_log=f"{store}/commitlog") == expected
     assert (
-        said(f"{store}/commitlog/{ZERO}.{ending}")
+        path_error(f"{store}/commitlog/{ZERO}.{ending}")
         .split(";")[1]
         .startswith(f" it is packed, so unpack it first: {COMMANDS[ending]} {ZERO}.{ending}.")
     )
@@ -48,24 +48,24 @@ def test_a_log_with_packed_segments_is_not_an_empty_one(store, ending):
 
 def test_a_log_with_renamed_segments_is_not_an_empty_one(store):
     packed(store, *(path.name for path in (store / "commitlog").iterdir()), ending="bak")
-    assert said(store).endswith(f"For each of these files: if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
+    assert path_error(store).endswith(f"For each of these files: if it is a segment, rename it first: mv {ZERO}.bak {ZERO}")
 
 
 def test_many_packed_segments_are_not_all_named(tmp_path):
     on_disk(tmp_path, {f"store/commitlog/{number:020}.gz": b"x" for number in range(12)})
-    assert f"{7:020}.gz and 4 more. For each" in said(tmp_path / "store")
+    assert f"{7:020}.gz and 4 more. For each" in path_error(tmp_path / "store")
 
 
 def test_packed_segments_in_a_directory_of_another_name(tmp_path):
     on_disk(tmp_path, {f"archive/{ZERO}.gz": b"x"})
-    assert said(tmp_path / "archive") == (
+    assert path_error(tmp_path / "archive") == (
         f"{tmp_path.as_uri()}/archive: no segments found, only {ZERO}.gz. For each of these files: unpack it first: gunzip {ZERO}.gz"
     )
 
 
 def test_a_packed_dledger_log_is_not_an_empty_one(tmp_path):
     on_disk(tmp_path, {f"{name}.xz": content for name, content in dledger().items()} | {"store/commitlog/": b""})
-    assert said(tmp_path / "store").startswith(f"{tmp_path.as_uri()}/store/dledger-n0/data: no segments found, only {ZERO}.xz, ")
+    assert path_error(tmp_path / "store").startswith(f"{tmp_path.as_uri()}/store/dledger-n0/data: no segments found, only {ZERO}.xz, ")
 
 
 def test_packed_segments_next_to_others_are_listed(store):
@@ -91,19 +91,19 @@ def test_files_that_are_not_strays(tmp_path):
     root = on_disk(tmp_path, files_of() | {f"store/commitlog/{name}": content for name, content in others.items()}) / "store"
     (files,) = nr.open(root).stores
     assert files.strays == ()
-    assert rows(nr.open(root)) == 30
+    assert count_rows(nr.open(root)) == 30
 
 
 def test_an_empty_log_next_to_other_files_stays_empty():
     memory = in_memory({"store/commitlog/notes.gz": b"x", f"store/commitlog/{ZERO}.gz": b"", "store/commitlog/a.tar": b"x"})
-    assert rows(nr.open(f"{memory.url}/store")) == 0
+    assert count_rows(nr.open(f"{memory.url}/store")) == 0
 
 
 def test_a_command_is_safe_to_copy_and_a_name_to_print(tmp_path):
     on_disk(tmp_path, {f"store/commitlog/{ZERO}; echo .gz": b"x"})
-    assert said(tmp_path / "store").endswith(f"gunzip '{ZERO}; echo .gz'")
+    assert path_error(tmp_path / "store").endswith(f"gunzip '{ZERO}; echo .gz'")
     (tmp_path / "store" / "commitlog" / os.fsdecode(f"{ZERO}.\xe9".encode("latin-1"))).write_bytes(b"x")
-    assert f"{ZERO}.\\udce9, {ZERO}; echo .gz." in said(tmp_path / "store")
+    assert f"{ZERO}.\\udce9, {ZERO}; echo .gz." in path_error(tmp_path / "store")
 
 
 def test_the_command_for_a_name():

@@ -1,1 +1,1 @@
-"""What several test files share: plain decoders, makers of small and damaged stores, ways to compare."""
+"""Helpers for several test files: plain decoders, small and damaged stores, comparisons."""

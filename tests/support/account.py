@@ -1,4 +1,4 @@
-"""What a broker writes beside its log, in plain struct, one record at a time: the store writer is checked against it."""
+"""The queues and index files that a broker writes for given records, computed one record at a time. They check the store writer."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def java_hash(text: str) -> int:
 
 
 def relaxed_json(path: Path) -> dict[str, dict[str, dict[str, int]]]:
-    """fastjson's bare integer keys, quoted (no string in these files looks like one)."""
+    """Parse fastjson's output: quote its integer keys. No string in these files looks like such a key."""
     return dict(json.loads(re.sub(r"([{,]\s*)(-?\d+):", r'\1"\2":', path.read_text())))
 
 
 def expected_queues(records: list[Record], spec: StoreSpec) -> Files:
-    """consumequeue/ and batchconsumequeue/ after the broker has dispatched `records`."""
+    """The files of consumequeue/ and batchconsumequeue/ after a broker has dispatched `records`."""
     queues: dict[tuple[str, str, int], list[bytes]] = defaultdict(list)
-    taken: dict[tuple[str, int], int] = defaultdict(int)
+    next_offset: dict[tuple[str, int], int] = defaultdict(int)
     for record in records:
         fixed, topic, properties = record.fixed, record.topic.decode(), properties_of(record.properties)
         if fixed["sys_flag"] & 0xC in (0x4, 0xC):
@@ -68,10 +68,10 @@ def expected_queues(records: list[Record], spec: StoreSpec) -> Files:
             tags = fixed["store_timestamp"] + 1000 * DELAYS[int(properties["DELAY"]) - 1]
         units = int(properties.get("INNER_NUM", "1"))
         if topic == spec.recreated and fixed["queue_offset"] == 0:
-            taken[topic, fixed["queue_id"]] = 0
+            next_offset[topic, fixed["queue_id"]] = 0
             queues["consumequeue", topic, fixed["queue_id"]] = []
-        assert fixed["queue_offset"] == taken[topic, fixed["queue_id"]]
-        taken[topic, fixed["queue_id"]] += units
+        assert fixed["queue_offset"] == next_offset[topic, fixed["queue_id"]]
+        next_offset[topic, fixed["queue_id"]] += units
         if topic == "batched-orders":
             tags = 0 if fixed["sys_flag"] & 0x80 else tags
             batch = struct.pack(">qqqhii", tags, fixed["store_timestamp"], fixed["queue_offset"], units, -1, 0)
@@ -105,7 +105,7 @@ def keys_of(record: Record) -> Iterator[str]:
 
 
 def expected_index(records: list[Record], spec: StoreSpec) -> list[bytes]:
-    """IndexFile.putKey, line by line."""
+    """The index files, as IndexFile.putKey writes them."""
     slots, entries = spec.max_hash_slot_num, spec.max_index_num
     files: list[bytearray] = []
     begin_time = end_time = begin_offset = end_offset = used = 0

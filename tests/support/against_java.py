@@ -1,4 +1,4 @@
-"""Every column, with its type: which of them Java has too, and where we differ from it on purpose."""
+"""The type of every column, the columns that Java does not have, and an intended difference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.golden import MISSING, Explanation
 
 TEXTS = pa.list_(pa.string())
 TIME = pa.timestamp("us", tz="UTC")
-SCHEMA = {  # the columns, typed again
+SCHEMA = {  # written again, independent of the product's
     "topic": pa.string(), "queue_id": pa.int32(), "queue_offset": pa.int64(), "tags": pa.string(), "keys": TEXTS, "msg_id": pa.string(),
     "body": pa.binary(), "properties": pa.map_(pa.string(), pa.string()), "born_timestamp": TIME, "store_timestamp": TIME,
     "kind": pa.string(), "physical_offset": pa.int64(), "store": pa.string(),
@@ -19,10 +19,10 @@ SCHEMA = {  # the columns, typed again
     "real_topic": pa.string(), "delay_level": pa.int32(), "segment": pa.string(), "corrupt_record": pa.binary(),
     "corrupt_reason": pa.string(),
 }  # fmt: skip
-NOT_JAVAS = ("kind", "corrupt_record", "corrupt_reason")
+NOT_IN_JAVA = ("kind", "corrupt_record", "corrupt_reason")
 
-OUR_OWN = Explanation(
-    "Spark's timestamps and Python's end with the year 9999: null beyond",
+OUR_TIMES = Explanation(
+    "timestamps of Spark and Python cover the years 1 to 9999; others are null",
     ("born_timestamp", "store_timestamp"),
     lambda java, ours: java is not MISSING and not FIRST_MS <= java <= LAST_MS and ours is None,
 )

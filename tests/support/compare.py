@@ -1,4 +1,4 @@
-"""The engine against the plain decoder: the same rows, the same damage, and the same account of every byte."""
+"""Compares the engine with the plain decoder: rows, damage and the bytes of every segment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Segments = list[tuple[int, bytes]]
 
 
 class InMemory:
-    """A store of those segments, open as long as this object exists."""
+    """A store in memory; it exists as long as this object."""
 
     def __init__(self, segments: Segments, framing: str = "plain") -> None:
         folder = "s/commitlog" if framing == "plain" else "s/dledger-n0/data"
@@ -34,7 +34,7 @@ class InMemory:
 
 
 def rows_of(table: pa.Table) -> list[Row]:
-    """A table as plain rows; times as milliseconds, because Python's own cannot hold all of them."""
+    """A table as dicts, with times in milliseconds: Python's datetime cannot hold all of them."""
     columns: dict[str, list[Any]] = {}
     for name in table.column_names:
         column = table[name]
@@ -52,12 +52,12 @@ def rows_of(table: pa.Table) -> list[Row]:
 def _map(pairs: list[tuple[str, str]] | None) -> dict[str, str] | None:
     if pairs is None:
         return None
-    assert len(dict(pairs)) == len(pairs), "a key twice in one map"
+    assert len(dict(pairs)) == len(pairs), "duplicate key in a map"
     return dict(pairs)
 
 
 def expected_rows(plain: Log) -> list[Row]:
-    """The plain decoder's rows as the engine must give them: times outside the years 1 to 9999 are null."""
+    """The plain decoder's rows, with times outside the years 1 to 9999 as null, like the engine's."""
     rows = []
     for row in plain.rows:
         times = {name: row[name] if FIRST_MS <= row[name] <= LAST_MS else None for name in ("born_timestamp", "store_timestamp")}
@@ -75,7 +75,7 @@ def read(segments: Segments, framing: str, most: int, jobs: int = 1, mode: str =
 
 
 def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
-    """Names what differs and shortens it: bodies can be megabytes."""
+    """Compare rows; the message names the different columns and shortens their values."""
     assert [row["physical_offset"] for row in ours] == [row["physical_offset"] for row in theirs]
     for one, other in zip(ours, theirs, strict=True):
         different = {
@@ -85,7 +85,7 @@ def assert_same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -
 
 
 def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -> pa.Table:
-    """Assert that both truths agree on rows, damage and every byte, however the log is cut, in each mode."""
+    """Assert that engine and plain decoder agree in every mode on rows, damage and byte counts, with splits of `most` bytes."""
     strict = walk([each for each in segments if each[1]], framing)
     plain = walk([each for each in segments if each[1]], framing, lenient=True)
     if strict.damage:
@@ -95,7 +95,7 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
         assert_same_rows(rows_of(read(segments, framing, most)[0].drop_columns(list(NOT_IN_PLAIN))), expected_rows(strict))
     if plain.damage:
         permissive, _ = read(segments, framing, most, jobs, "PERMISSIVE")
-        as_rows(permissive, plain, dict(segments))
+        assert_damage_rows(permissive, plain, dict(segments))
     table, report = read(segments, framing, most, jobs, "DROPMALFORMED" if plain.damage else "FAILFAST")
     identities = table.select(["store", "physical_offset", "inner_index"]).to_pylist()
     assert len({tuple(each.values()) for each in identities}) == len(table)
@@ -114,16 +114,16 @@ def same(segments: Segments, framing: str, most: int = 1 << 27, jobs: int = 1) -
     return table
 
 
-def as_rows(table: pa.Table, plain: Log, contents: dict[int, bytes]) -> None:
-    """Damage as PERMISSIVE tells it: at its place among the messages, with its first bytes."""
+def assert_damage_rows(table: pa.Table, plain: Log, contents: dict[int, bytes]) -> None:
+    """Damage in PERMISSIVE mode is a row in offset order, with the first 64 KiB of its bytes."""
     rows = table.to_pylist()
     damage = [row for row in rows if row["corrupt_record"] is not None]
     assert [(row["physical_offset"], row["physical_offset"] + row["record_size"]) for row in damage] == [each[1:] for each in plain.damage]
     for row, (base, start, end) in zip(damage, plain.damage, strict=True):
         assert row["corrupt_record"] == contents[base][start - base : end - base][: 64 << 10]
         assert row["corrupt_reason"] in REASONS
-        said = {name for name, value in row.items() if value is not None}
-        assert said == {"physical_offset", "record_size", "store", "segment", "corrupt_record", "corrupt_reason"}
+        filled = {name for name, value in row.items() if value is not None}
+        assert filled == {"physical_offset", "record_size", "store", "segment", "corrupt_record", "corrupt_reason"}
     assert [row["physical_offset"] for row in rows] == sorted(row["physical_offset"] for row in rows)
     whole = [row for row in rows if row["corrupt_record"] is None]
     assert [row["physical_offset"] for row in whole] == [row["physical_offset"] for row in plain.rows]

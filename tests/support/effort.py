@@ -1,4 +1,4 @@
-"""How much the tests that sample look at: `make test` at a little, the gate (CI=true) at more, `make sweep` at everything."""
+"""How many examples sampling tests run: few in `make test`, more in the gate (CI=true), all in `make sweep`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base
 
 
 def at_effort(quick: T, gate: T, whole: T) -> T:
-    """The one of three for this run."""
+    """The value for this run."""
     return whole if WHOLE else quick if QUICK else gate
 
 
 def sampled(examples: int) -> settings:
-    """So many examples in the gate, always the same; a fifth in `make test`; six times as many, drawn anew, in `make sweep`."""
+    """Settings for this many examples in the gate, a fifth in `make test`, and six times as many in `make sweep`.
+
+    Only `make sweep` draws new ones in each run.
+    """
     count = at_effort(max(examples // 5, 10), examples, 6 * examples)
     return settings(deadline=None, max_examples=count, derandomize=not WHOLE, suppress_health_check=SLOW)

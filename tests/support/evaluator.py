@@ -1,4 +1,4 @@
-"""Predicates by a plain evaluator of SQL's three values, and random ones over random rows."""
+"""A plain evaluator of predicates in SQL's three-valued logic, and random predicates over given rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from support.java_regex import java_pattern
 Row = dict[str, Any]
 
 
-# A plain evaluator: None is "unknown"
+# The evaluator; None means unknown
 
 
 def value_of(row: Row, column: Column) -> Any:
@@ -41,7 +41,7 @@ def value_of(row: Row, column: Column) -> Any:
 
 
 def like(text: str, pattern: str) -> bool:
-    """By trying everything."""
+    """SQL's LIKE, by backtracking."""
     if not pattern:
         return not text
     first, rest = pattern[0], pattern[1:]
@@ -91,7 +91,7 @@ def truth(predicate: Predicate, row: Row) -> bool | None:
     raise TypeError(predicate)
 
 
-# Rows, with and without a predicate
+# The engine's rows for a predicate
 
 
 def read(storage: MemoryStorage, predicate: Predicate, columns: str = "*", most: int = 64 << 20) -> list[Row]:
@@ -104,7 +104,7 @@ def read(storage: MemoryStorage, predicate: Predicate, columns: str = "*", most:
 
 
 def plain(batch: pa.RecordBatch) -> list[Row]:
-    """Rows with moments as microseconds and properties as a dict."""
+    """Rows with timestamps in microseconds and properties as a dict."""
     columns = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         columns[name] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
@@ -113,7 +113,7 @@ def plain(batch: pa.RecordBatch) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-# Random trees over random logs
+# Random predicates
 
 INTEGERS = [name for name, spec in COLUMNS.items() if pa.types.is_integer(spec.type) or pa.types.is_timestamp(spec.type)]
 TEXTS = [name for name, spec in COLUMNS.items() if pa.types.is_string(spec.type)]

@@ -1,4 +1,4 @@
-"""Small damaged logs, and what must come of them: the same in each mode, however the log is cut."""
+"""Small damaged logs, and checks of what is read from them in each mode."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SEGMENT = 4096
 
 
 def ordinary(number: int, **fields: Any) -> Message:
-    """A message that tells its number."""
+    """A message with its number in every field that can hold it."""
     properties = pack_properties({"TAGS": f"tag{number % 3}", "KEYS": f"key{number}", "UNIQ_KEY": f"U{number:031}"})
-    told: dict[str, Any] = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
-    return Message(**(told | fields))
+    defaults: dict[str, Any] = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
+    return Message(**(defaults | fields))
 
 
 @dataclass
 class Case:
-    """A log of messages, its bytes to be changed, and where each record lies."""
+    """A log of one segment, its bytes (to be changed), and the place of each record."""
 
     base: int
     content: bytearray
@@ -36,7 +36,7 @@ class Case:
 
     @staticmethod
     def of(*messages: Message, size: int = SEGMENT, preallocated: bool = True) -> Case:
-        """One segment; without messages, ten ordinary ones."""
+        """A case with these messages; ten ordinary ones by default."""
         log = CommitLog(size)
         for message in messages or map(ordinary, range(10)):
             log.append(message)
@@ -48,14 +48,14 @@ class Case:
         return [(self.base, bytes(self.content))]
 
     def at(self, record: int) -> int:
-        """Where that record starts."""
+        """The start offset of a record."""
         return self.placed[record].offset
 
     def end(self, record: int) -> int:
         return self.at(record) + self.placed[record].size
 
     def put(self, record: int, place: int, value: bytes) -> Case:
-        """Change bytes of a record, counted from its start, or from its end."""
+        """Overwrite bytes of a record at `place`, counted from its start, or from its end if negative."""
         begin = (self.at(record) if place >= 0 else self.end(record)) + place
         self.content[begin : begin + len(value)] = value
         return self
@@ -63,13 +63,13 @@ class Case:
     def read(self, mode: str = "DROPMALFORMED", **options: Any) -> tuple[pa.Table, Report]:
         return run(self.segments, mode, **options)
 
-    def loses(self, *records: int, reason: str, bytes_more: int = 0) -> Damage:
-        """Both truths agree, and nothing but these neighbours is lost, as one range, for that reason."""
+    def assert_lost(self, *records: int, reason: str, extra_bytes: int = 0) -> Damage:
+        """Assert that exactly these adjacent records are lost, as one range, for `reason`; returns the damage."""
         for most in (60, 150, 1 << 20):
             same(self.segments, "plain", most)
         table, report = self.read()
         (damage,) = report.damage
-        assert (damage.start, damage.end) == (self.at(records[0]), self.end(records[-1]) + bytes_more)
+        assert (damage.start, damage.end) == (self.at(records[0]), self.end(records[-1]) + extra_bytes)
         assert damage.reason == reason
         kept = [placed.offset for number, placed in enumerate(self.placed) if number not in records]
         assert table["physical_offset"].to_pylist() == kept
@@ -77,8 +77,8 @@ class Case:
             self.read("FAILFAST")
         return damage
 
-    def is_whole(self, **options: Any) -> pa.Table:
-        """It is no damage: every record is there, in each mode."""
+    def assert_intact(self, **options: Any) -> pa.Table:
+        """Assert that there is no damage in any mode; returns the rows."""
         for most in (60, 150, 1 << 20):
             same(self.segments, "plain", most)
         for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
@@ -92,5 +92,4 @@ def run(segments: list[tuple[int, bytes]], mode: str, **options: Any) -> tuple[p
     store = InMemory(segments)
     scan = store.messages(**({"columns": "*"} | options), mode=mode)
     reading = scan.run()
-    table = pa.Table.from_batches(reading, scan.schema)
-    return table, reading.report
+    return pa.Table.from_batches(reading, scan.schema), reading.report

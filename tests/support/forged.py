@@ -1,4 +1,4 @@
-"""Logs whose bodies hold whole records that say they lie just there: nothing in their bytes tells them from true ones."""
+"""Logs with forged records in bodies. Their physical offsets are correct, so their bytes look like those of true records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ START = 1_700_000_000_000
 
 
 def forged_log(count: int, segment_size: int, *, seed: int = 1) -> CommitLog:
-    """So many messages, a second apart; in about every third body stands a forged record, of any moment."""
+    """`count` messages, one second apart. About every third body contains a forged record with a random time."""
     chance, log = Random(seed), CommitLog(segment_size)
     for number in range(count):
         mine = message(number, store_timestamp=START + 1000 * number, body=b"." * chance.randrange(200))
@@ -30,11 +30,11 @@ def forged_log(count: int, segment_size: int, *, seed: int = 1) -> CommitLog:
 
 
 def swallowing() -> CommitLog:
-    """A forged record that takes in the twenty true ones after it: it ends where the last of them does."""
+    """A log with a forged record that covers the true records after it and ends with the last of them."""
     log = CommitLog(1 << 16)
     log.append(message(0))
-    # The forged record ends with its topic and the size of its properties, in the last body; its properties are that record's own
-    # topic and properties, with their sizes.
+    # The last body contains the forged record's topic and the size of its properties. Its properties are the topic and properties
+    # of the last record, with their sizes.
     properties = b"P\1and so on\2"
     taken = len(b"\1o") + 2 + len(properties)
     last = Message(topic="o", body=b"yyyy\1v" + pack(">h", taken), properties=properties)
@@ -50,12 +50,12 @@ def swallowing() -> CommitLog:
 
 
 def ending_in_a_forged_blank(segment_size: int) -> CommitLog:
-    """The newest body holds a forged record, and after it what looks like the blank that closes the segment."""
+    """A log whose newest body contains a forged record and a forged blank that closes the segment."""
     log = CommitLog(segment_size)
     for number in range(200):
         log.append(message(number, body=b"o" * 3000))
     carrier = message(200, body=b"x" * 300_000)
     forging = forge(carrier, message(201, topic=FORGED), log.end)
-    behind = log.end + encode(forging).index(forging.body) + len(forging.body)
-    log.append(replace(forging, body=forging.body + blank(segment_size - behind) + b"y" * 100))
+    blank_at = log.end + encode(forging).index(forging.body) + len(forging.body)
+    log.append(replace(forging, body=forging.body + blank(segment_size - blank_at) + b"y" * 100))
     return log

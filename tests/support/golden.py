@@ -1,6 +1,6 @@
-"""The golden stores: written by real brokers, with Java's decoding of each record beside them (../shared/golden/README.md).
+"""The golden stores: written by real brokers, with Java's decoding of each record (see ../shared/golden/README.md).
 
-`expected_rows` turns Java's words into our columns and judges nothing; where we differ on purpose, `EXPLAINED` says why.
+`expected_rows` converts Java's values to our columns. `EXPLAINED` lists the intended differences.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KINDS = {  # rows of each kind, counted from the topics and flags in each store'
     "v5-rocksdb-cq": {"normal": 332, "half": 61, "op": 3, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 14, "trace": 1},
 }  # fmt: skip
 
-SAID_BY_JAVA = (  # our columns that Java's decoder also has, by its own names
+SAID_BY_JAVA = (  # our columns that Java's decoder has by the same names
     "topic", "queue_id", "queue_offset", "tags", "msg_id", "properties", "born_timestamp", "store_timestamp", "born_host", "store_host",
     "reconsume_times", "flag", "prepared_transaction_offset", "body_crc", "offset_msg_id",
 )  # fmt: skip
@@ -85,37 +85,37 @@ class Golden:
 
     @cached_property
     def expected_rows(self) -> list[Row]:
-        """A row for each message in log order; a column is missing where Java says nothing about it."""
+        """A row for each message, in log order, without the columns that Java does not have."""
         inner: dict[int, list[Row]] = {}
         for message in self.lines("inner"):
             inner.setdefault(message["outer_physical_offset"], []).append(message)
         rows = []
-        for truth in self.lines("truth"):
-            outer = self._record(truth)
-            rows += [outer | _unit(unit, i) for i, unit in enumerate(inner.get(truth["physical_offset"], ()))] or [outer]
+        for dumped in self.lines("truth"):
+            outer = self._record(dumped)
+            rows += [outer | _unit(unit, i) for i, unit in enumerate(inner.get(dumped["physical_offset"], ()))] or [outer]
         return rows
 
-    def _record(self, truth: Row) -> Row:
-        row = {name: truth[name] for name in ("physical_offset", "record_size", "magic")}
-        row |= {"sys_flag": truth["sys_flag_on_disk"], "body_size": truth["stored_body_size"], "stored_body": self._stored_body(truth)}
-        row |= {"uniq_key": truth["check_uniq_key"], "inner_index": None}
-        row |= {"keys": _keys(truth["keys"] if truth["decoded"] else truth["check_keys"])}
-        row |= {"segment": Path(truth["file"]).name, "store": self.root.as_uri()}
-        if truth["decoded"]:
-            row |= {name: truth[name] for name in SAID_BY_JAVA}
-            row |= {"body": _bytes(truth["body"])} | _from_properties(truth)
+    def _record(self, dumped: Row) -> Row:
+        row = {name: dumped[name] for name in ("physical_offset", "record_size", "magic")}
+        row |= {"sys_flag": dumped["sys_flag_on_disk"], "body_size": dumped["stored_body_size"], "stored_body": self._stored_body(dumped)}
+        row |= {"uniq_key": dumped["check_uniq_key"], "inner_index": None}
+        row |= {"keys": _keys(dumped["keys"] if dumped["decoded"] else dumped["check_keys"])}
+        row |= {"segment": Path(dumped["file"]).name, "store": self.root.as_uri()}
+        if dumped["decoded"]:
+            row |= {name: dumped[name] for name in SAID_BY_JAVA}
+            row |= {"body": _bytes(dumped["body"])} | _from_properties(dumped)
         return row
 
-    def _stored_body(self, truth: Row) -> bytes:
-        """The body as it lies in the file, found from the record's end by the sizes that the dump tool wrote down."""
-        behind = truth["stored_topic_size"] + (1 if truth["magic"] == V1 else 2) + truth["stored_properties_size"] + 2
-        base = int(Path(truth["file"]).name)
-        end = truth["physical_offset"] - base + truth["record_size"] - behind
-        return dict(self.segments)[base][end - truth["stored_body_size"] : end]
+    def _stored_body(self, dumped: Row) -> bytes:
+        """The body as stored. Its position is the record's end minus the sizes in the dump."""
+        rest = dumped["stored_topic_size"] + (1 if dumped["magic"] == V1 else 2) + dumped["stored_properties_size"] + 2
+        base = int(Path(dumped["file"]).name)
+        end = dumped["physical_offset"] - base + dumped["record_size"] - rest
+        return dict(self.segments)[base][end - dumped["stored_body_size"] : end]
 
 
 def _unit(unit: Row, index: int) -> Row:
-    """What a message of an inner batch has of its own; body_crc is among it because Java says 0 there."""
+    """The columns in which a message of an inner batch differs from its record. Its body_crc is 0 in Java."""
     body = _bytes(unit["body"])
     row = {name: unit[name] for name in SAID_BY_JAVA if name in unit}
     row |= {"inner_index": index, "body": body, "stored_body": body, "body_size": len(body or b"")}
@@ -124,8 +124,8 @@ def _unit(unit: Row, index: int) -> Row:
     return row | _from_properties(unit)
 
 
-def _from_properties(truth: Row) -> Row:
-    properties = truth["properties"] or {}
+def _from_properties(dumped: Row) -> Row:
+    properties = dumped["properties"] or {}
     level = properties.get("DELAY")
     return {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
 
@@ -140,7 +140,7 @@ def _bytes(text: str | None) -> bytes | None:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A difference to Java that is meant: `fits(Java's value, ours)` for one of `columns`."""
+    """An intended difference from Java: `fits(Java's value, ours)` in one of `columns`."""
 
     why: str
     columns: tuple[str, ...]
@@ -153,20 +153,20 @@ class _Missing:
 
 
 MISSING = _Missing()
-"""Java's value where it has none."""
+"""Stands for Java's value where Java has none."""
 
 EXPLAINED = (
-    Explanation("Java has no body for an empty one; null is kept for what cannot be decoded", ("body", "stored_body"),
+    Explanation("an empty body is null in Java; ours is null only if it cannot be decoded", ("body", "stored_body"),
                 lambda java, ours: java is None and ours == b""),
-    Explanation("Java has no map for a record without properties; ours is never null", ("properties",),
+    Explanation("without properties, Java's map is null; ours is empty", ("properties",),
                 lambda java, ours: java is None and ours == {}),
-    Explanation("the property CRC is the broker's, not the user's: hidden", ("properties",),
+    Explanation("the property CRC is written by the broker, so it is hidden", ("properties",),
                 lambda java, ours: isinstance(java, dict) and "__CRC32#" in java and ours == _without(java, "__CRC32#")),
-    Explanation("Java gives 0 to a message of an inner batch; ours is its record's, which covers it", ("body_crc",),
+    Explanation("in an inner batch, Java's CRC is 0; ours is the CRC of the whole record's body", ("body_crc",),
                 lambda java, ours: java == 0 and ours > 0),
-    Explanation("Java drops a record whose body does not inflate; ours has a row without body", ("body",),
+    Explanation("Java drops a record whose body cannot be decompressed; ours has a row with a null body", ("body",),
                 lambda java, ours: java is MISSING and ours is None),
-    Explanation("for such a record Java says nothing more", (*SAID_BY_JAVA, "real_topic", "delay_level"),
+    Explanation("Java has no values for a record that it drops", (*SAID_BY_JAVA, "real_topic", "delay_level"),
                 lambda java, ours: java is MISSING),
 )  # fmt: skip
 
@@ -178,30 +178,30 @@ def _without(properties: dict[str, str], name: str) -> dict[str, str]:
 def differences(
     expected: list[Row], rows: Iterable[Row], columns: Iterable[str], explained: Iterable[Explanation], used: Counter[str]
 ) -> list[str]:
-    """What differs and is not explained, in words; `used` counts which explanations were needed."""
-    found = []
+    """Describes the differences without an explanation; `used` counts the explanations that applied."""
+    described = []
     names = tuple(columns)
     for java, ours in zip(expected, rows, strict=True):
         for name in names:
-            said, value = java.get(name, MISSING), ours[name]
-            if said == value and type(said) is type(value):
+            expected_value, value = java.get(name, MISSING), ours[name]
+            if expected_value == value and type(expected_value) is type(value):
                 continue
-            why = next((each.why for each in explained if name in each.columns and each.fits(said, value)), None)
+            why = next((each.why for each in explained if name in each.columns and each.fits(expected_value, value)), None)
             if why is None:
-                found.append(f"{java['physical_offset']}/{java['inner_index']} {name}: Java has {said!r}, we have {value!r}")
+                described.append(f"{java['physical_offset']}/{java['inner_index']} {name}: Java has {expected_value!r}, we have {value!r}")
             else:
                 used[why] += 1
-    return found
+    return described
 
 
 def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
-    """Take one store out of its archive (sparse files stay sparse)."""
+    """Unpack one store; sparse files stay sparse."""
     with tarfile.open(folder / f"{name}.tar.xz") as archive:
         archive.extractall(into, filter="data")
     return Golden(name, into / name)
 
 
 def opened(store: Golden) -> nr.Store:
-    """Where the log is not in one `commitlog`, the broker knows it from its configuration, and we must be given it."""
+    """Open the store. A log in several directories must be given, because only the broker's configuration names them."""
     logs = store.log_folders
     return nr.open(store.root, store_path_commit_log=",".join(map(str, logs)) if len(logs) > 1 else None)

@@ -1,4 +1,4 @@
-"""A log that lives: it grows, tears, rolls, is cut, written anew and expired, in memory, byte for byte as a broker would."""
+"""Stores in memory that change as a broker changes them: records are appended, partly written, truncated, rewritten and expired."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.stores import message
 
 
 class OpenFile(MemoryFile):
-    """It stays the same file while its bytes change, and is another one when somebody puts another in its place."""
+    """A file that keeps its identity while its bytes change; a replacement has another identity."""
 
     def __init__(self, uri: str, content: bytes | bytearray) -> None:
         super().__init__(uri, content)
@@ -24,7 +24,7 @@ class OpenFile(MemoryFile):
 
 
 class Disk(MemoryStorage):
-    """Files in memory that a test changes; a broker runs on the stores that are `locked`."""
+    """Files in memory that a test can change. A broker is running on the stores in `locked`."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes | bytearray] = {}
@@ -32,10 +32,10 @@ class Disk(MemoryStorage):
         self.locked: set[str] = set()
 
     def write(self, file: str, content: bytes | bytearray) -> None:
-        """Into the file that is there, if it has that size."""
-        there = self.content.get(file)
-        if isinstance(there, bytearray) and len(there) == len(content):
-            there[:] = content
+        """Overwrite the file if it has the same size; otherwise replace it."""
+        existing = self.content.get(file)
+        if isinstance(existing, bytearray) and len(existing) == len(content):
+            existing[:] = content
         else:
             self.content[file] = bytearray(content)
 
@@ -44,15 +44,15 @@ class Disk(MemoryStorage):
         return OpenFile(uri, self.files[self._name(uri)])
 
     def _entry(self, uri: str) -> DirEntry | None:
-        found = super()._entry(uri)
-        return found and found._replace(identity=id(self.files.get(self._name(uri))))
+        entry = super()._entry(uri)
+        return entry and entry._replace(identity=id(self.files.get(self._name(uri))))
 
     def is_locked(self, uri: str) -> bool:
         return self._name(uri).removesuffix("/lock") in self.locked
 
 
 class GrowingStore:
-    """One store at a place on that disk. `messages` says what its log holds, in order, as far as anybody may see it."""
+    """One store on the disk, in the directory `place`."""
 
     def __init__(self, disk: Disk, place: str, random: Random, *, segment_size: int, start: int = 0) -> None:
         self.disk, self.place, self._random = disk, place, random
@@ -61,33 +61,33 @@ class GrowingStore:
         self._log = CommitLog(segment_size, start)
         self._made = 0
         self.ever: set[tuple[int, bytes]] = set()
-        """Offset and body of every record that was ever whole."""
+        """Offset and body of every record that was ever complete."""
         self._generation = 0
         self.expired = start
         self.dispatched = start
         self.torn = b""
-        """What is there already of the next record."""
+        """The bytes of an incomplete record at the end of the log."""
         self._next: Message | None = None
         self.show()
 
     @property
     def placed(self) -> list[Placed]:
-        """The records that are there, in order."""
+        """The records that have not expired, in order."""
         return [each for each in self._log.placed if each.offset >= self.expired]
 
     @property
     def history(self) -> list[Placed]:
-        """The same with those that expired."""
+        """All records, including expired ones."""
         return self._log.placed
 
     @property
     def end(self) -> int:
-        """The offset behind the last whole record."""
+        """The offset after the last complete record."""
         last = self._log.placed[-1] if self._log.placed else None
         return self._start if last is None else last.offset + last.size
 
     def append(self, count: int) -> None:
-        """So many records more; one that was torn becomes whole first."""
+        """Write `count` records; an incomplete record is completed first."""
         for _ in range(count):
             placed = self._log.append(self._next or self._message())
             self.ever.add((placed.offset, bytes(placed.message.body)))
@@ -95,11 +95,11 @@ class GrowingStore:
         self.show()
 
     def tear(self) -> None:
-        """A part of the next record: some of its bytes from the front, and now and then holes between."""
+        """Write the first bytes of the next record, sometimes with a hole."""
         self._next = self._message()
         record = bytearray(encode(self._next, self._log.end))
         if len(record) + 8 > self._segment_size - (self._log.end - self._start) % self._segment_size:
-            return  # it would begin another segment
+            return  # it would start a new segment
         shown = self._random.randrange(1, len(record))
         if self._random.random() < 0.3 and shown > 100:
             hole = self._random.randrange(90, shown)
@@ -108,14 +108,14 @@ class GrowingStore:
         self.show()
 
     def dispatch(self, until: int | None = None) -> None:
-        """Queues learn of all records before that offset."""
+        """Dispatch all records before the offset to the queues."""
         self.dispatched = self.end if until is None else until
         self.show()
 
     def cut(self, records: int, *, closed: int = 0) -> None:
-        """The last so many records are gone, as after a crash; what comes next is written in their place.
+        """Remove the last records, as after a crash; new records overwrite them.
 
-        `closed`: where the blank of a segment ends that stays.
+        `closed`: the end of a segment whose blank is kept.
         """
         kept = self._log.placed[: max(0, len(self._log.placed) - records)]
         self._log = CommitLog(self._segment_size, self._start)
@@ -131,25 +131,25 @@ class GrowingStore:
         self.show()
 
     def expire(self, segments: int) -> None:
-        """The oldest files go, but never the last."""
+        """Delete the oldest segments, but never the last."""
         last = (self.end - self._start) // self._segment_size * self._segment_size + self._start
         self.expired = min(last, self.expired + segments * self._segment_size)
         self.show()
 
     def move(self, place: str) -> None:
-        """The same files under another name."""
+        """Move the files to another directory."""
         self.remove()
         self.place = place
         self.places.add(place)
         self.show()
 
     def remove(self) -> None:
-        """No file of it stays."""
+        """Delete all files of the store."""
         for file in [each for each in self.disk.content if each.startswith(f"{self.place}/")]:
             del self.disk.content[file]
 
     def show(self) -> None:
-        """The files as they are now."""
+        """Write the current state to the disk."""
         files = {f"{self.place}/commitlog/": b""}
         logs = dict(self._log.segments(tail=self.torn)) if self._log.placed or self.torn else {}
         for base, content in logs.items():

@@ -1,4 +1,4 @@
-"""Index files of small stores, put entry by entry as a broker does: told from the format, not from the reader."""
+"""Index files of small stores, written entry by entry as a broker does. They follow the format and do not use the reader."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from support.stores import Files
 
 TRANSACTION = 0xC
 SLOTS, ENTRIES = 7, 28
-"""Four entries for a slot, as by default, so that the size tells them; and no power of two, so that a flipped hash shows."""
+"""Four entries per slot, as by default: the file's size gives both numbers. 7 is odd, so every flipped bit of a hash changes its slot."""
 
 
 class _File:
     def __init__(self, before: tuple[int, int], entries: int) -> None:
-        self.begin = self.end = before  # a new file begins with where the last one ended, until its first entry is put
+        self.begin = self.end = before  # until its first entry, a new file's begin is the previous file's end
         self.used, self.count, self._room = 0, 1, entries
         self.slots = [0] * SLOTS
         self.entries = [bytes(20)]
@@ -45,7 +45,7 @@ class _File:
 
 
 def keys_of(placed: Placed, *, tags: bool = False) -> list[str]:
-    """What a broker indexes of a record, each with its topic; `tags`: as 5.5.0 does."""
+    """The `topic#key` texts that a broker indexes for a record; `tags`: also the tag, as 5.5.0 does."""
     if placed.message.sys_flag & TRANSACTION == ROLLBACK:
         return []
     properties = parse(placed.message.properties)
@@ -74,14 +74,14 @@ def indexed(placed: Iterable[Placed], *, begin: int = 0, until: int = 2**63, tag
 
 @st.composite
 def changed_indexes(draw: st.DrawFn, files: Files) -> Files:
-    """What may have happened to index files, but for entries that were never written: their loss leaves no trace."""
+    """Damaged index files. Entries that were never written are not among the damage, because their loss cannot be detected."""
     changed = dict(files)
     names = sorted(name for name in files if name.startswith("store/index/"))
     for _ in range(draw(st.integers(1, 2)) if names else 0):
         where = draw(st.sampled_from(names))
         content = bytearray(changed.get(where, b""))
-        kind = draw(st.sampled_from(["bit", "bit", "bit", "cut", "zero", "gone", "swap", "just created", "longer"]))
-        if kind == "gone" or not content:
+        kind = draw(st.sampled_from(["bit", "bit", "bit", "cut", "zero", "delete", "swap", "just created", "longer"]))
+        if kind == "delete" or not content:
             changed.pop(where, None)
         elif kind == "bit":
             place = draw(st.integers(0, len(content) - 1))
@@ -106,5 +106,5 @@ def changed_indexes(draw: st.DrawFn, files: Files) -> Files:
 
 
 def pointer(place: int) -> bool:
-    """Whether a byte is of a slot or of an entry's pointer: one that became 0, or leads further down its chain, hides entries unseen."""
+    """Whether a byte belongs to a slot or an entry's pointer. A pointer that becomes 0 or skips entries hides them without a trace."""
     return 40 <= place < 40 + 4 * SLOTS or (place >= 40 + 4 * SLOTS and (place - 40 - 4 * SLOTS) % 20 >= 16)

@@ -1,4 +1,4 @@
-"""A second truth for patterns: Java's regular expressions in Python's `re`, for those that the engine takes. It may backtrack."""
+"""Translates Java's regular expressions to Python's `re`, to check the engine. Only patterns that the engine accepts are covered."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def java_pattern(pattern: str) -> str:
     given = re.match(r"\(\?([is]+)\)|", pattern)
     assert given is not None
     flags, pattern = f"a{given[1] or ''}", pattern[given.end() :]
-    # In `(?a)` \d, \w, \s and the case of letters are ASCII's, as they are in Java unless told otherwise.
-    made = f"(?{flags})" + "".join(_carried(found, "s" in flags) for found in _TOKEN.finditer(pattern))
+    # With `(?a)`, \d, \w, \s and case-insensitivity cover ASCII only, as in Java by default.
+    made = f"(?{flags})" + "".join(_translated(token, "s" in flags) for token in _TOKEN.finditer(pattern))
     return made
 
 
-def _carried(found: re.Match[str], dots: bool) -> str:
-    text = found[0]
-    match found.lastgroup:
+def _translated(token: re.Match[str], dots: bool) -> str:
+    text = token[0]
+    match token.lastgroup:
         case "escape" | "escaped":
-            return _escape(found["escaped"])
+            return _escape(token["escaped"])
         case "set":
             return _set(text)
         case "group":

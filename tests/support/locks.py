@@ -1,4 +1,4 @@
-"""The lock by which a broker shows that it runs."""
+"""The lock that a running broker holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ sys.stdin.read()
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """A lock on the first byte, as a broker holds it, by another process."""
+    """Another process locks the first byte of the file, as a broker does."""
     with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None

@@ -1,4 +1,4 @@
-"""What stands after the end of a log, and what a checkpoint says of it."""
+"""Logs with old bytes after their end, and checkpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ def checkpoint(flushed: int = 0, dispatched_time: int = 0, confirmed: int = 0) -
 
 
 def cut_log(*, gap: bytes = b"half of a record that was overwritten" * 4) -> tuple[Files, int, int]:
-    """A broker wrote forty records, lost the last twenty, and wrote five more; the end, and where old records begin."""
+    """A broker wrote forty records, lost the last twenty and wrote five more.
+
+    Returns the files, the end of the log, and the offset of the first old record after it.
+    """
     old = log_of([message(number, store_timestamp=1000 + number) for number in range(40)], 1 << 16)
     new = log_of([message(number, store_timestamp=1000 + number) for number in range(20)], 1 << 16)
     for number in range(20, 25):

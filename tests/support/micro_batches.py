@@ -1,8 +1,8 @@
-"""Spark's micro-batches without Spark: what it asks a stream reader, in which order, and what it keeps when it is killed.
+"""Simulates Spark's micro-batches: the calls to a stream reader in Spark's order, and the state that survives a kill.
 
-As measured on Spark 4.3: a new reader for each run and another for the tasks; offsets as JSON text; a batch is written down
-before it is read, and again before the next one is thought of; a first batch that was not committed begins at whatever
-`initialOffset` says then.
+As observed with Spark 4.3: each run has a new reader, and another one for the tasks. Offsets are JSON text. A batch is logged before
+it is read, and committed before the next one is planned. An uncommitted first batch starts at what `initialOffset` returns after the
+restart.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.stream import StoreStreamReader
 from support.tune import Tune
 
-STAGES = ("asked", "logged", "planned", "reading", "written", "committed")
-"""Moments of a batch at which a query can be killed: before and after its offset is in the log, and so on."""
+STAGES = ("polled", "logged", "planned", "reading", "written", "committed")
+"""Stages of a batch after which a query can be killed; `logged`: its offset is in the offset log."""
 
 
 class Killed(Exception):
-    """The process is gone, with all it knew."""
+    """The process was killed; its memory is lost."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Query:
     _once: bool = False
 
     def start(self, *, available_now: bool = False, once: bool = False, **options: str) -> None:
-        """A new process."""
+        """Start a new process."""
         self.options = {**self.options, **options}
         self._reader, self._tasks = self._readers()
         self._once = once
@@ -57,16 +57,16 @@ class Query:
             self._reader.prepareForTriggerAvailableNow()
         self._limit = self._reader.getDefaultReadLimit()
         if self.commits == len(self.offsets):
-            self._start = self.offsets[-1] if self.offsets else self._told(self._reader.initialOffset)
+            self._start = self.offsets[-1] if self.offsets else self._as_json(self._reader.initialOffset)
             return
-        # A batch was written down and not committed. Of the first one Spark knows no start.
+        # The last batch was logged, but not committed. Spark does not log the start of the first batch.
         self.replays += 1
         number = len(self.offsets) - 1
-        start = self.offsets[number - 1] if number else self._told(self._reader.initialOffset)
+        start = self.offsets[number - 1] if number else self._as_json(self._reader.initialOffset)
         self._run(number, start, self.offsets[number], lambda _: None)
 
     def trigger(self, kill: str | None = None, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """One batch, if there is something new; `kill`: the moment at which the process ends. `meanwhile` happens before it is read."""
+        """Run one batch if there is new data. `kill`: the stage at which the process ends; `meanwhile` runs before the batch is read."""
 
         def at(stage: str) -> None:
             if stage == "planned":
@@ -76,23 +76,23 @@ class Query:
 
         start = self._start
         limit: ReadLimit = ReadAllAvailable() if self._once else self._limit
-        end = self._told(lambda: self._reader.latestOffset(json.loads(start), limit))
+        end = self._as_json(lambda: self._reader.latestOffset(json.loads(start), limit))
         self._reader.reportLatestOffset()
         self.asks += 1
-        at("asked")
+        at("polled")
         if end == start and self.offsets:
             return False
         if self.offsets:
             self._reader.commit(json.loads(self.offsets[-1]))
         else:
-            self._told(self._reader.initialOffset)
+            self._as_json(self._reader.initialOffset)
         self.offsets.append(end)
         at("logged")
         self._run(len(self.offsets) - 1, start, end, at)
         return True
 
     def end(self) -> None:
-        """The process ends; what it wrote down is kept."""
+        """End the process; logs and sink are kept."""
         self._reader = None
 
     def kill(self, stage: str) -> None:
@@ -105,8 +105,8 @@ class Query:
         at("planned")
         batches: list[pa.RecordBatch] = []
         for which, part in enumerate(parts):
-            found: InputPartition = pickle.loads(pickle.dumps(part))
-            batches += self._tasks.read(found)
+            sent: InputPartition = pickle.loads(pickle.dumps(part))
+            batches += self._tasks.read(sent)
             if which * 2 >= len(parts) - 1:
                 at("reading")
         self.sink[number] = pa.Table.from_batches(batches) if batches else None
@@ -120,8 +120,8 @@ class Query:
         schema = spark_schema(self.columns.split(","))
         return source.streamReader(schema), pickle.loads(pickle.dumps(source.streamReader(schema)))
 
-    def _told(self, ask: Callable[[], Any]) -> str:
-        return json.dumps(ask())
+    def _as_json(self, call: Callable[[], Any]) -> str:
+        return json.dumps(call())
 
     @property
     def runs(self) -> bool:
@@ -129,16 +129,16 @@ class Query:
 
     @property
     def began(self) -> dict[str, int]:
-        """Where the first batch began in each store."""
-        return {uri: said["from"] for uri, said in json.loads(self.offsets[0])["stores"].items()} if self.offsets else {}
+        """The start offset of the first batch in each store."""
+        return {uri: batch["from"] for uri, batch in json.loads(self.offsets[0])["stores"].items()} if self.offsets else {}
 
     def rows(self) -> list[dict[str, Any]]:
-        """All that the sink holds."""
+        """All rows of the sink, by batch."""
         return [row for number in sorted(self.sink) if self.sink[number] is not None for row in self.sink[number].to_pylist()]
 
 
 def drained(path: str, columns: str = "store,physical_offset,topic,body", **options: str) -> Query:
-    """A query that has read all there is."""
+    """A query that has read everything available."""
     query = Query(path, options, columns)
     query.start(available_now=True)
     while query.trigger():
@@ -151,13 +151,13 @@ def offsets_of(query: Query) -> list[int]:
 
 
 def reader_of(path: str, **options: str) -> StoreStreamReader:
-    found = RocketmqStore({"path": path, **options}).streamReader(spark_schema(["physical_offset"]))
-    assert isinstance(found, StoreStreamReader)
-    return found
+    reader = RocketmqStore({"path": path, **options}).streamReader(spark_schema(["physical_offset"]))
+    assert isinstance(reader, StoreStreamReader)
+    return reader
 
 
 def at_once(patch: pytest.MonkeyPatch, tune: Tune) -> list[str]:
-    """From now on looks cost no time; and what a person will be told."""
+    """Disable all waiting between reads; returns the list that receives announcements."""
     lines: list[str] = []
     patch.setattr(stream, "announce", lines.append)
     tune(look_every=0, list_every=0, rest=0)

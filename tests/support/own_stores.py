@@ -1,4 +1,4 @@
-"""The stores of this repository, which real brokers wrote: `tests/broker/make_stores.py` writes them again."""
+"""The stores in this repository, written by real brokers. `tests/broker/make_stores.py` writes them again."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 STORES = Path(__file__).parents[1] / "stores"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in STORES.glob("*.tar.xz"))
-CUT = ("5.5.0-failover", "5.5.0-lost-page")
-"""Whose brokers cut off what they had acknowledged, and wrote on."""
+TRUNCATED = ("5.5.0-failover", "5.5.0-lost-page")
+"""Stores whose brokers truncated acknowledged records and continued to write."""

@@ -1,6 +1,6 @@
-"""A plain decoder of commitlogs, to be checked by eye against the layouts of native_reader/layout: the second truth of the tests.
+"""A second decoder of commitlogs: simple, slow, and easy to compare with the layouts in native_reader/layout.
 
-It imports nothing of ours, types its constants again, never raises on any bytes, and is as slow as it is simple.
+It imports nothing from this project, defines its own constants, and never raises, whatever the bytes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Row = dict[str, Any]
 
 
 class Record(NamedTuple):
-    fixed: Row  # the columns that stand in the record as they are
+    fixed: Row  # the columns stored unchanged in the record
     store_host: bytes
-    body: bytes  # as on disk
+    body: bytes  # as stored
     topic: bytes
     properties: bytes
 
@@ -50,7 +50,7 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: boo
     runs = [(i, *run) for i, (base, data) in enumerate(segments) for run in runs_of(base, data, framing)]
     log_end = segments[0][0] if segments else 0
     for i, kind, start, end, record in reversed(runs):
-        if kind in ("record", "blank"):  # the last one says where the log ends
+        if kind in ("record", "blank"):  # the log ends after the last one
             base, data = segments[i]
             log_end = start if record and is_torn(record, data[end - base :], framing) else end
             break
@@ -73,7 +73,7 @@ def walk(segments: list[tuple[int, bytes]], framing: str = "plain", lenient: boo
 
 
 def foreign_end(segments: list[tuple[int, bytes]], framing: str, log_end: int) -> int:
-    """Where the last foreign bytes after the log end; `log_end` where nothing but zeros and a half record follows, or very little."""
+    """The end of the last foreign bytes after the log, or `log_end` if only zeros, part of a record or very little follows."""
     begun, written, foreign = log_end, log_end, False
     for base, data in segments:
         start, reached = max(base, log_end), base + len(data.rstrip(b"\0"))
@@ -89,7 +89,7 @@ def foreign_end(segments: list[tuple[int, bytes]], framing: str, log_end: int) -
 
 
 def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, Record | None]]:
-    """Cut one segment into (kind, start offset, end offset, record): record, blank, rest or damage."""
+    """Divide a segment into (kind, start offset, end offset, record); kinds are record, blank, rest and damage."""
     runs: list[tuple[str, int, int, Record | None]] = []
     p, size = 0, len(data)
     while p < size:
@@ -99,8 +99,8 @@ def runs_of(base: int, data: bytes, framing: str) -> list[tuple[str, int, int, R
         elif is_blank(data, p, framing):
             kind = "blank"
         elif size - p < 8 and framing == "plain":
-            kind = "rest"  # too short for a BLANK: nothing was written there, so it is no sign of the log's end either
-        else:  # a blank is believed only behind a record or at the segment's start, so damage ends at a record or never
+            kind = "rest"  # too short for a blank, so nothing was written there, and it does not show where the log ends
+        else:  # a blank is valid only after a record or at the segment's start, so damage ends at a record or at the segment's end
             end = next((q for q in range(p + 1, size) if record_at(data, base, q, framing)), size)
         runs.append((kind, base + p, base + end, record))
         p = end
@@ -112,17 +112,17 @@ def is_blank(data: bytes, p: int, framing: str) -> bool:
     return left >= 8 and unpack_from(">ii", data, p) == ((left, BLANK) if framing == "plain" else (-1, left))
 
 
-def is_torn(record: Record, behind: bytes, framing: str) -> bool:
-    """Is the log's last record "not yet" all there? Not if a successor shows; else its CRC and text must be right."""
-    if len(behind) >= 8:
-        first, second = unpack_from(">ii", behind)
+def is_torn(record: Record, following: bytes, framing: str) -> bool:
+    """Whether the log's last record is incomplete: nothing valid follows it, and its CRC is wrong or its text ends in zeros."""
+    if len(following) >= 8:
+        first, second = unpack_from(">ii", following)
         if (second in (V1, V2, BLANK) and first > 0) if framing == "plain" else first == 1:
             return False
     return crc32(record.body) & 0x7FFFFFFF != record.fixed["body_crc"] or b"\0" in record.topic or record.properties[-1:] == b"\0"
 
 
 def record_at(data: bytes, base: int, p: int, framing: str) -> Record | None:
-    """The structurally valid record at position p, or None. In DLedger p is where its entry begins."""
+    """The structurally valid record at position p, or None. In DLedger, p is the start of its entry."""
     if framing == "plain":
         return plain_record_at(data, base, p)
     if p + 48 > len(data):
@@ -139,13 +139,13 @@ def plain_record_at(data: bytes, base: int, p: int) -> Record | None:
     if p + 75 + 8 + 8 > len(data):
         return None
     total, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born = unpack_from(">iiiiiqqiq", data, p)
-    b, s = 20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8  # IPv6 or IPv4, and the port
+    b, s = 20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8  # IPv6 or IPv4 address, and port
     if magic not in (V1, V2) or total < 75 + b + s or p + total > len(data) or physical_offset != base + p:
         return None
     born_host, store_host = data[p + 48 : p + 48 + b], data[p + 56 + b : p + 56 + b + s]
     (store_time,) = unpack_from(">q", data, p + 48 + b)
     reconsume_times, prepared, body_len = unpack_from(">iqi", data, p + 56 + b + s)
-    body_at = 72 + b + s  # from here on positions are inside the record
+    body_at = 72 + b + s  # from here on, positions are relative to the record
     if body_len < 0 or body_at + body_len + 3 > total:
         return None
     width, code = (1, ">b") if magic == V1 else (2, ">h")
@@ -183,7 +183,7 @@ def rows_of(record: Record) -> list[Row]:
 
 
 def columns(stored_body: bytes, body: bytes | None, raw: bytes, outer: Row) -> Row:
-    """What comes from a message's own body and properties."""
+    """The columns from a message's own body and properties."""
     properties = properties_of(raw)
     uniq_key, keys, delay = properties.get("UNIQ_KEY"), properties.get("KEYS"), properties.get("DELAY", "")
     level = int(delay) if re.fullmatch("-?[0-9]+", delay) and len(delay) <= 11 else None
@@ -196,7 +196,7 @@ def columns(stored_body: bytes, body: bytes | None, raw: bytes, outer: Row) -> R
 
 
 def properties_of(raw: bytes) -> dict[str, str]:
-    """The parser of 4.9.1 and later. A property CRC is cut off first, by position: it may be glued to a value."""
+    """The parser of 4.9.1 and later. A property CRC is removed first, by position, because a separator before it may be missing."""
     if re.fullmatch(rb"__CRC32#\x01[0-9]{10}\x02", raw[-20:]):
         raw = raw[:-20]
     pairs = (piece.partition("\x01") for piece in raw.decode(errors="replace").split("\x02"))
@@ -222,7 +222,7 @@ def units_of(body: bytes) -> list[tuple[int, bytes, bytes]] | None:
 
 
 def decompressed(body: bytes, sys_flag: int) -> bytes | None:
-    """As the producer sent it; None when it cannot be done. Java leaves an empty body alone, whatever the flags say."""
+    """The body as the producer sent it, or None if it cannot be decompressed. Java does not decompress empty bodies."""
     if not sys_flag & 1 or not body:
         return body
     codec = sys_flag >> 8 & 7
@@ -242,7 +242,7 @@ def decompressed(body: bytes, sys_flag: int) -> bytes | None:
 
 
 def kind_of(topic: str, sys_flag: int) -> str:
-    """The first that fits."""
+    """The kind of the first rule that applies."""
     transaction = sys_flag & 0xC
     rules = [
         ("prepared", transaction == 0x4),
@@ -263,7 +263,7 @@ def kind_of(topic: str, sys_flag: int) -> str:
 
 
 def host(raw: bytes) -> str:
-    """Java's `address:port`: IPv6 without `::`, and an IPv4-mapped one as IPv4, as InetAddress.getByAddress does."""
+    """Java's `address:port`: IPv6 without `::`, IPv4-mapped addresses as IPv4, like InetAddress.getByAddress."""
     *address, port = unpack_from(">4Bi" if len(raw) == 8 else ">8Hi", raw)
     if address[:6] == [0, 0, 0, 0, 0, 0xFFFF]:
         address = list(raw[12:16])
@@ -271,5 +271,5 @@ def host(raw: bytes) -> str:
 
 
 def wrapped(number: int) -> int:
-    """As a Java long: forged offsets may overflow."""
+    """As a Java long, because forged offsets may overflow."""
     return (number + 2**63) % 2**64 - 2**63

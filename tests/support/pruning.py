@@ -1,4 +1,4 @@
-"""Reads of one store by each access, to compare what came out and how; and conditions of which many select some rows."""
+"""Reads of one store with a given `access`, and predicates of which many select some rows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WHICH = Projection(("physical_offset", "inner_index", "topic", "tags"))
 _START = 1_700_000_000_000_000
 
 
-class Looked:
-    """What a read of one access brought, and how."""
+class AccessRead:
+    """One read: its plan, its rows, and the ways in which they were read."""
 
     def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20) -> None:
         storage = in_memory(files)
@@ -32,7 +32,7 @@ class Looked:
         self.ways = set(self._ways())
 
     def _ways(self) -> Iterator[str]:
-        """By which ways it went; `why` after all, where queues were asked and could not help."""
+        """Access of each split ("after all" if it was scanned because its queues did not help), and the reasons for scans and skips."""
         scanned = Counter(line.rpartition(": ")[0] for line in self.run.report.scanned)
         for split in self.plan.splits:
             after_all = split.access != "scan" and split.segment.uri in scanned
@@ -49,7 +49,7 @@ def _run(storage: MemoryStorage, predicate: Predicate, access: str, most: int) -
 
 @st.composite
 def selective(draw: st.DrawFn) -> Predicate:
-    """Conditions as people give them, of which many select some rows and not others."""
+    """Typical predicates, of which many select some rows, but not all."""
 
     def leaf() -> st.SearchStrategy[Predicate]:
         topic, tags = Column("topic"), Column("tags")

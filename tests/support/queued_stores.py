@@ -1,4 +1,4 @@
-"""Small stores with consume queues, as a plain dispatcher makes them of a log: told from the format, not from the reader."""
+"""Small stores with consume queues, written by a simple dispatcher. It follows the format and does not use the reader."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def dispatched(
     placed: Iterable[Placed],
     *,
     deleted: Iterable[str] = (),
-    remade_at: Mapping[str, int] | None = None,
+    recreated_at: Mapping[str, int] | None = None,
     until: int = 2**63,
     file: int = 160,
     slave: bool = False,
 ) -> Files:
-    """The queues of those records. `deleted` topics have none, those made again only what lies behind; `until`: how far it came.
+    """The queue files for these records.
 
-    `slave`: one that did not know the topics' types, so inner batches are in ordinary queues, one entry for each record.
+    `deleted`: topics without queues; `recreated_at`: the offset at which a topic's queues start; `until`: the end of dispatching.
+    `slave`: inner batches have one entry for each record, in ordinary queues, because a slave does not know the topics' types.
     """
     queues: dict[tuple[str, str, int], dict[int, bytes]] = defaultdict(dict)
     for each in placed:
         message = each.message
         topic = message.topic if isinstance(message.topic, str) else message.topic.decode()
-        alive = topic not in deleted and each.offset >= (remade_at or {}).get(topic, 0) and each.offset < until
+        alive = topic not in deleted and each.offset >= (recreated_at or {}).get(topic, 0) and each.offset < until
         if not alive or message.sys_flag & TRANSACTION in (PREPARED, ROLLBACK):
             continue
         properties = parse(message.properties)
@@ -60,7 +61,7 @@ def dispatched(
 
 
 def _files(directory: str, entries: dict[int, bytes], size: int) -> Files:
-    """Files of that size, the last filled with zeros; before the first entry stand leading blanks, as a broker leaves them."""
+    """Queue files of `size` bytes. Blank entries precede the first one, as a broker writes them; zeros follow the last one."""
     width = len(next(iter(entries.values())))
     each, files = size // width, {}
     for first in range(min(entries) // each * each, max(entries) + 1, each):
@@ -82,71 +83,71 @@ def _units(message: Message) -> int:
 
 
 def numbered(messages: Iterable[Message]) -> list[Message]:
-    """The messages with the queue offsets that a broker would give them, in the order of their arrival."""
-    following: dict[tuple[object, int], int] = defaultdict(int)
-    found = []
+    """The messages with the queue offsets that a broker would assign."""
+    next_offset: dict[tuple[object, int], int] = defaultdict(int)
+    result = []
     for message in messages:
         plain = message.sys_flag & TRANSACTION not in (PREPARED, ROLLBACK)
         queue = message.topic, message.queue_id
-        found.append(replace(message, queue_offset=following[queue] if plain else 0))
-        following[queue] += plain * (_units(message) if message.sys_flag & INNER_BATCH else 1)
-    return found
+        result.append(replace(message, queue_offset=next_offset[queue] if plain else 0))
+        next_offset[queue] += plain * (_units(message) if message.sys_flag & INNER_BATCH else 1)
+    return result
 
 
 def with_transactions(messages: list[Message], choose: Callable[[list[int]], int]) -> list[Message]:
-    """The same, but each commit and rollback ends a prepared message, chosen here, with its topic and properties: as brokers 4.0 to 4.2.
+    """Connect each commit and rollback with an open prepared message, as brokers 4.0 to 4.2 do.
 
-    Where none is open it becomes an ordinary message.
+    It gets that message's topic and properties. If none is open, it becomes an ordinary message. `choose` returns the index of one.
     """
-    found: list[Message] = []
-    open_ones: list[int] = []
+    result: list[Message] = []
+    prepared: list[int] = []
     for number, message in enumerate(messages):
         state = message.sys_flag & TRANSACTION
         if state == PREPARED:
-            open_ones.append(number)
-        elif state and open_ones:
-            begun = found[open_ones.pop(choose(open_ones))]
+            prepared.append(number)
+        elif state and prepared:
+            begun = result[prepared.pop(choose(prepared))]
             body = b"" if state == ROLLBACK else begun.body
             message = replace(message, topic=begun.topic, queue_id=begun.queue_id, properties=begun.properties, body=body)  # noqa: PLW2901
         elif state:
             message = replace(message, sys_flag=0)  # noqa: PLW2901
-        found.append(message)
-    return found
+        result.append(message)
+    return result
 
 
 @st.composite
 def queued_messages(draw: st.DrawFn, number: int) -> Message:
-    """One message: few topics, queues and tags, so that conditions select some."""
+    """One message, with few different topics, queues and tags, so that predicates select some."""
     rare = ["prepared", "prepared", "rollback", "committed", "light", "delay", "batch", "batch", "v2"]
     kind = draw(st.sampled_from(["plain"] * 8 + rare))
     tag, topic = draw(st.sampled_from(TAGS)), draw(st.sampled_from(TOPICS))
     pairs = [("TAGS", tag)] * bool(tag) + [("KEYS", f"k{number} all"), ("UNIQ_KEY", f"U{number:04}")]
     body = b"x" * draw(st.sampled_from([0, 1, 40, 40, 40, 200]))
-    told = Message(
+    message = Message(
         topic=topic, queue_id=draw(st.integers(0, 2)), body=body, store_timestamp=1_700_000_000_000 + number * 1000,
         sys_flag={"prepared": PREPARED, "rollback": ROLLBACK, "committed": COMMIT}.get(kind, 0), version=2 if kind == "v2" else 1,
     )  # fmt: skip
     if kind == "light":
         pairs.append(("INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b"))
     if kind == "delay":
-        told, pairs = replace(told, topic=DELAY_TOPIC), [*pairs, ("DELAY", "3")]
+        message, pairs = replace(message, topic=DELAY_TOPIC), [*pairs, ("DELAY", "3")]
     if kind == "batch":
-        told = replace(told, topic="batched", body=draw(batches(number, 3)), sys_flag=INNER_BATCH)
-    return replace(told, properties=pack_properties(pairs))
+        message = replace(message, topic="batched", body=draw(batches(number, 3)), sys_flag=INNER_BATCH)
+    return replace(message, properties=pack_properties(pairs))
 
 
 @st.composite
 def batches(draw: st.DrawFn, number: int, most: int) -> bytes:
     """The body of an inner batch."""
-    told = [{"TAGS": draw(st.sampled_from(TAGS)) or "none", "KEYS": f"i{number}"} for _ in range(draw(st.integers(1, most)))]
+    units = [{"TAGS": draw(st.sampled_from(TAGS)) or "none", "KEYS": f"i{number}"} for _ in range(draw(st.integers(1, most)))]
     return pack_inner(
-        InnerMessage(b"%d" % unit, pack_properties(each | {"UNIQ_KEY": f"I{number}.{unit}"})) for unit, each in enumerate(told)
+        InnerMessage(b"%d" % unit, pack_properties(each | {"UNIQ_KEY": f"I{number}.{unit}"})) for unit, each in enumerate(units)
     )
 
 
 @st.composite
 def queues_in_small_files(draw: st.DrawFn, topics: Sequence[str]) -> Files:
-    """A store of one segment, in which each topic has one queue of many files: what proves a queue's ends does not prove its middle."""
+    """A store of one segment in which each topic has one queue of many files, so that checks of a queue's ends miss its middle."""
     messages = []
     for number in range(draw(st.integers(30, 40))):
         topic = topics[number % len(topics)] if draw(st.integers(0, 3)) else draw(st.sampled_from(topics))
@@ -161,9 +162,9 @@ def queues_in_small_files(draw: st.DrawFn, topics: Sequence[str]) -> Files:
 
 @st.composite
 def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
-    """A store: rolled, perhaps expired in part, with topics deleted or made again and its newest records not dispatched.
+    """A store, possibly with expired segments, deleted or recreated topics, and its newest records not dispatched.
 
-    `index`: with index files too, which may begin late, or lag behind the queues; in half of the stores nothing is amiss.
+    `index`: add index files, which may start late or be incomplete. Then half of the stores have complete queues and index files.
     """
     count = draw(st.one_of(st.integers(1, 10), st.integers(20, 40), st.integers(20, 40)))
     drawn = [draw(queued_messages(number)) for number in range(count)]
@@ -171,24 +172,24 @@ def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
     framing: Framing = draw(st.sampled_from(["plain", "plain", "dledger"]))
     size = draw(st.sampled_from([700, 1024, 2048, 8192]))
     log = CommitLog(size, draw(st.sampled_from([0, 0, size * 7])), framing)
-    remade_at: dict[str, int] = {}
+    recreated_at: dict[str, int] = {}
     tidy = index and draw(st.booleans())
     deleted = [] if tidy else draw(st.lists(st.sampled_from(TOPICS), max_size=2))
-    remade = None if tidy else draw(st.sampled_from([*TOPICS, None, None, None]))
+    recreated = None if tidy else draw(st.sampled_from([*TOPICS, None, None, None]))
     cut = draw(st.integers(0, len(messages)))
-    if remade is not None:  # its queue offsets begin again
-        later = iter(numbered(message for message in messages[cut:] if message.topic == remade))
-        messages = messages[:cut] + [next(later) if message.topic == remade else message for message in messages[cut:]]
+    if recreated is not None:  # its queue offsets start at 0 again
+        later = iter(numbered(message for message in messages[cut:] if message.topic == recreated))
+        messages = messages[:cut] + [next(later) if message.topic == recreated else message for message in messages[cut:]]
     for number, message in enumerate(messages):
-        if number == cut and remade is not None:
-            remade_at[remade] = log.end
+        if number == cut and recreated is not None:
+            recreated_at[recreated] = log.end
         log.append(message)
     until = 2**63 if tidy else draw(st.sampled_from([2**63, 2**63, *(placed.offset for placed in log.placed)]))
     home = "store/commitlog" if framing == "plain" else "store/dledger-n0/data"
     logs = {f"{home}/{base}": content for base, content in log.files(preallocated=draw(st.booleans())).items()}
     if len(logs) > 1 and draw(st.booleans()):
         del logs[min(logs)]
-    side = dispatched(log.placed, deleted=deleted, remade_at=remade_at, until=until, file=draw(st.sampled_from([40, 80, 160])))
+    side = dispatched(log.placed, deleted=deleted, recreated_at=recreated_at, until=until, file=draw(st.sampled_from([40, 80, 160])))
     if index:
         ends = [placed.offset for placed in log.placed if placed.offset <= until] or [0]
         begin, end = (draw(st.sampled_from(ends)) if not tidy and draw(st.booleans()) else usual for usual in (0, until))
@@ -197,13 +198,13 @@ def queued_stores(draw: st.DrawFn, *, index: bool = False) -> Files:
 
 
 Change = Callable[[Files], Files]
-CHANGES = ("bit", "bit", "cut", "zero", "swap", "rename", "recount", "gone", "copy", "move", "older")
-OF_WHOLE_FILES = ("astray", "astray", "rename", "rename", "instead", "swap")
+CHANGES = ("bit", "bit", "cut", "zero", "swap", "rename", "recount", "delete", "copy", "move", "older")
+WHOLE_FILE_CHANGES = ("exchange", "exchange", "rename", "rename", "overwrite", "swap")
 
 
 @st.composite
 def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES, most: int = 3) -> Files:
-    """What may have happened to the queue files: bits, cuts, zeros, files swapped, renamed or gone, entries doubled, moved or recounted."""
+    """Damaged queue files: flipped bits, zeros, files truncated, swapped, renamed or missing, entries copied, moved or recounted."""
     changed = dict(files)
     names = sorted(name for name, content in files.items() if "consumequeue/" in name and content)
     for _ in range(draw(st.integers(1, most)) if names else 0):
@@ -214,7 +215,7 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
             continue
         if kind == "bit":
             place = draw(st.integers(0, len(content) - 1))
-            # Not within a tags code: a hash that was changed in place is a lie that nothing short of reading the record can see.
+            # Not in a tags code: a wrong hash is detected only by reading the record.
             if place % 20 < 12 or "batch" in where:
                 content[place] ^= 1 << draw(st.integers(0, 7))
             changed[where] = bytes(content)
@@ -227,13 +228,13 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
             other = draw(st.sampled_from(names))
             if other in changed:
                 changed[where], changed[other] = changed[other], changed[where]
-        elif kind == "astray":  # two files of one name, of two queues
+        elif kind == "exchange":  # swap files of the same name from two queues
             other = draw(st.sampled_from([name for name in names if name.endswith(where[-21:])]))
             if other in changed:
                 changed[where], changed[other] = changed[other], changed[where]
-        elif kind == "instead":
+        elif kind == "overwrite":
             changed[where] = changed.get(draw(st.sampled_from(names)), content)
-        elif kind == "rename":  # by a few entries, so that each gets another number
+        elif kind == "rename":  # by a few entries, so that each gets another queue offset
             directory, _, first = where.rpartition("/")
             width = 46 if "batch" in where else 20
             del changed[where]
@@ -247,7 +248,7 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
                 (base, count), shift = struct.unpack_from(">qh", content, place + 28), draw(st.integers(-4, 4))
                 struct.pack_into(">qh", content, place + 28, *draw(st.sampled_from([(base + shift, count), (base, count + shift)])))
                 changed[where] = bytes(content)
-        elif kind == "gone":
+        elif kind == "delete":
             del changed[where]
         elif kind == "copy":
             place, target = (draw(st.integers(0, len(content) // 20 - 1)) * 20 for _ in range(2)) if len(content) >= 20 else (0, 0)
@@ -258,6 +259,6 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
             offset = int.from_bytes(content[place : place + 8], "big") + draw(st.integers(-600, 600))
             content[place : place + 8] = (offset % 2**63).to_bytes(8, "big")
             changed[where] = bytes(content)
-        else:  # of an older moment, as in a copy of a store that was running
+        else:  # an older state, as in a copy of a running store
             changed[where] = bytes(content[: len(content) // 40 * 20]).ljust(len(content), b"\0")
     return changed

@@ -1,4 +1,4 @@
-"""Stores as slaves have them: ordinary queues also for topics that hold inner batches."""
+"""Stores of slaves: topics with inner batches have ordinary queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def batch(number: int, count: int) -> Message:
 
 
 def slave(*counts: int) -> Files:
-    """Batches of those many messages among others; a count of 0 is a plain message of the same topic."""
+    """Inner batches with `counts` messages, between ordinary messages. A count of 0 is a single message of the same topic."""
     messages = []
     for number, count in enumerate(counts):
         messages += [

@@ -1,4 +1,4 @@
-"""Small stores for tests: written by `native_reader.testing`, laid into memory or onto the disk."""
+"""Small stores for tests, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ZERO = "00000000000000000000"
 
 
 class Backend(NamedTuple):
-    """Where some files lie: the URI above them, and how to take one away or put another in its place."""
+    """A directory in some storage, with functions to replace and remove its files."""
 
     url: str
     storage: Storage
@@ -30,14 +30,14 @@ class Backend(NamedTuple):
 
 
 def message(number: int, **fields: object) -> Message:
-    """A message that tells its number in every field that can."""
+    """A message with its number in every field that can hold it."""
     properties = pack_properties({"TAGS": f"tag{number % 3}", "KEYS": f"k{number} all", "UNIQ_KEY": f"U{number:04}"})
-    told = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
-    return Message(**(told | {"store_timestamp": 1_700_000_000_000 + number} | fields))  # type: ignore[arg-type]
+    defaults = {"topic": f"T{number % 3}", "body": b"body %d" % number, "properties": properties, "queue_offset": number}
+    return Message(**(defaults | {"store_timestamp": 1_700_000_000_000 + number} | fields))  # type: ignore[arg-type]
 
 
 def log_of(messages: int | Iterable[Message] = 30, segment_size: int = 2048, start: int = 0, framing: Framing = "plain") -> CommitLog:
-    """A log of those messages, or of that many."""
+    """A log of these messages, or of this many."""
     log = CommitLog(segment_size, start, framing)
     for each in map(message, range(messages)) if isinstance(messages, int) else messages:
         log.append(each)
@@ -45,12 +45,12 @@ def log_of(messages: int | Iterable[Message] = 30, segment_size: int = 2048, sta
 
 
 def files_of(log: CommitLog | None = None, under: str = "store/commitlog") -> Files:
-    """The log's files, by name."""
+    """The log's files by path."""
     return {f"{under}/{name}": content for name, content in (log or log_of()).files().items()}
 
 
 def on_disk(root: Path, files: Mapping[str, bytes]) -> Path:
-    """Write those files; a name that ends in `/` is an empty directory."""
+    """Write the files; a name that ends in `/` is an empty directory."""
     for name, content in files.items():
         path = root / name
         if name.endswith("/"):
@@ -62,34 +62,34 @@ def on_disk(root: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def in_memory(files: Mapping[str, bytes | bytearray] | None = None) -> MemoryStorage:
-    """A storage to hold on to: it is gone with its last reference."""
+    """A storage in memory; keep a reference, because its files exist only as long as the object."""
     return MemoryStorage(files if files is not None else files_of())
 
 
-def said(*arguments: object, **named: object) -> str:
-    """What is said when no store is found there."""
+def path_error(*arguments: object, **named: object) -> str:
+    """The error text of `open` if there is no store."""
     with pytest.raises(nr.PathError) as raised:
         nr.open(*arguments, **named)
     assert isinstance(raised.value, FileNotFoundError)
     return str(raised.value)
 
 
-def rows(store: nr.Store) -> int:
-    """How many rows there are, all of them of the right store."""
-    found = store.messages().to_table()
-    assert set(found["store"].to_pylist()) <= {each.uri for each in store.stores}
-    return found.num_rows
+def count_rows(store: nr.Store) -> int:
+    """The number of rows; asserts that each one names one of the stores."""
+    table = store.messages().to_table()
+    assert set(table["store"].to_pylist()) <= {each.uri for each in store.stores}
+    return table.num_rows
 
 
 def dledger(start: int = 0, node: str = "n0", under: str = "store") -> dict[str, bytes]:
-    """A store whose log one node of DLedger wrote."""
+    """A store with the log of one DLedger node."""
     home = f"{under}/dledger-{node}"
     return files_of(log_of(30, 4096, start, "dledger"), f"{home}/data") | {f"{home}/index/{ZERO}": b"x" * 32}
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
-    """Without the rights of root, for whom nothing is forbidden."""
+def without_root() -> Iterator[None]:
+    """Switch from root to the user `nobody`, because root may read everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -100,8 +100,8 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def parted(tmp_path: Path) -> Path:
-    """A store whose log is in two directories; its other parts are elsewhere."""
+def scattered_store(tmp_path: Path) -> Path:
+    """A store with its log in two directories and its other parts in others."""
     first, second = dict(list(files_of().items())[:2]), dict(list(files_of().items())[2:])
     on_disk(tmp_path / "one", first)
     on_disk(tmp_path / "two", second)

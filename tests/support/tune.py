@@ -1,4 +1,4 @@
-"""What the fixture `tune` gives: other values of `native_reader.tuning.TUNING` until the test ends."""
+"""The type of the fixture `tune`, which changes `native_reader.tuning.TUNING` for one test."""
 
 from __future__ import annotations
 
