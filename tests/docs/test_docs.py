@@ -138,7 +138,9 @@ def test_every_reason_of_damage_is_told() -> None:
 def test_the_columns_of_the_other_tables_are_told() -> None:
     text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
     for table in TABLES.values():
-        part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
+        _, heading, rest = text.partition(f": `table={table.name}`\n")
+        assert heading, f"{RECOVERY_MD} has no heading that ends in `table={table.name}`"
+        part = rest.split("\n## ")[0]
         told = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
         assert told == [(name, str(spec.type), spec.meaning) for name, spec in table.columns.items()]
 
