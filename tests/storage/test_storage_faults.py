@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from support.stores import BACKENDS, ZERO, files_of, in_memory, log_of, message, on_disk
@@ -88,10 +91,16 @@ def test_a_storage_that_is_gone_says_so():
 
 
 def test_a_scheme_that_nobody_knows():
+    """In a fresh process: here, tests may have imported a storage that the reader itself does not import."""
+    code = "import native_reader; native_reader.open('gopher://host/store')"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False, capture_output=True, text=True)
+    supported = ", ".join(f"{scheme}://" for scheme in sorted(BACKENDS.keys() - {"memory"}))  # which is only for tests
+    error = f"gopher://host/store: gopher:// is not supported. Use a local path, or {supported}"
+    assert ended.stderr.splitlines()[-1] == f"native_reader.errors.PathError: {error}"
     with pytest.raises(nr.PathError) as raised:
         nr.open("gopher://host/store")
-    supported = ", ".join(f"{scheme}://" for scheme in sorted(BACKENDS.keys() - {"memory"}))  # which is only for tests
-    assert str(raised.value) == f"gopher://host/store: gopher:// is not supported. Use a local path, or {supported}"
+    assert str(raised.value) == error
 
 
 # Between the plan and the read
