@@ -15,10 +15,10 @@ from support import golden
 from support.effort import QUICK
 from support.growing import Disk, GrowingStore
 from support.own_stores import STORES
-from support.stores import ZERO, Backend, files_of, in_memory, on_disk
+from support.stores import BACKENDS, ZERO, Backend, files_of, on_disk
 from support.tune import Tune
 
-from native_reader.storage import Storage, storage_of
+from native_reader.storage import Storage
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.tuning import tuned
 
@@ -62,29 +62,19 @@ def store(tmp_path: Path) -> Path:
     return on_disk(tmp_path, files_of() | others) / "store"
 
 
-@pytest.fixture(params=["memory", "local", "faulty memory", "faulty local"])
+@pytest.fixture(params=[*BACKENDS, *(f"faulty {scheme}" for scheme in BACKENDS)])
 def backend_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
     kept: list[Storage] = []
+    *faulty, scheme = request.param.split()
 
     def backend(files: Mapping[str, bytes]) -> Backend:
-        if request.param.endswith("local"):
-            on_disk(tmp_path, files)
-
-            def put(name: str, content: bytes) -> None:
-                (tmp_path / "new").write_bytes(content)
-                (tmp_path / "new").replace(tmp_path / name)
-
-            url, remove = tmp_path.as_uri(), lambda name: (tmp_path / name).unlink()
-        else:
-            own = dict(files)
-            memory = in_memory(own)
-            kept.append(memory)
-            url, put, remove = memory.url, own.__setitem__, own.pop
-        if request.param.startswith("faulty"):
-            faulty = FaultyStorage(url)
-            kept.append(faulty)
-            url = faulty.url
-        return Backend(url, storage_of(url), put, remove)
+        here = BACKENDS[scheme](tmp_path, files)
+        kept.append(here.storage)
+        if faulty:
+            around = FaultyStorage(here.url)
+            kept.append(around)
+            here = here._replace(url=around.url, storage=around)
+        return here
 
     return backend  # keeps the storages alive
 

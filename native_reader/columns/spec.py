@@ -13,10 +13,9 @@ PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 
 
 class ColumnSpec(NamedTuple):
-    """One column of a table other than `messages`. `default`: included if no columns are named; `meaning`: the description in the docs."""
+    """One column of a table other than `messages`. `meaning`: the description in the docs."""
 
     type: pa.DataType
-    default: bool
     meaning: str
 
 

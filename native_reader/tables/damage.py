@@ -14,15 +14,15 @@ from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
 
 COLUMNS = {
-    "store": ColumnSpec(pa.string(), True, "URI of the store's root"),
-    "segment": ColumnSpec(pa.string(), True, "URI of the commitlog file; null where a file is missing"),
-    "start_offset": ColumnSpec(pa.int64(), True, "the first offset of the range"),
-    "end_offset": ColumnSpec(pa.int64(), True, "the first offset after it"),
-    "bytes": ColumnSpec(pa.int64(), True, "the size of the range"),
-    "reason": ColumnSpec(pa.string(), True, "one of the reasons below"),
-    "found": ColumnSpec(pa.string(), True, "a description"),
-    "record_before": ColumnSpec(pa.int64(), True, "offset of the record directly before the range; null at the start of a segment"),
-    "record_behind": ColumnSpec(pa.int64(), True, "offset of the record directly after the range; null if none follows in the file"),
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "segment": ColumnSpec(pa.string(), "URI of the commitlog file; null where a file is missing"),
+    "start_offset": ColumnSpec(pa.int64(), "the first offset of the range"),
+    "end_offset": ColumnSpec(pa.int64(), "the first offset after it"),
+    "bytes": ColumnSpec(pa.int64(), "the size of the range"),
+    "reason": ColumnSpec(pa.string(), "one of the reasons below"),
+    "found": ColumnSpec(pa.string(), "a description"),
+    "record_before": ColumnSpec(pa.int64(), "offset of the record directly before the range; null at the start of a segment"),
+    "record_behind": ColumnSpec(pa.int64(), "offset of the record directly after the range; null if none follows in the file"),
 }
 
 

@@ -354,7 +354,7 @@ def test_a_table_that_needs_no_ends_of_logs_opens_no_file(monkeypatch: pytest.Mo
     def rows(part: object, _: object) -> list[dict[str, object]]:
         return [{"store": part}]
 
-    columns = {"store": ColumnSpec(pa.string(), True, "URI of the store's root")}
+    columns = {"store": ColumnSpec(pa.string(), "URI of the store's root")}
     stores = Table("stores", columns, lambda request: [store.uri for store in request.stores], rows)
     monkeypatch.setitem(TABLES, "stores", stores)
     memory = in_memory(files_of(log_of(3)))

@@ -142,7 +142,9 @@ def test_every_reason_of_damage_is_documented() -> None:
 def test_the_columns_of_the_other_tables_are_documented() -> None:
     text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
     for table in TABLES.values():
-        part = text.split(f"`table={table.name}`", 1)[1].split("\n## ")[0]
+        _, heading, rest = text.partition(f": `table={table.name}`\n")
+        assert heading, f"{RECOVERY_MD} has no heading that ends in `table={table.name}`"
+        part = rest.split("\n## ")[0]
         documented = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
         assert documented == [(name, str(spec.type), spec.meaning) for name, spec in table.columns.items()]
 

@@ -15,6 +15,7 @@ from support.faults import ordinary
 from support.stores import ZERO, files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
+from native_reader.tables import TABLES
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import encode
@@ -108,7 +109,7 @@ def test_no_file_stays_open_whatever_is_wrong(tmp_path: Path, mode: str) -> None
             except nr.StoreDamaged:
                 assert mode == "FAILFAST"
             del run
-    for table in ("damage", "segments"):
+    for table in TABLES:
         nr.open(store).table(table).to_table(jobs=3)
     gc.collect()
     assert open_files() == []
@@ -125,7 +126,7 @@ def digest(store: Path) -> str:
 
 def everything(store: Path) -> list[int]:
     rows = [nr.open(store).messages(mode=mode, columns="*", verify_crc=True).count_rows() for mode in ("DROPMALFORMED", "PERMISSIVE")]
-    return rows + [len(nr.open(store).table(table).to_table()) for table in ("damage", "segments")]
+    return rows + [len(nr.open(store).table(table).to_table()) for table in TABLES]
 
 
 def test_a_damaged_store_is_left_unchanged(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
+from native_reader.tables import TABLES
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_damage_rows_pass_every_condition_and_come_only_on_request(spark: SparkS
 
 
 def test_the_tables_equal_those_of_the_engine(spark: SparkSession, broken: Path) -> None:
-    for table in ("damage", "segments"):
+    for table in TABLES:
         mine = nr.open(broken).table(table).to_table()
         found = load_table(spark, broken, table=table)
         assert sorted(map(str, found.toArrow().cast(mine.schema).to_pylist())) == sorted(map(str, mine.to_pylist()))

@@ -12,6 +12,7 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from support.stores import files_of, log_of, on_disk
 
 from native_reader.columns.schema import COLUMNS
+from native_reader.tables import TABLE_NAMES
 
 
 def sentence(work: Callable[[], object]) -> str:
@@ -47,8 +48,8 @@ REFUSED = {
     "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset must be an integer from 0 to 9223372036854775807, not -1",
     "verifyCrc=yes": "OptionError: verifyCrc must be true or false, not 'yes'",
     "mode=FAILSAFE": "OptionError: mode must be one of FAILFAST, DROPMALFORMED, PERMISSIVE, not 'FAILSAFE'. Did you mean 'FAILFAST'?",
-    "table=queues": "OptionError: table must be one of messages, damage, segments, not 'queues'.",
-    "table=damages": "OptionError: table must be one of messages, damage, segments, not 'damages'. Did you mean 'damage'?",
+    "table=queues": f"OptionError: table must be one of {', '.join(TABLE_NAMES)}, not 'queues'.",
+    "table=damages": f"OptionError: table must be one of {', '.join(TABLE_NAMES)}, not 'damages'. Did you mean 'damage'?",
     "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column. Choose a new name",
     "maxReadRate=5": "OptionError: maxReadRate must be an integer from 1048576 to 9223372036854775807, not 5",
     "access=believe": "OptionError: access must be one of auto, scan, trust, not 'believe'.",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 import native_reader as nr
-from native_reader.storage import Storage
+from native_reader.storage import Storage, storage_of
 from native_reader.testing.logs import CommitLog, Framing
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, pack_properties
@@ -85,6 +85,26 @@ def dledger(start: int = 0, node: str = "n0", under: str = "store") -> dict[str,
     """A store with the log of one DLedger node."""
     home = f"{under}/dledger-{node}"
     return files_of(log_of(30, 4096, start, "dledger"), f"{home}/data") | {f"{home}/index/{ZERO}": b"x" * 32}
+
+
+def _backend_in_memory(_: Path, files: Mapping[str, bytes]) -> Backend:
+    own = dict(files)
+    memory = in_memory(own)
+    return Backend(memory.url, memory, own.__setitem__, own.__delitem__)
+
+
+def _backend_on_disk(root: Path, files: Mapping[str, bytes]) -> Backend:
+    on_disk(root, files)
+
+    def put(name: str, content: bytes) -> None:
+        (root / "new").write_bytes(content)
+        (root / "new").replace(root / name)
+
+    return Backend(root.as_uri(), storage_of(root.as_uri()), put, lambda name: (root / name).unlink())
+
+
+BACKENDS: dict[str, Callable[[Path, Mapping[str, bytes]], Backend]] = {"memory": _backend_in_memory, "file": _backend_on_disk}
+"""By scheme: a storage of that scheme with those files, which may be kept in that directory. The fixture `backend_of` runs on each."""
 
 
 @contextmanager
