@@ -19,6 +19,7 @@ from support.own_stores import STORES
 
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
+from native_reader.conditions import predicate_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
@@ -72,6 +73,16 @@ def test_every_kind_is_told_in_order() -> None:
 
 def test_the_table_of_options_is_the_codes_own() -> None:
     assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
+
+
+def test_every_condition_is_told() -> None:
+    with pytest.raises(nr.PredicateError) as raised:
+        predicate_of(MessageOptions(where="topic"))
+    listed = re.search(r"Supported: (.*) on columns", str(raised.value))
+    section = re.search(r"^## Conditions\n(.*?)^#", (HERE / "docs/filters.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert listed
+    assert section
+    assert set(listed[1].split()) <= set(re.findall(r"\w+|[=!<>]+", " ".join(quoted(section[1]))))
 
 
 def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
