@@ -20,11 +20,13 @@ from support.own_stores import STORES
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
+from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
 from native_reader.tables import TABLES
 from native_reader.tables.table import NOT_THERE
+from native_reader.testing.compression import CODECS, COMPRESSED
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore_spark.options import OPTIONS, as_markdown
@@ -83,6 +85,13 @@ def test_every_condition_is_told() -> None:
     assert listed
     assert section
     assert set(listed[1].split()) <= set(re.findall(r"\w+|[=!<>]+", " ".join(quoted(section[1]))))
+
+
+def test_every_codec_is_told_and_written() -> None:
+    read = {bits << 8: codec for bits in range(8) if (codec := codec_of(bits << 8))}
+    told = {int(bits, 16): codec.lower() for cell, codec, _ in rows_of("docs/format.md", "codec bits") for bits in quoted(cell)}
+    assert told == read
+    assert {flags - COMPRESSED for _, flags, _ in CODECS} == read.keys()
 
 
 def test_every_option_of_the_engine_can_be_given_to_spark() -> None:
