@@ -45,7 +45,8 @@ def test_javas_decoder_reads_every_record_as_we_do(written: Golden) -> None:
     columns = [column for column in SCHEMA if column not in NOT_JAVAS]
     used: Counter[str] = Counter()
     assert differences(written.expected_rows, rows, columns, (*EXPLAINED, OUR_OWN, GZIP), used) == []
-    assert used[GZIP.why] == 7  # bodies; that nothing more is said of those records is explained already
+    # Of bodies; that nothing more is said of those records is explained already.
+    assert used[GZIP.why] == sum(row["stored_body"].startswith(b"\x1f\x8b") for row in rows) > 0
 
 
 def test_a_real_store_loads_it_cuts_nothing_and_finds_every_message(
