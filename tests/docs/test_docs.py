@@ -77,7 +77,7 @@ def test_the_table_of_options_is_the_codes_own() -> None:
     assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
 
 
-def test_every_condition_is_told() -> None:
+def test_every_condition_is_documented() -> None:
     with pytest.raises(nr.PredicateError) as raised:
         predicate_of(MessageOptions(where="topic"))
     listed = re.search(r"Supported: (.*) on columns", str(raised.value))
@@ -87,10 +87,10 @@ def test_every_condition_is_told() -> None:
     assert set(listed[1].split()) <= set(re.findall(r"\w+|[=!<>]+", " ".join(quoted(section[1]))))
 
 
-def test_every_codec_is_told_and_written() -> None:
+def test_every_codec_is_documented_and_written() -> None:
     read = {bits << 8: codec for bits in range(8) if (codec := codec_of(bits << 8))}
-    told = {int(bits, 16): codec.lower() for cell, codec, _ in rows_of("docs/format.md", "codec bits") for bits in quoted(cell)}
-    assert told == read
+    documented = {int(bits, 16): codec.lower() for cell, codec, _ in rows_of("docs/format.md", "codec bits") for bits in quoted(cell)}
+    assert documented == read
     assert {flags - COMPRESSED for _, flags, _ in CODECS} == read.keys()
 
 
