@@ -112,6 +112,15 @@ class _Reading:
                 return Not(self.condition(node.this))
             case exp.Boolean():
                 return And(()) if node.this else Or(())
+        result = self._on_column(node)
+        # sqlglot 30 marks NOT LIKE in the node itself; earlier versions wrap the node in a Not.
+        marked = node.this if isinstance(node, exp.Escape) else node
+        return Not(result) if marked.args.get("negate") else result
+
+    def _on_column(self, node: Any) -> Predicate:
+        from sqlglot import exp
+
+        match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return IsNull(self._column(node.this)[0])
             case exp.In() if node.args.get("expressions"):
@@ -162,8 +171,7 @@ class _Reading:
             like_regex(pattern)
         except ValueError as error:
             raise self._error(f"LIKE: {error}", node) from None
-        # sqlglot 30 marks NOT LIKE in the node itself; earlier versions wrap the node in a Not.
-        return Not(Like(column, pattern)) if node.args.get("negate") else Like(column, pattern)
+        return Like(column, pattern)
 
     def _rlike(self, node: Any) -> Predicate:
         column, pattern = self._matched(node)

@@ -45,7 +45,8 @@ def test_javas_decoder_reads_every_record_as_we_do(written: Golden) -> None:
     columns = [column for column in SCHEMA if column not in NOT_IN_JAVA]
     used: Counter[str] = Counter()
     assert differences(written.expected_rows, rows, columns, (*EXPLAINED, OUR_TIMES, GZIP), used) == []
-    assert used[GZIP.why] == 7  # bodies; the other columns of those records are explained already
+    # Bodies only: the other columns of those records are explained already.
+    assert used[GZIP.why] == sum(row["stored_body"].startswith(b"\x1f\x8b") for row in rows) > 0
 
 
 def test_rocketmq_loads_it_truncates_nothing_and_finds_every_message(

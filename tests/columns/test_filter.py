@@ -6,7 +6,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.effort import sampled
 from support.evaluator import Row, like, read, trees, truth, value_of
@@ -22,12 +22,14 @@ from native_reader.predicate.tree import (
     Compare,
     In,
     IsNull,
+    Leaf,
     Like,
     Not,
     Or,
     Predicate,
     RLike,
     all_of,
+    leaves,
 )
 from native_reader.testing import compression
 from native_reader.testing.memory import MemoryStorage
@@ -59,6 +61,23 @@ def test_any_predicate_over_any_rows(data):
     rows = read(storage, EVERYTHING, most=most)
     for _ in range(4):
         check(storage, data.draw(trees(rows)), rows, most=most)
+
+
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
+def test_every_condition_is_drawn_and_selects_its_rows(mixed: MemoryStorage) -> None:
+    rows = read(mixed, EVERYTHING)
+    drawn: set[str] = set()
+
+    @settings(max_examples=300, phases=[Phase.generate], derandomize=True, database=None, deadline=None)
+    @given(trees(rows))
+    def draw(predicate: Predicate) -> None:
+        for leaf in leaves(predicate):
+            if type(leaf).__name__ not in drawn:
+                drawn.add(type(leaf).__name__)
+                check(mixed, leaf, rows)
+
+    draw()
+    assert drawn == {kind.__name__ for kind in Leaf.__subclasses__()}
 
 
 # Hand-written cases

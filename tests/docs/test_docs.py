@@ -19,11 +19,14 @@ from support.own_stores import STORES
 
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
+from native_reader.conditions import predicate_of
+from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
 from native_reader.tables import TABLES
 from native_reader.tables.table import NOT_THERE
+from native_reader.testing.compression import CODECS, COMPRESSED
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore_spark.options import OPTIONS, as_markdown
@@ -74,6 +77,23 @@ def test_every_kind_is_documented_in_order() -> None:
 
 def test_the_table_of_options_equals_that_of_the_code() -> None:
     assert as_markdown() in (HERE / "docs/options.md").read_text(encoding="utf-8")
+
+
+def test_every_condition_is_documented() -> None:
+    with pytest.raises(nr.PredicateError) as raised:
+        predicate_of(MessageOptions(where="topic"))
+    listed = re.search(r"Supported: (.*) on columns", str(raised.value))
+    section = re.search(r"^## Conditions\n(.*?)^#", (HERE / "docs/filters.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert listed
+    assert section
+    assert set(listed[1].split()) <= set(re.findall(r"\w+|[=!<>]+", " ".join(quoted(section[1]))))
+
+
+def test_every_codec_is_documented_and_written() -> None:
+    read = {bits << 8: codec for bits in range(8) if (codec := codec_of(bits << 8))}
+    documented = {int(bits, 16): codec.lower() for cell, codec, _ in rows_of("docs/format.md", "codec bits") for bits in quoted(cell)}
+    assert documented == read
+    assert {flags - COMPRESSED for _, flags, _ in CODECS} == read.keys()
 
 
 def test_spark_accepts_every_option_of_the_engine() -> None:

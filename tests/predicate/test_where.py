@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import native_reader as nr
@@ -9,7 +11,7 @@ from native_reader.checks import duration
 from native_reader.conditions import predicate_of
 from native_reader.options import MessageOptions
 from native_reader.predicate.sql import parse
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate
+from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Leaf, Like, Not, Or, Predicate, RLike, leaves
 
 TOPIC, QUEUE = Column("topic"), Column("queue_id")
 
@@ -18,26 +20,27 @@ def parsed(text: str, zone: str | None = None) -> Predicate:
     return predicate_of(MessageOptions(where=text, time_zone=zone))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("topic = 'a'", Compare(TOPIC, "=", "a")),
-        ("'a' = TOPIC", Compare(TOPIC, "=", "a")),
-        ("3 < queue_id", Compare(QUEUE, ">", 3)),
-        ("`queue_id` IN (1, -2, 3L)", In(QUEUE, (1, -2, 3))),
-        ("queue_id NOT BETWEEN 1 AND 2", Not(And((Compare(QUEUE, ">=", 1), Compare(QUEUE, "<=", 2))))),
-        ("topic NOT LIKE 'a%'", Not(Like(TOPIC, "a%"))),
-        ("topic LIKE 'a!%\\\\%' ESCAPE '!'", Like(TOPIC, "a\\%\\\\%")),
-        ("array_contains(keys, 'k')", ArrayContains(Column("keys"), "k")),
-        ("properties['it\\'s'] IS NOT NULL", Not(IsNull(Column("properties", "it's")))),
-        ("body = X'00ff'", Compare(Column("body"), "=", b"\0\xff")),
-        ("store_timestamp < TIMESTAMP '2026-01-31 12:00:00'", Compare(Column("store_timestamp"), "<", 1_769_857_200_000_000)),
-        ("store_timestamp < TIMESTAMP '2026-01-31T12:00:00.5Z'", Compare(Column("store_timestamp"), "<", 1_769_860_800_500_000)),
-        ("store_timestamp < TIMESTAMP '2026-01-31'", Compare(Column("store_timestamp"), "<", 1_769_814_000_000_000)),
-        ("TRUE AND NOT FALSE", And((And(()), Not(Or(()))))),
-        ("(topic = 'a' OR TRUE) AND queue_id = 1", And((Or((Compare(TOPIC, "=", "a"), And(()))), Compare(QUEUE, "=", 1)))),
-    ],
-)  # fmt: skip
+MEANINGS: list[tuple[str, Predicate]] = [
+    ("topic = 'a'", Compare(TOPIC, "=", "a")),
+    ("'a' = TOPIC", Compare(TOPIC, "=", "a")),
+    ("3 < queue_id", Compare(QUEUE, ">", 3)),
+    ("`queue_id` IN (1, -2, 3L)", In(QUEUE, (1, -2, 3))),
+    ("queue_id NOT BETWEEN 1 AND 2", Not(And((Compare(QUEUE, ">=", 1), Compare(QUEUE, "<=", 2))))),
+    ("topic NOT LIKE 'a%'", Not(Like(TOPIC, "a%"))),
+    ("topic LIKE 'a!%\\\\%' ESCAPE '!'", Like(TOPIC, "a\\%\\\\%")),
+    ("topic RLIKE '^a'", RLike(TOPIC, "^a")),
+    ("array_contains(keys, 'k')", ArrayContains(Column("keys"), "k")),
+    ("properties['it\\'s'] IS NOT NULL", Not(IsNull(Column("properties", "it's")))),
+    ("body = X'00ff'", Compare(Column("body"), "=", b"\0\xff")),
+    ("store_timestamp < TIMESTAMP '2026-01-31 12:00:00'", Compare(Column("store_timestamp"), "<", 1_769_857_200_000_000)),
+    ("store_timestamp < TIMESTAMP '2026-01-31T12:00:00.5Z'", Compare(Column("store_timestamp"), "<", 1_769_860_800_500_000)),
+    ("store_timestamp < TIMESTAMP '2026-01-31'", Compare(Column("store_timestamp"), "<", 1_769_814_000_000_000)),
+    ("TRUE AND NOT FALSE", And((And(()), Not(Or(()))))),
+    ("(topic = 'a' OR TRUE) AND queue_id = 1", And((Or((Compare(TOPIC, "=", "a"), And(()))), Compare(QUEUE, "=", 1)))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), MEANINGS)
 def test_valid_conditions(text: str, expected: Predicate) -> None:
     assert parsed(text, "Europe/Berlin") == expected
 
@@ -46,6 +49,14 @@ HOW = (
     "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
     "Use df.filter for other conditions"
 )
+
+
+def test_every_condition_has_a_text_and_is_listed() -> None:
+    written = [leaf for _, meaning in MEANINGS for leaf in leaves(meaning)]
+    assert {type(leaf).__name__ for leaf in written} == {kind.__name__ for kind in Leaf.__subclasses__()}
+    for leaf in written:
+        names = re.findall(r"[A-Z]{2,}|[a-z_]+(?=\()", str(leaf)) if not isinstance(leaf, Compare) else [leaf.operator]
+        assert set(names) <= set(HOW.split()), leaf
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import struct
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
 import pytest
 from support.compare import same
 from support.faults import SEGMENT, Case, ordinary, run
 
 import native_reader as nr
+from native_reader.layout.bodies import codec_of
 from native_reader.layout.properties import parse
-from native_reader.testing import compression
+from native_reader.testing.compression import CODECS as CODECS_WRITTEN
+from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import INNER_BATCH, InnerMessage, encode, pack_inner, pack_properties
 
@@ -145,19 +148,31 @@ def test_16_hosts_of_both_families_and_a_wrong_flag() -> None:
         Case.of(*messages).put(1, 36, int4(0x10 ^ flag)).assert_lost(1, reason="lengths")
 
 
-@pytest.mark.parametrize("kind", ["no stream", "cut in half", "unknown codec"])
-def test_17_and_18_a_body_that_does_not_decompress_keeps_its_row(kind: str) -> None:
-    stored = {"no stream": b"not compressed at all", "cut in half": zlib.compress(b"x" * 100)[:8], "unknown codec": b"anything"}[kind]
-    flags = compression.COMPRESSED | (0x500 if kind == "unknown codec" else 0)
+UNKNOWN_CODEC = next(bits << 8 for bits in range(8) if codec_of(bits << 8) is None)
+CODECS = pytest.mark.parametrize(("flags", "compress"), [pytest.param(*each[1:], id=f"{each[0]} {each[1]:#x}") for each in CODECS_WRITTEN])
+
+
+@CODECS
+def test_17_a_body_that_does_not_decompress_keeps_its_row(flags: int, compress: Callable[[bytes], bytes]) -> None:
+    _keeps_its_row_without_body(b"not compressed at all", flags)
+    _keeps_its_row_without_body(compress(b"x" * 100)[:8], flags)
+
+
+def test_18_a_body_of_an_unknown_codec_keeps_its_row() -> None:
+    _keeps_its_row_without_body(b"anything", COMPRESSED | UNKNOWN_CODEC)
+
+
+def _keeps_its_row_without_body(stored: bytes, flags: int) -> None:
     case = Case.of(ordinary(0), ordinary(1, body=stored, sys_flag=flags), ordinary(2))
     row = case.assert_intact().to_pylist()[1]
     assert (row["body"], row["stored_body"], row["corrupt_reason"]) == (None, stored, "body")
     assert case.read("FAILFAST")[0]["corrupt_reason"].to_pylist() == [None] * 3
 
 
-def test_19_a_bomb_is_kept_small() -> None:
-    bomb = zlib.compress(bytes(64 << 20), 9)
-    case = Case.of(ordinary(0), ordinary(1, body=bomb, sys_flag=compression.COMPRESSED), size=1 << 20)
+@CODECS
+def test_19_a_bomb_is_kept_small(flags: int, compress: Callable[[bytes], bytes]) -> None:
+    bomb = compress(bytes(64 << 20))
+    case = Case.of(ordinary(0), ordinary(1, body=bomb, sys_flag=flags), size=1 << 20)
     tracemalloc.start()
     table, _ = case.read("PERMISSIVE", max_decompressed_bytes=1 << 20)
     assert tracemalloc.get_traced_memory()[1] < 16 << 20

@@ -7,12 +7,15 @@ from random import Random
 
 import pytest
 from chispa import assert_df_equality
-from conditions import ROWS, condition
+from conditions import ROWS, condition, leaf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from support.effort import at_effort
 
 import native_reader as nr
+from native_reader.conditions import predicate_of
+from native_reader.options import MessageOptions
+from native_reader.predicate.tree import Leaf, leaves
 
 SMALL = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp,physical_offset"
 
@@ -34,6 +37,12 @@ def test_where_selects_the_rows_that_spark_selects(spark: SparkSession, odd: Pat
             assert sorted(found) == expected, text
             some += 0 < len(found) <= ROWS / 2
     assert some > min(25 * rounds, 100)
+
+
+def test_every_condition_is_among_the_random_ones() -> None:
+    random = Random(0)
+    tried = [each for _ in range(500) for each in leaves(predicate_of(MessageOptions(where=leaf(random), time_zone="UTC")))]
+    assert {type(each).__name__ for each in tried} == {kind.__name__ for kind in Leaf.__subclasses__()}
 
 
 def _frame(spark: SparkSession, path: Path, **options: str) -> DataFrame:
