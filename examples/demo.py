@@ -141,7 +141,7 @@ def a_damaged_store(spark: SparkSession, store: Path) -> None:
         say(f"   {message.partition('errors.')[2]}")
     say(f'   .option("mode", "DROPMALFORMED")  {read(columns="topic", mode="DROPMALFORMED").count():,} messages')
     for lost in read(table="damage").collect():
-        around = f"between the records at {lost.record_before:,} and {lost.record_behind:,}"
+        around = f"between the records at {lost.record_before:,} and {lost.record_after:,}"
         say(f'   .option("table", "damage")        {lost.bytes:,} bytes are lost, {around}')
     end = read(table="segments").agg(sf.min("broker_end")).first()[0]
     kept = read(columns="topic", mode="DROPMALFORMED", endingPhysicalOffset=str(end)).count()

@@ -58,7 +58,7 @@ class Store:
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
-        """A table by name: `messages`, or `damage` and `segments`, which take only the options in TABLE_OPTIONS."""
+        """A table by name. Those other than `messages` take only the options in TABLE_OPTIONS."""
         if not isinstance(name, str) or name not in ("messages", *TABLES):
             near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")

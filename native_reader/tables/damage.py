@@ -22,7 +22,7 @@ COLUMNS = {
     "reason": ColumnSpec(pa.string(), "one of the reasons below"),
     "found": ColumnSpec(pa.string(), "a description"),
     "record_before": ColumnSpec(pa.int64(), "offset of the record directly before the range; null at the start of a segment"),
-    "record_behind": ColumnSpec(pa.int64(), "offset of the record directly after the range; null if none follows in the file"),
+    "record_after": ColumnSpec(pa.int64(), "offset of the record directly after the range; null if none follows in the file"),
 }
 
 
@@ -40,7 +40,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
         pass
     return [
         _row(part.store, each.start, each.end, each.reason, each.description)
-        | {"segment": each.segment, "record_before": each.before, "record_behind": each.after}
+        | {"segment": each.segment, "record_before": each.before, "record_after": each.after}
         for each in reading.report.damage
     ]
 

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         "--shapes", choices=("mixed", "equal"), default=default.shapes, help="many property shapes, or one and no rare records"
     )
     new.add_argument("--compressed", type=float, default=default.compressed, help="share of compressed bodies (default %(default)s)")
-    new.add_argument("--codecs", type=lambda text: tuple(text.split(",")), default=default.codecs, help="zlib,lz4,zstd")
+    new.add_argument("--codecs", type=lambda text: tuple(text.split(",")), default=default.codecs, help="default zlib,lz4,zstd; also gzip")
     new.add_argument("--rare", type=float, default=default.rare, help="share of rare records: transactions, retries ... (default 0.015)")
     new.add_argument("--huge", action="store_true", help="one producer sends huge messages")
     new.add_argument("--seed", type=int, default=default.seed)

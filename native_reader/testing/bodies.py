@@ -31,6 +31,9 @@ class Bodies:
         self._mean, self._sizes, self._largest = mean, sizes, min(largest, max(64 * 1024, 16 * mean))
         if sizes == "fixed" and mean > self._largest:
             raise ValueError(f"bodies of {mean} bytes do not fit in a segment")
+        names = dict.fromkeys(name for name, _, _ in compression.CODECS)
+        if unknown := [codec for codec in codecs if codec not in names]:
+            raise ValueError(f"unknown codec {unknown[0]!r}; the codecs are {', '.join(names)}")
         documents = [_document(rng) for _ in range(2000)]
         lengths = np.array([len(document) for document in documents])
         chosen = rng.integers(0, len(documents), _TEXT // int(lengths.mean()))

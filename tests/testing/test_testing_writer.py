@@ -262,6 +262,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "is not empty" in capsys.readouterr().err
     assert main([str(tmp_path / "a"), *options, "--deleted", "order"]) == 1
     assert "unknown topic 'order'; the topics are orders, payments" in capsys.readouterr().err
+    assert main([str(tmp_path / "a"), *options, "--codecs", "zlib,foo"]) == 1
+    assert "unknown codec 'foo'; the codecs are zlib, gzip, lz4, zstd" in capsys.readouterr().err
     assert main([str(tmp_path / "b"), "--bytes", "64KiB", "--segment", "4KiB"]) == 1
     assert "too small" in capsys.readouterr().err
     assert [size(text) for text in ("12", "64KiB", "1.5 MiB", "2g")] == [12, 65536, 3 << 19, 2 << 30]
