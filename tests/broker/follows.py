@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 FOLLOW, DRAIN = "follow", "drain"
-BEGUN_WITHIN = 120.0
+BEGUN_WITHIN = 300.0
+TRIES = 20
+_LATE = "Timed out while waiting for the Python worker to connect back"
+"""Spark ends a query whose Python worker needs more than ten seconds to start. No setting changes that."""
+
+
+class WorkerLateError(Exception):
+    """The machine was too busy for Spark: start it again."""
 
 
 class Driver:
@@ -58,6 +65,20 @@ class Driver:
         """Wait until each query has finished a batch since its start."""
         before = {beginning: self.batches(beginning) for beginning in self.beginnings}
         self._await(lambda: all(self.batches(beginning) > before[beginning] for beginning in self.beginnings))
+
+    def start_following(self) -> None:
+        """Wait until the queries of a started Spark follow the log; start it again where the machine was too busy."""
+        for _ in range(TRIES):
+            try:
+                self.ready()
+                self.follow()
+                self.follows()
+            except WorkerLateError:
+                self.kill()
+                self.start()
+            else:
+                return
+        raise AssertionError(f"Spark's workers were late {TRIES} times: {self._why_it_ended()}")
 
     def drain(self) -> None:
         """Stop the queries, and read everything written so far."""
@@ -122,6 +143,8 @@ class Driver:
         assert self._process is not None
         patience = time.monotonic() + BEGUN_WITHIN
         while not done():
+            if self._process.poll() is not None and _LATE in self.said():
+                raise WorkerLateError
             assert self._process.poll() is None, f"Spark ended with {self._process.returncode}: {self._why_it_ended()}"
             assert time.monotonic() < patience, f"nothing within {BEGUN_WITHIN:.0f} s: {self.said()[-5000:]}"
             time.sleep(0.02)

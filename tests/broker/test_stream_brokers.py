@@ -75,7 +75,7 @@ def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path,
         )
         assert running.store == store
         with sending(running, said) as client:
-            followed_by(driver)
+            driver.start_following()
             quiet = time.time()
             time.sleep(QUIET)
             disturbed = time.time()
@@ -86,7 +86,7 @@ def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path,
                 driver.kill()
                 driver.start()
                 goes_and_comes_back(running, killed=(case.first == KILLED) != (which % 2 == 0))
-                followed_by(driver)
+                driver.start_following()
                 returned.append(time.time())
                 time.sleep(BETWEEN)
             assert ended_by_its_input(client) == 0
@@ -137,13 +137,6 @@ def acknowledged_in(said: Path) -> list[Acknowledged]:
     """The messages that the broker acknowledged to its client."""
     lines = [json.loads(line) for line in said.read_text().splitlines() if line.startswith('{"number"')]
     return [Acknowledged(each["number"], each["msg_id"], each["at"] / 1000) for each in lines]
-
-
-def followed_by(driver: Driver) -> None:
-    """Wait until the queries of a started Spark follow the log."""
-    driver.ready()
-    driver.follow()
-    driver.follows()
 
 
 def delivered_to(driver: Driver, beginning: str) -> pa.Table:
