@@ -222,9 +222,7 @@ def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, setti
     home, content = tmp_path / "live", Content()
     with driving(home / "store", tmp_path / "spark", COLUMNS, ["earliest"]) as driver:
         with written(rocketmq("5.5.0"), home, held=True, **settings) as writer:
-            driver.ready()
-            driver.follow()
-            driver.follows()
+            driver.start_following()
             before = driver.batches("earliest")
             (home / "held").unlink()
             while not (home / "quiet").exists():
