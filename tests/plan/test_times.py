@@ -125,7 +125,7 @@ def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
         assert rows == len({*range(first, first + 6)} & {*range(COUNT)})
         if tolerance == "0s" and 10 < first < 100:
             assert run.report.segments[0].record_bytes < log_of(COUNT, 1 << 20).end / 5
-    whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # without permission to cut, there is no cut
+    whole = store.messages(starting_timestamp=steady(50), max_partition_bytes=1 << 20)  # a segment that fits one split stays whole
     assert [(split.start, split.stop) for split in whole.plan().splits] == [(0, 1 << 20)]
 
 
