@@ -181,8 +181,6 @@ def _drive(store: Path, home: Path, columns: str, beginnings: list[str]) -> None
 def _session(home: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    import rmqstore_spark
-
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -195,14 +193,17 @@ def _session(home: Path) -> SparkSession:
     }
     session = SparkSession.builder.master("local[2]").appName("follows").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    rmqstore_spark.register(session)
     session.range(1).toArrow()
     return session
 
 
 def _query(spark: SparkSession, store: Path, home: Path, columns: str, beginning: str, **trigger: bool) -> StreamingQuery:
+    import rmqstore_spark
+
+    own = spark.newSession()  # queries that share a registered source can break it when both start at once (docs/streaming.md)
+    rmqstore_spark.register(own)
     options = {"columns": columns, "startingOffsets": beginning}
-    stream = spark.readStream.format("rocketmq-store").options(**options).load(str(store)).writeStream
+    stream = own.readStream.format("rocketmq-store").options(**options).load(str(store)).writeStream
     stream = stream.foreachBatch(_kept(home / "out")).option("checkpointLocation", str(home / "checkpoint"))
     return (stream.trigger(**trigger) if trigger else stream).start()
 
