@@ -40,6 +40,11 @@ class Filter:
         self._stages = [And(tuple(stages[cost])) for cost in sorted(stages)]
         self._max_decompressed_bytes = max_decompressed_bytes
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether every row matches."""
+        return not self._stages and not self._on_bodies.parts
+
     def survivors(self, chunk: Chunk) -> Iterator[Chunk]:
         """The rows for which the predicate is true. Several pieces if it depends on bodies, which stay decompressed."""
         for stage in self._stages:
@@ -53,17 +58,20 @@ class Filter:
 
 
 def _selected(chunk: Chunk, predicate: Predicate) -> Chunk:
-    chosen = truth(predicate, chunk).fill_null(False).to_numpy(zero_copy_only=False)
+    matches = truth(predicate, chunk)
+    chosen = (matches.fill_null(False) if matches.null_count else matches).to_numpy(zero_copy_only=False)
     return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
 
 
 def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
     """True, false or null for each row."""
     match predicate:
+        case And(()) | Or(()):
+            return pa.repeat(isinstance(predicate, And), len(chunk))
         case And(parts):
-            return reduce(pc.and_kleene, (truth(part, chunk) for part in parts), pa.repeat(True, len(chunk)))
+            return reduce(pc.and_kleene, (truth(part, chunk) for part in parts))
         case Or(parts):
-            return reduce(pc.or_kleene, (truth(part, chunk) for part in parts), pa.repeat(False, len(chunk)))
+            return reduce(pc.or_kleene, (truth(part, chunk) for part in parts))
         case Not(part):
             return pc.invert(truth(part, chunk))
         case IsNull(column):

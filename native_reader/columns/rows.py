@@ -140,6 +140,15 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
     yield from _with_messages(rows, first, len(rows), batches)
 
 
+def number_of_messages(rows: Rows, at_most: int) -> int:
+    """How many rows `unwrapped` returns: for counts, which need no more."""
+    number = len(rows)
+    for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
+        batch = _unpacked(rows, row, at_most)
+        number += 0 if batch is None else len(batch.units) - 1
+    return number
+
+
 def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
     stored, flags = rows.stored_body(row), int(rows.records.heads["sys_flag"][row])
     body = decompress(stored, flags, at_most) if flags & COMPRESSED else None

@@ -39,17 +39,17 @@ class Units(NamedTuple):
 
 def units_of(body: Bytes) -> Index | None:
     """The start of each unit in the body of an inner batch; None if the lengths do not add up or there are no units."""
-    content, starts, sizes, place, last = body.data, array("q"), array("q"), 0, len(body) - SMALLEST_UNIT
+    content, bounds, place, last = body.data, array("q", [0]), 0, len(body) - SMALLEST_UNIT
     while place <= last:  # the size of each unit leads to the next
-        starts.append(place)
         (total,) = _total_size(content, place)
         if total < SMALLEST_UNIT:
             return None
-        sizes.append(total)
         place += total
-    if not starts or place != len(body):
+        bounds.append(place)
+    if not place or place != len(body):
         return None
-    begins, totals = np.frombuffer(starts, np.int64).astype(np.intp, copy=False), np.frombuffer(sizes, np.int64)
+    ends = np.frombuffer(bounds, np.int64).astype(np.intp, copy=False)
+    begins, totals = ends[:-1], ends[1:] - ends[:-1]
     body_size = at(body, ">i4")[begins + _BODY_SIZE].astype(np.intp)
     if ((body_size < 0) | (body_size > totals - SMALLEST_UNIT)).any():
         return None

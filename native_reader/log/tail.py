@@ -35,7 +35,8 @@ AVAILABLE, ALL = "available", "all"
 TAILS = (AVAILABLE, "flushed", "confirmed", ALL)
 """`flushed` and `confirmed` end at an offset in the checkpoint. `all` includes old records that a broker discarded."""
 
-_LOOK = 256 << 10
+_LOOK, _FIRST_LOOK = 256 << 10, 4 << 10
+"""The last byte is usually in the last block that a file system has for the file."""
 _ZEROS_IN_A_RECORD = 64 << 10
 """More zeros than a record can end with: its last part, the properties, has 32,767 bytes at most."""
 
@@ -181,14 +182,14 @@ class _Tail:
 
 def _written_end(window: Window) -> int:
     """The end of the last non-zero byte."""
-    stop = window.written_end()
+    stop, look = window.written_end(), _FIRST_LOOK
     while stop > 0:
-        start = max(0, stop - _LOOK)
+        start = max(0, stop - look)
         filled = window.load(start, stop - start)
         content = window.u8[:filled]
         if content.any():
             return start + int(np.flatnonzero(content)[-1]) + 1
-        stop = window.written_end(start)
+        stop, look = window.written_end(start), _LOOK
     return 0
 
 

@@ -52,6 +52,8 @@ _WORDS = (*(reason for reason, _ in ANOMALIES), *(description for _, description
 Pair = tuple[Positions, Positions]
 
 _read_size = struct.Struct(">i").unpack_from
+_SIZE_OF_ENTRY = 4
+"""Where a DLedger entry holds its size, header included."""
 
 
 class Piece(NamedTuple):
@@ -104,7 +106,7 @@ class _Walk:
         """How much to load next: little if most of the previous load was not used."""
         window = self._window
         stopped_early = self._skip_damage and window.position + window.filled - self.reached > window.filled // 2
-        return _AFTER_DAMAGE if stopped_early else min(look * 4, CHUNK)
+        return _AFTER_DAMAGE if stopped_early else min(look * 8, CHUNK)
 
     def _chunk(self, look: int) -> Records:
         """Load a chunk, and return the valid records from its first byte on, up to the first one over the limit."""
@@ -146,16 +148,18 @@ class _Walk:
     def _by_size(self, length: int) -> Index:
         """Hop from size to size: for bodies that contain magics, and for large records, which are few."""
         frame, content = self._frame, self._window.u8.data
-        starts: list[int] = []
-        position, last = frame, min(length + frame, self._window.filled - SMALLEST_RECORD + 1)
-        add, read_size = starts.append, _read_size
-        while position < last:
-            add(position)
-            (size,) = read_size(content, position)
-            if size < SMALLEST_RECORD:
+        if frame:
+            content = content[_SIZE_OF_ENTRY:]  # the entry's own size, with its header
+        places: list[int] = []
+        place, last = 0, min(length, self._window.filled - SMALLEST_RECORD + 1 - frame)
+        add, read_size, smallest = places.append, _read_size, SMALLEST_RECORD  # local names are faster
+        while place < last:
+            add(place)
+            (size,) = read_size(content, place)
+            if size < smallest:
                 break
-            position += size + frame
-        return np.array(starts, np.intp)
+            place += size
+        return np.array(places, np.intp) + frame
 
     def _advance(self, records: Records) -> None:
         """Account for records, and continue after the last one."""

@@ -14,7 +14,7 @@ from native_reader.columns import checksums
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
-from native_reader.columns.rows import Rows, unwrapped
+from native_reader.columns.rows import Rows, number_of_messages, unwrapped
 from native_reader.columns.schema import COLUMNS, properties_of, schema_of
 from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreDamaged, option_name
@@ -97,6 +97,7 @@ class Reading:
         self._schema = projection.schema
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
+        self._only_counts = not projection.columns and self._of_messages.is_empty
         self._pruning = predicate if pruning is None else pruning
         self._walk: ReadWalk | Pruned | None = None
         self._window: Window | None = None
@@ -204,6 +205,9 @@ class Reading:
     def _batches(self, rows: Rows) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         for chunk in self._of_records.survivors(self._columns.chunk(rows)):
             rows = self._verified(chunk.rows) if self._projection.verify_crc else chunk.rows
+            if self._only_counts:
+                self._rows += number_of_messages(rows, self._projection.max_decompressed_bytes)
+                continue
             for piece in unwrapped(rows, self._projection.max_decompressed_bytes):
                 if self._stopped:
                     return

@@ -131,9 +131,11 @@ class LocalFile(StoredFile):
     def written_end(self, below: int | None = None) -> int:
         """The start of the last hole before `below`. Brokers allocate files ahead, so the unwritten rest is a hole."""
         low, high = 0, super().written_end(below)
-        end = high
+        end, probes = high, 0
         while low < high:
-            middle = (low + high) // 2
+            # Usually a file is data and then one hole: the first two probes tell.
+            middle = low if probes < 2 else (low + high) // 2
+            probes += 1
             data = self.next_data(middle)
             if data >= end or data < middle:  # less: the file was cut meanwhile
                 high = middle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,15 @@ def test_compressed_inner_batches_are_unpacked_one_after_another(monkeypatch: py
         assert len(batch) % 100 == 0
     assert len(held) > 5
     assert max(held) < 5000 + 100 * SMALLEST_UNIT
+
+
+@pytest.mark.parametrize("options", [{}, {"topic": "b"}, {"topic": "t"}, {"where": "topic = 'b' AND physical_offset > 200"}])
+def test_a_count_has_the_messages_of_batches(options: dict[str, str]) -> None:
+    whole = batch_of(100, "b", compressed=False)
+    messages = [Message(topic="t", body=b"a"), whole, batch_of(50, "b"), replace(whole, body=whole.body[:-1])]
+    store = InMemory(segments_of(*messages))
+    scan = store.messages(**options)
+    assert scan.count_rows() == scan.to_table().num_rows > 0
 
 
 def test_a_batch_of_the_smallest_messages_is_cut(tune: Tune) -> None:
