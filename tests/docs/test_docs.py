@@ -45,7 +45,8 @@ def rows_of(name: str, heading: str) -> list[list[str]]:
 
 
 def quoted(text: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", text)
+    """The texts in backticks, without blocks of code: their fences would pair with the quotes of the text."""
+    return re.findall(r"`([^`]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
 @pytest.fixture(scope="module")
