@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import at_effort, sampled
-from support.indexed_stores import changed_indexes, indexed
+from support.indexed_stores import changed_indexes, indexed, rolled_back_unnamed
 from support.pruning import AccessRead, selective
 from support.queued_stores import TOPICS, changed_queues, dispatched, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
@@ -69,17 +69,8 @@ def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> AccessRe
     assert trust.rows <= scanned.rows, str(predicate)
     if auto.rows != scanned.rows:
         assert auto.rows <= scanned.rows, str(predicate)
-        assert {place for place, _ in scanned.rows - auto.rows} <= _rolled_back_unnamed(files, auto.plan.lookups[0][1].hits), str(predicate)
+        assert {place for place, _ in scanned.rows - auto.rows} <= rolled_back_unnamed(files, auto.plan), str(predicate)
     return auto
-
-
-def _rolled_back_unnamed(files: Files, hits: tuple[int, ...]) -> set[int]:
-    """The rolled back messages without an earlier hit on a prepared one of their topic."""
-    memory = in_memory(files)
-    found = nr.open(memory.url).messages(columns="physical_offset,kind,topic", access="scan").to_table().to_pylist()
-    named = [(row["physical_offset"], row["topic"]) for row in found if row["kind"] == "prepared" and row["physical_offset"] in hits]
-    rolled_back = [(row["physical_offset"], row["topic"]) for row in found if row["kind"] == "rollback"]
-    return {place for place, topic in rolled_back if not any(begun < place and topic == other for begun, other in named)}
 
 
 @pytest.mark.sweep

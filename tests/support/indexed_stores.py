@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
+import native_reader as nr
 from native_reader.layout.properties import parse
+from native_reader.plan.plan import Plan
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import Placed
 from native_reader.testing.records import ROLLBACK
-from support.stores import Files
+from support.stores import Files, in_memory
 
 TRANSACTION = 0xC
 SLOTS, ENTRIES = 7, 28
@@ -52,6 +54,16 @@ def keys_of(placed: Placed, *, tags: bool = False) -> list[str]:
     keys = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" "), *([f"T#{properties.get('TAGS', '')}"] if tags else [])]
     topic = placed.message.topic if isinstance(placed.message.topic, str) else placed.message.topic.decode()
     return [f"{topic}#{key}" for key in keys if key and key != "T#"]
+
+
+def rolled_back_unnamed(files: Files, plan: Plan) -> set[int]:
+    """The rolled back messages of 4.0 to 4.2 that no key finds: the index names no prepared message of their topic before them."""
+    memory = in_memory(files)
+    rows = nr.open(memory.url).messages(columns="physical_offset,kind,topic", access="scan").to_table().to_pylist()
+    hits = {offset for _, lookup in plan.lookups for offset in lookup.hits}
+    named = [(row["physical_offset"], row["topic"]) for row in rows if row["kind"] == "prepared" and row["physical_offset"] in hits]
+    rolled_back = [(row["physical_offset"], row["topic"]) for row in rows if row["kind"] == "rollback"]
+    return {place for place, topic in rolled_back if not any(begun < place and topic == other for begun, other in named)}
 
 
 def positive(hashed: int) -> int:
