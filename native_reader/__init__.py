@@ -13,12 +13,14 @@ from native_reader.errors import (
     UnreadableError,
     UseError,
 )
+from native_reader.kernel import KernelInfo, kernel_info
 from native_reader.plan.explain import Explanation
 from native_reader.scan.run import Run
 
 __all__ = [
     "DataLoss",
     "Explanation",
+    "KernelInfo",
     "OptionError",
     "PathError",
     "PredicateError",
@@ -31,5 +33,6 @@ __all__ = [
     "StoreError",
     "UnreadableError",
     "UseError",
+    "kernel_info",
     "open",
 ]

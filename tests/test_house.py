@@ -28,9 +28,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "layout": set(),
     "storage": _LOWEST,
     "predicate": _LOWEST,
-    "records": _LOWEST | {"storage"},
+    "kernel": {"errors", "layout"},
+    "records": _LOWEST | {"storage", "kernel"},
     "log": _READING,
-    "columns": _READING | {"predicate"},
+    "columns": _READING | {"predicate", "kernel"},
     "plan": _PLANNING,
     "scan": _PLANNING | {"columns", "plan"},
     "tables": _PLANNING | {"columns", "plan", "scan"},
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "options": {"errors", "checks", "values", "columns", "log", "plan", "scan"},
     "conditions": {"errors", "checks", "columns", "layout", "options", "predicate"},
     "api": {"errors", "checks", "conditions", "options", "storage", "predicate", "plan", "scan", "tables"},
-    "native_reader": {"api", "errors", "plan", "scan"},
+    "native_reader": {"api", "errors", "kernel", "plan", "scan"},
     "testing": _LOWEST | {"storage"},
 }
 # File of rmqstore_spark → the parts of native_reader it may import. Of rmqstore_spark it may import only files listed above it.

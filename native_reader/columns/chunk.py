@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from native_reader.columns.properties import PropertyColumns, PropertyReader
 from native_reader.columns.rows import Rows, by_record
@@ -53,12 +54,16 @@ class Chunk:
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns, self.rows = columns, rows
-        self.records, self.heads = rows.records, rows.records.heads
+        self.records = rows.records
         self._topic: pa.Array | None = None
         self._properties: PropertyColumns | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def heads(self) -> NDArray[np.void]:
+        return self.records.heads
 
     def where(self, chosen: Index) -> Chunk:
         """Only these rows, which ascend."""
@@ -70,6 +75,10 @@ class Chunk:
         for rows in self.rows.with_bodies(at_most):
             yield self if rows is self.rows else self._part(rows, np.arange(begin, begin + len(rows)))
             begin += len(rows)
+
+    def piece(self, which: slice) -> Chunk:
+        """Only these consecutive rows."""
+        return self if which == slice(0, len(self)) else self._part(self.rows.where(which), np.arange(which.start, which.stop))
 
     def _part(self, rows: Rows, chosen: Index) -> Chunk:
         part = Chunk(self.columns, rows)

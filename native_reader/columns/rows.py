@@ -68,6 +68,8 @@ class Rows:
 
     def compressed(self) -> Index:
         """The rows with a compressed body. Messages of a compressed batch are already decompressed."""
+        if not self.records.flags & COMPRESSED:
+            return np.zeros(0, np.intp)
         flags = self.records.heads["sys_flag"] & COMPRESSED
         return np.flatnonzero(flags if self.inner is None else flags & (self.inner < 0))
 
@@ -128,6 +130,9 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
 
     The size of a piece is bounded for any input: batches are decompressed on demand, and large pieces are cut.
     """
+    if not rows.records.flags & INNER_BATCH:
+        yield rows
+        return
     first, held, batches = 0, 0, list[_Batch]()
     for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
         if held >= TUNING.decompressed_at_once:
@@ -191,7 +196,7 @@ def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[sl
 
 def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
     """Records, and messages of inner batches with their own fields in place of the record's."""
-    records = rows.records[which]
+    records = rows.records.copied(which)
     is_inner = np.flatnonzero(inner >= 0)
     flags, *parts = Units.at(source.u8, units[is_inner])
     records.heads["flag"][is_inner] = flags

@@ -121,13 +121,35 @@ class Records:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def largest(self) -> int:
+        """The largest size."""
+        return int(self.sizes.max(initial=0))
+
+    @property
+    def total(self) -> int:
+        """The sum of the sizes."""
+        return int(self.sizes.sum())
+
+    @property
+    def flags(self) -> int:
+        """The flags that any record has."""
+        return int(np.bitwise_or.reduce(self.heads["sys_flag"]))
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """Start and size of the last record."""
+        return int(self.starts[-1]), int(self.sizes[-1])
+
     def __getitem__(self, which: slice | Index | Mask) -> Records:
         if isinstance(which, slice):
-            return Records(*(getattr(self, name)[which] for name in self.__slots__))
-        if which.dtype == np.bool_:  # convert the mask once for all arrays
-            which = np.flatnonzero(which)
+            return Records(*(getattr(self, name)[which] for name in Records.__slots__))
+        return self.copied(np.flatnonzero(which) if which.dtype == np.bool_ else which)  # converts a mask once for all arrays
+
+    def copied(self, which: Index) -> Records:
+        """Only these, in arrays that nothing else uses."""
         # numpy 2.4 indexes an array of structs field by field; `take` copies each struct whole, thirty times faster.
-        return Records(*(getattr(self, name).take(which) for name in self.__slots__))
+        return Records(*(getattr(self, name).take(which) for name in Records.__slots__))
 
 
 def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:

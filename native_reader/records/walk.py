@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader import kernel
 from native_reader.layout.record import (
     BLANK_HEAD,
     LONGEST_HEAD,
@@ -119,7 +120,7 @@ class _Walk:
             else:
                 window.load(position, size)
                 records = self._proven(1)
-        if len(records) and int(records.sizes.max()) > self._limit:
+        if len(records) and records.largest > self._limit:
             first = int(np.argmax(records.sizes > self._limit))
             if not self._skip_damage:
                 raise too_large_error(window, position + int(records.starts[first]) - frame, int(records.sizes[first]), self._limit)
@@ -127,6 +128,8 @@ class _Walk:
         return records
 
     def _proven(self, length: int) -> Records:
+        if not self._window.unreadable and (records := kernel.chain(self._window, length, self._frame)) is not None:
+            return records
         starts = self._guess(length)
         records, valid = valid_records(self._window, starts)
         return records if valid.all() else records[: int(np.argmin(valid))]
@@ -163,9 +166,10 @@ class _Walk:
 
     def _advance(self, records: Records) -> None:
         """Account for records, and continue after the last one."""
-        position, size = int(records.starts[-1]) - self._frame + self._window.position, int(records.sizes[-1]) + self._frame
+        start, size = records.last
+        position, size = start - self._frame + self._window.position, size + self._frame
         self.account.records += len(records)
-        self.account.record_bytes += int(records.sizes.sum()) + self._frame * len(records)
+        self.account.record_bytes += records.total + self._frame * len(records)
         self.last_record, self.reached = (position, size), position + size
 
     def _rest_of_window(self) -> Iterator[Piece]:

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from native_reader.columns import checksums
+from native_reader.columns.batches import Batches
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
-from native_reader.columns.schema import COLUMNS, properties_of, schema_of
+from native_reader.columns.schema import properties_of, schema_of
 from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
@@ -35,7 +36,6 @@ from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
-_BODY = "body"
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
 _PIECES = 1024
@@ -95,6 +95,7 @@ class Reading:
             marks_failed=projection.mode == PERMISSIVE,
         )
         self._schema = projection.schema
+        self._made = Batches(projection.columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = not projection.columns and self._of_messages.is_empty
@@ -217,11 +218,9 @@ class Reading:
 
     def _batches_of(self, chunk: Chunk) -> Iterator[tuple[Rows, pa.RecordBatch]]:
         self._rows += len(chunk)
-        names = self._columns.names
-        if names:
-            for piece in chunk.with_bodies(self._projection.max_decompressed_bytes) if _BODY in names else (chunk,):
-                arrays = [COLUMNS[name].make(piece) for name in names]
-                yield piece.rows, pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        if self._columns.names:
+            for piece, batch in self._made.of(chunk):
+                yield piece.rows, batch
 
     def _verified(self, rows: Rows) -> Rows:
         """Rows with a correct checksum; PERMISSIVE keeps the others and marks them."""

@@ -34,7 +34,7 @@ class Window:
         self.unreadable: list[tuple[int, int]] = []
         """Ranges `[start, stop)` of positions that could not be read; with `past_unreadable` they contain zeros."""
         self._past_unreadable = past_unreadable
-        self.position = self.filled = self.bytes_read = 0
+        self.position = self.filled = self.bytes_read = self.loads = 0
         self._pace = pace
         self._file = _opened(segment)
         if leave_no_trace:
@@ -66,6 +66,7 @@ class Window:
         self.bytes_read += filled
         self.u8[filled : filled + PADDING] = 0
         self.position, self.filled = position, filled
+        self.loads += 1
         return filled
 
     def peek(self, position: int, length: int) -> bytes:

@@ -1,0 +1,549 @@
+//! The rows of a chunk as the buffers of Arrow columns.
+
+use crate::arrow::{Buffer, Node};
+use crate::bodies::{Decoder, Outcome};
+use crate::properties::{Cutter, Pair, exact, sign_of};
+use crate::record::{INNER_BATCH, Place};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Rows that are done together, so that what one column has read is in the cache for the next.
+const BLOCK: usize = 512;
+/// The years 1 to 9999; other times are null.
+const FIRST_MS: i64 = -62_135_596_800_000;
+const LAST_MS: i64 = 253_402_300_799_999;
+const KEYS_SEPARATOR: u8 = b' ';
+const UNIQ_KEY: &str = "UNIQ_KEY";
+
+/// One column of a batch.
+#[derive(Clone, Copy)]
+enum Column {
+    Int(fn(&Place) -> i32),
+    Long(fn(&Place) -> i64),
+    Moment(fn(&Place) -> i64),
+    Topic,
+    Kind,
+    Body,
+    StoredBody,
+    OffsetId,
+    Map,
+    /// The property with this number among `Plan::properties`, as text, as words, or as an id.
+    Single(usize),
+    Keys(usize),
+    MessageId(usize),
+}
+
+/// Which columns to make, in which order; and how much memory the properties of the last chunk took.
+pub struct Plan {
+    columns: Vec<Column>,
+    properties: Vec<Wanted>,
+    pairs: AtomicUsize,
+    names: AtomicUsize,
+}
+
+struct Wanted {
+    name: Vec<u8>,
+    sign: u64,
+}
+
+impl Plan {
+    /// The names of `messages`; `properties[NAME]` is the property NAME. None if one is not made here.
+    pub fn new(names: &[String]) -> Option<Plan> {
+        let mut plan = Plan { columns: Vec::new(), properties: Vec::new(), pairs: AtomicUsize::new(0), names: AtomicUsize::new(0) };
+        for name in names {
+            let column = match name.as_str() {
+                "topic" => Column::Topic,
+                "queue_id" => Column::Int(|place| place.queue_id),
+                "queue_offset" => Column::Long(|place| place.queue_offset),
+                "tags" => Column::Single(plan.property("TAGS")),
+                "keys" => Column::Keys(plan.property("KEYS")),
+                "msg_id" => Column::MessageId(plan.property(UNIQ_KEY)),
+                "body" => Column::Body,
+                "properties" => Column::Map,
+                "born_timestamp" => Column::Moment(|place| place.born_timestamp),
+                "store_timestamp" => Column::Moment(|place| place.store_timestamp),
+                "kind" => Column::Kind,
+                "physical_offset" => Column::Long(|place| place.physical_offset),
+                "sys_flag" => Column::Int(|place| place.sys_flag),
+                "record_size" => Column::Int(|place| place.size.cast_signed()),
+                "body_size" => Column::Int(|place| place.body_size.cast_signed()),
+                "uniq_key" => Column::Single(plan.property(UNIQ_KEY)),
+                "offset_msg_id" => Column::OffsetId,
+                "stored_body" => Column::StoredBody,
+                "real_topic" => Column::Single(plan.property("REAL_TOPIC")),
+                other => Column::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?)),
+            };
+            plan.columns.push(column);
+        }
+        Some(plan)
+    }
+
+    fn property(&mut self, name: &str) -> usize {
+        let known = self.properties.iter().position(|wanted| wanted.name == name.as_bytes());
+        known.unwrap_or_else(|| {
+            self.properties.push(Wanted { name: name.into(), sign: sign_of(name.as_bytes(), 0, name.len()) });
+            self.properties.len() - 1
+        })
+    }
+
+    fn needs_properties(&self) -> bool {
+        !self.properties.is_empty() || self.columns.iter().any(|column| matches!(column, Column::Map))
+    }
+}
+
+/// Limits on what compressed bodies may become: one body, and those of one batch.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    pub body: usize,
+    pub bodies: usize,
+}
+
+/// The columns of the first rows, and how many these are. `is_odd`: the next row is for the exact way.
+pub struct Made {
+    pub columns: Vec<Node>,
+    pub rows: usize,
+    pub is_odd: bool,
+}
+
+/// Makes the columns for as many of the rows as the limits allow. All parts of the rows are inside `bytes`.
+pub fn make(plan: &Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Made {
+    let has_body = plan.columns.iter().any(|column| matches!(column, Column::Body));
+    let bodies = has_body.then(|| Bodies::of(bytes, places, limits));
+    let (rows, is_odd) = bodies.as_ref().map_or((places.len(), false), |bodies| (bodies.rows, bodies.is_odd));
+    let places = places.get(..rows).unwrap_or(places);
+    let mut columns = Builders::filled(plan, bytes, places, false);
+    if !columns.are_utf8() {
+        columns = Builders::filled(plan, bytes, places, true);
+    }
+    if !columns.fit() {
+        return Made { columns: Vec::new(), rows: 0, is_odd: true };
+    }
+    columns.learn(plan);
+    Made { columns: columns.nodes(rows, bodies), rows, is_odd }
+}
+
+/// The columns while they are built, in the order of the plan.
+struct Builders<'a> {
+    plan: &'a Plan,
+    columns: Vec<Builder>,
+    cutter: Cutter,
+    /// Replace what is not UTF-8 by U+FFFD, row by row.
+    lossy: bool,
+}
+
+enum Builder {
+    Ints(Vec<i32>),
+    Longs(Vec<i64>),
+    Moments(Vec<i64>, Valid),
+    Texts(Texts),
+    Nullable(Texts, Valid),
+    Lists(Vec<i32>, Texts, Valid),
+    Maps(Vec<i32>, Texts, Texts),
+    /// Built elsewhere, because it decides how many rows there are.
+    Body,
+}
+
+impl<'a> Builders<'a> {
+    fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place], lossy: bool) -> Builders<'a> {
+        let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places)).collect();
+        let mut new = Builders { plan, columns, cutter: Cutter::default(), lossy };
+        for block in places.chunks(BLOCK) {
+            for (column, builder) in plan.columns.iter().zip(&mut new.columns) {
+                builder.extend(*column, bytes, block, lossy);
+            }
+            if plan.needs_properties() {
+                block.iter().for_each(|place| new.add_properties(bytes, place));
+            }
+        }
+        new
+    }
+
+    #[inline(always)]
+    fn add_properties(&mut self, bytes: &[u8], place: &Place) {
+        let (begin, end) = place.properties_range();
+        if self.cutter.cut(bytes, begin, end) || self.lossy {
+            self.add_exact_properties(bytes, place);
+            return;
+        }
+        let (plan, pairs) = (self.plan, &self.cutter.pairs);
+        let value_of = |number: usize| -> Option<&[u8]> {
+            let wanted = plan.properties.get(number)?;
+            let pair = pairs.iter().find(|pair| pair.sign == wanted.sign && bytes.get(pair.name.0..pair.name.1) == Some(&wanted.name))?;
+            bytes.get(pair.value.0..pair.value.1)
+        };
+        for (column, builder) in plan.columns.iter().zip(&mut self.columns) {
+            match (column, builder) {
+                (Column::Map, Builder::Maps(ends, names, values)) => {
+                    for &Pair { name, value, .. } in pairs {
+                        names.push_part(bytes, name.0, name.1);
+                        values.push_part(bytes, value.0, value.1);
+                    }
+                    ends.push(names.count());
+                }
+                (column, builder) => builder.push_property(*column, bytes, place, value_of),
+            }
+        }
+    }
+
+    #[cold]
+    fn add_exact_properties(&mut self, bytes: &[u8], place: &Place) {
+        let pairs = exact(bytes, &self.cutter.pairs);
+        let value_of = |number: usize| -> Option<&[u8]> {
+            let wanted = self.plan.properties.get(number)?;
+            pairs.iter().find(|(name, _)| name.as_bytes() == wanted.name).map(|(_, value)| value.as_bytes())
+        };
+        for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
+            match (column, builder) {
+                (Column::Map, Builder::Maps(ends, names, values)) => {
+                    for (name, value) in &pairs {
+                        names.push(name.as_bytes());
+                        values.push(value.as_bytes());
+                    }
+                    ends.push(names.count());
+                }
+                (column, builder) => builder.push_property(*column, bytes, place, value_of),
+            }
+        }
+    }
+
+    /// Whether all text is UTF-8, or has been made so.
+    fn are_utf8(&self) -> bool {
+        self.lossy || self.texts().all(Texts::is_utf8)
+    }
+
+    /// Whether 32-bit offsets are enough.
+    fn fit(&self) -> bool {
+        self.texts().chain(self.columns.iter().filter_map(Builder::bytes)).all(|texts| i32::try_from(texts.data.len()).is_ok())
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Texts> {
+        self.columns.iter().zip(&self.plan.columns).filter(|(_, column)| !matches!(column, Column::StoredBody)).flat_map(|(builder, _)| {
+            let (one, other) = match builder {
+                Builder::Texts(texts) | Builder::Nullable(texts, _) | Builder::Lists(_, texts, _) => (Some(texts), None),
+                Builder::Maps(_, names, values) => (Some(names), Some(values)),
+                _ => (None, None),
+            };
+            one.into_iter().chain(other)
+        })
+    }
+
+    fn learn(&self, plan: &Plan) {
+        for builder in &self.columns {
+            if let Builder::Maps(ends, names, _) = builder {
+                plan.pairs.store(names.ends.len() / ends.len() + 1, Ordering::Relaxed);
+                plan.names.store(names.data.len() / names.ends.len() + 1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn nodes(self, rows: usize, mut bodies: Option<Bodies>) -> Vec<Node> {
+        self.columns
+            .into_iter()
+            .map(|builder| match builder {
+                Builder::Ints(values) => node(rows, Buffer::I32(values), None),
+                Builder::Longs(values) => node(rows, Buffer::I64(values), None),
+                Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
+                Builder::Texts(texts) => texts.node(None),
+                Builder::Nullable(texts, valid) => texts.node(Some(valid)),
+                Builder::Lists(ends, words, valid) => Node { children: vec![words.node(None)], ..node(rows, Buffer::I32(ends), Some(valid)) },
+                Builder::Maps(ends, names, values) => {
+                    let pairs = names.ends.len() - 1;
+                    let children = vec![names.node(None), values.node(None)];
+                    let entries = Node { length: pairs, nulls: 0, buffers: vec![Buffer::None], children };
+                    Node { children: vec![entries], ..node(rows, Buffer::I32(ends), None) }
+                }
+                Builder::Body => bodies.take().unwrap_or_default().node(),
+            })
+            .collect()
+    }
+}
+
+impl Builder {
+    fn new(column: Column, plan: &Plan, places: &[Place]) -> Builder {
+        let rows = places.len();
+        let total = |size: fn(&Place) -> usize| places.iter().map(size).sum::<usize>();
+        match column {
+            Column::Int(_) => Builder::Ints(Vec::with_capacity(rows)),
+            Column::Long(_) => Builder::Longs(Vec::with_capacity(rows)),
+            Column::Moment(_) => Builder::Moments(Vec::with_capacity(rows), Valid::with_capacity(rows)),
+            Column::Topic => Builder::Texts(Texts::with_capacity(rows, total(|place| usize::from(place.topic_size)))),
+            Column::Kind => Builder::Texts(Texts::with_capacity(rows, 6 * rows)),
+            Column::OffsetId | Column::MessageId(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
+            Column::StoredBody => Builder::Texts(Texts::with_capacity(rows, total(|place| place.body_size as usize))),
+            Column::Single(_) => Builder::Nullable(Texts::with_capacity(rows, 8 * rows), Valid::with_capacity(rows)),
+            Column::Keys(_) => {
+                let mut ends = Vec::with_capacity(rows + 1);
+                ends.push(0);
+                Builder::Lists(ends, Texts::with_capacity(rows, 16 * rows), Valid::with_capacity(rows))
+            }
+            Column::Map => {
+                let (pairs, size) = (plan.pairs.load(Ordering::Relaxed) * rows, total(|place| usize::from(place.properties_size)));
+                let names = (plan.names.load(Ordering::Relaxed) * pairs).min(size);
+                let mut ends = Vec::with_capacity(rows + 1);
+                ends.push(0);
+                Builder::Maps(ends, Texts::with_capacity(pairs.min(size), names), Texts::with_capacity(pairs.min(size), size - names))
+            }
+            Column::Body => Builder::Body,
+        }
+    }
+
+    /// Adds a block of rows to a column that needs no property.
+    fn extend(&mut self, column: Column, bytes: &[u8], block: &[Place], lossy: bool) {
+        match (column, self) {
+            (Column::Int(field), Builder::Ints(values)) => values.extend(block.iter().map(field)),
+            (Column::Long(field), Builder::Longs(values)) => values.extend(block.iter().map(field)),
+            (Column::Moment(field), Builder::Moments(values, valid)) => {
+                for milliseconds in block.iter().map(field) {
+                    values.push(milliseconds.wrapping_mul(1000));
+                    valid.push((FIRST_MS..=LAST_MS).contains(&milliseconds));
+                }
+            }
+            (Column::Topic, Builder::Texts(texts)) => {
+                for (begin, end) in block.iter().map(Place::topic_range) {
+                    if lossy {
+                        texts.push(String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default()).as_bytes());
+                    } else {
+                        texts.push_part(bytes, begin, end);
+                    }
+                }
+            }
+            (Column::Kind, Builder::Texts(texts)) => {
+                for place in block {
+                    let (begin, end) = place.topic_range();
+                    texts.push(kind_of(bytes.get(begin..end).unwrap_or_default(), place.sys_flag).as_bytes());
+                }
+            }
+            (Column::StoredBody, Builder::Texts(texts)) => {
+                for (begin, end) in block.iter().map(Place::body_range) {
+                    texts.push(bytes.get(begin..end).unwrap_or_default());
+                }
+            }
+            (Column::OffsetId, Builder::Texts(texts)) => block.iter().for_each(|place| texts.push_offset_id(bytes, place)),
+            _ => {}
+        }
+    }
+
+    /// Adds a row to a column made from one property; `value_of` has the values of `Plan::properties`.
+    #[inline(always)]
+    fn push_property<'b>(&mut self, column: Column, bytes: &[u8], place: &Place, value_of: impl Fn(usize) -> Option<&'b [u8]>) {
+        match (column, self) {
+            (Column::Single(number), Builder::Nullable(texts, valid)) => {
+                let value = value_of(number);
+                texts.push(value.unwrap_or_default());
+                valid.push(value.is_some());
+            }
+            (Column::Keys(number), Builder::Lists(ends, words, valid)) => {
+                let value = value_of(number);
+                for word in value.unwrap_or_default().split(|&byte| byte == KEYS_SEPARATOR).filter(|word| !word.is_empty()) {
+                    words.push(word);
+                }
+                ends.push(words.count());
+                valid.push(value.is_some());
+            }
+            (Column::MessageId(number), Builder::Texts(texts)) => match value_of(number) {
+                Some(value) => texts.push(value),
+                None => texts.push_offset_id(bytes, place),
+            },
+            _ => {}
+        }
+    }
+
+    /// The values that need not be UTF-8.
+    fn bytes(&self) -> Option<&Texts> {
+        if let Builder::Texts(texts) = self { Some(texts) } else { None }
+    }
+}
+
+fn node(length: usize, values: Buffer, valid: Option<Valid>) -> Node {
+    let (nulls, validity) = valid.map_or((0, Buffer::None), Valid::buffer);
+    Node { length, nulls, buffers: vec![validity, values], children: Vec::new() }
+}
+
+/// The bodies, decompressed.
+#[derive(Default)]
+struct Bodies {
+    texts: Texts,
+    valid: Valid,
+    rows: usize,
+    is_odd: bool,
+}
+
+impl Bodies {
+    fn of(bytes: &[u8], places: &[Place], limits: Limits) -> Bodies {
+        let size = places.iter().map(|place| place.body_size as usize).sum();
+        let mut new = Bodies { texts: Texts::with_capacity(places.len(), size), valid: Valid::with_capacity(places.len()), ..Bodies::default() };
+        let (mut decoder, mut held) = (Decoder::new(), 0);
+        for place in places {
+            let (begin, end) = place.body_range();
+            let (stored, before) = (bytes.get(begin..end).unwrap_or_default(), new.texts.data.len());
+            if !place.packed {
+                new.texts.data.extend_from_slice(stored);
+            }
+            let outcome = if place.packed { decoder.append(stored, place.sys_flag, limits.body, &mut new.texts.data) } else { Outcome::Done };
+            let size = if place.packed { new.texts.data.len() - before } else { 0 };
+            let is_full = held > 0 && size > 0 && held + size > limits.bodies;
+            let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(new.texts.data.len()).is_err();
+            if is_full || is_odd {
+                new.texts.data.truncate(before);
+                new.is_odd = is_odd && !is_full;
+                break;
+            }
+            held += size;
+            new.texts.close();
+            new.valid.push(!matches!(outcome, Outcome::Null));
+            new.rows += 1;
+        }
+        new
+    }
+
+    fn node(self) -> Node {
+        self.texts.node(Some(self.valid))
+    }
+}
+
+/// Values of any length, one after the other.
+struct Texts {
+    ends: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Default for Texts {
+    fn default() -> Texts {
+        Texts::with_capacity(0, 0)
+    }
+}
+
+impl Texts {
+    fn with_capacity(count: usize, size: usize) -> Texts {
+        let mut ends = Vec::with_capacity(count + 1);
+        ends.push(0);
+        Texts { ends, data: Vec::with_capacity(size + 32) }
+    }
+
+    /// How many values there are. Offsets that do not fit are seen in `Builders::fit`.
+    fn count(&self) -> i32 {
+        (self.ends.len() - 1) as i32
+    }
+
+    fn close(&mut self) {
+        self.ends.push(self.data.len() as i32);
+    }
+
+    fn push(&mut self, value: &[u8]) {
+        self.data.extend_from_slice(value);
+        self.close();
+    }
+
+    /// Adds a short part of a buffer: 16 or 32 bytes at once where so many are there, which needs no call.
+    #[inline(always)]
+    fn push_part(&mut self, bytes: &[u8], begin: usize, end: usize) {
+        let (rest, size, before) = (bytes.get(begin..).unwrap_or_default(), end - begin, self.data.len());
+        if size <= 16
+            && let Some(block) = rest.first_chunk::<16>()
+        {
+            self.data.extend_from_slice(block);
+            self.data.truncate(before + size);
+        } else if size <= 32
+            && let Some(block) = rest.first_chunk::<32>()
+        {
+            self.data.extend_from_slice(block);
+            self.data.truncate(before + size);
+        } else {
+            self.data.extend_from_slice(rest.get(..size).unwrap_or_default());
+        }
+        self.close();
+    }
+
+    /// The broker's own id: its address and the physical offset in hexadecimal.
+    fn push_offset_id(&mut self, bytes: &[u8], place: &Place) {
+        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+        let (begin, end) = place.store_host_range();
+        for part in [bytes.get(begin..end).unwrap_or_default(), &place.physical_offset.to_be_bytes()] {
+            self.data.extend(part.iter().flat_map(|&byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
+        }
+        self.close();
+    }
+
+    /// Whether every value is UTF-8: all bytes together are, and no value ends inside a character.
+    fn is_utf8(&self) -> bool {
+        match simdutf8::basic::from_utf8(&self.data) {
+            Ok(text) => text.is_ascii() || self.ends.iter().all(|&end| usize::try_from(end).is_ok_and(|end| text.is_char_boundary(end))),
+            Err(_) => false,
+        }
+    }
+
+    fn node(self, valid: Option<Valid>) -> Node {
+        let mut node = node(self.ends.len() - 1, Buffer::I32(self.ends), valid);
+        node.buffers.push(Buffer::U8(self.data));
+        node
+    }
+}
+
+/// Which values are there, as bits.
+#[derive(Default)]
+struct Valid {
+    bits: Vec<u8>,
+    count: usize,
+    nulls: usize,
+}
+
+impl Valid {
+    fn with_capacity(count: usize) -> Valid {
+        Valid { bits: Vec::with_capacity(count / 8 + 1), ..Valid::default() }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, is_valid: bool) {
+        if self.count.is_multiple_of(8) {
+            self.bits.push(0);
+        }
+        if let Some(last) = self.bits.last_mut() {
+            *last |= u8::from(is_valid) << (self.count % 8);
+        }
+        self.count += 1;
+        self.nulls += usize::from(!is_valid);
+    }
+
+    fn buffer(self) -> (usize, Buffer) {
+        (self.nulls, if self.nulls > 0 { Buffer::U8(self.bits) } else { Buffer::None })
+    }
+}
+
+/// The kind of a record, as `native_reader/layout/kinds.py` defines it.
+fn kind_of(topic: &[u8], sys_flag: i32) -> &'static str {
+    const TRANSACTION: i32 = 0xC;
+    let transaction = sys_flag & TRANSACTION;
+    match transaction {
+        0x4 => return "prepared",
+        0xC => return "rollback",
+        _ => {}
+    }
+    if let Some(kind) = kind_of_topic(topic) {
+        return kind;
+    }
+    if transaction == 0x8 {
+        return "committed";
+    }
+    if sys_flag & INNER_BATCH != 0 { "batch" } else { "normal" }
+}
+
+fn kind_of_topic(topic: &[u8]) -> Option<&'static str> {
+    // Nearly all topics are users'; one byte at each end tells most of them apart.
+    if !matches!(topic.first(), Some(b'%' | b'r' | b'R' | b'S' | b'T' | b'B' | b'O' | b'C')) && topic.last() != Some(&b'C') {
+        return None;
+    }
+    match topic {
+        b"RMQ_SYS_TRANS_HALF_TOPIC" => Some("half"),
+        b"RMQ_SYS_TRANS_OP_HALF_TOPIC" => Some("op"),
+        b"SCHEDULE_TOPIC_XXXX" => Some("delay"),
+        b"rmq_sys_wheel_timer" => Some("timer"),
+        b"RMQ_SYS_TRACE_TOPIC" => Some("trace"),
+        b"TBW102" | b"BenchmarkTest" | b"TRANS_CHECK_MAX_TIME_TOPIC" | b"SELF_TEST_TOPIC" | b"OFFSET_MOVED_EVENT" | b"CHECKPOINT_TOPIC" => {
+            Some("system")
+        }
+        _ if topic.starts_with(b"%RETRY%") => Some("retry"),
+        _ if topic.starts_with(b"%DLQ%") => Some("dlq"),
+        _ if topic.starts_with(b"rmq_sys_REVIVE_LOG_") => Some("pop"),
+        _ if topic.starts_with(b"rmq_sys_") || topic.ends_with(b"_REPLY_TOPIC") => Some("system"),
+        _ => None,
+    }
+}

@@ -1,0 +1,214 @@
+//! The hot stages of rmqstore-spark: bytes of a commitlog into records, and records into Arrow columns.
+
+mod arrow;
+mod bodies;
+mod columns;
+mod properties;
+mod record;
+
+use arrow::{Buffer, Node};
+use columns::{Limits, Plan};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyCapsule};
+use record::{HEAD, Place};
+
+/// Keeps its pages between chunks; see Cargo.toml.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What `native_reader.kernel` expects. Raise it with every change of a signature or of a meaning.
+const SEAM: u32 = 1;
+
+const PARTS: usize = 8;
+
+/// The bytes of a buffer that positions of 32 bits can name.
+struct Bytes(PyBuffer<u8>);
+
+impl Bytes {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+        let buffer = PyBuffer::get(object)?;
+        if buffer.is_c_contiguous() { Ok(Bytes(buffer)) } else { Err(PyBufferError::new_err("the buffer is not contiguous")) }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        let size = self.0.len_bytes().min(u32::MAX as usize);
+        if size == 0 {
+            return &[];
+        }
+        // SAFETY: the buffer is contiguous, has at least `size` bytes, and is kept alive by `self`. The caller in Python promises
+        // that nothing writes to it during the call: a window belongs to one reader, and is loaded between calls only.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.0.buf_ptr().cast(), size)
+        }
+    }
+}
+
+/// Messages of one buffer: where their parts are. Made from bytes, or from what numpy knows of them.
+#[pyclass(frozen)]
+struct Chain {
+    places: Vec<Place>,
+    #[pyo3(get)]
+    total: usize,
+    #[pyo3(get)]
+    largest: usize,
+    #[pyo3(get)]
+    flags: i32,
+}
+
+impl Chain {
+    fn of(places: Vec<Place>) -> Chain {
+        let (mut total, mut largest, mut flags) = (0, 0, 0);
+        for place in &places {
+            total += place.size as usize;
+            largest = largest.max(place.size as usize);
+            flags |= place.sys_flag;
+        }
+        Chain { places, total, largest, flags }
+    }
+}
+
+#[pymethods]
+impl Chain {
+    fn __len__(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Start and size of the last record.
+    fn last(&self) -> Option<(u32, u32)> {
+        self.places.last().map(|place| (place.start, place.size))
+    }
+
+    /// The index of the first record that is larger.
+    fn first_larger(&self, size: usize) -> Option<usize> {
+        self.places.iter().position(|place| place.size as usize > size)
+    }
+
+    /// The rows with these numbers: int64, native byte order.
+    fn take(&self, rows: &Bound<'_, PyAny>) -> PyResult<Chain> {
+        let rows = Bytes::of(rows)?;
+        let (numbers, _) = rows.as_slice().as_chunks();
+        let row = |number: &[u8; 8]| usize::try_from(i64::from_ne_bytes(*number)).ok().and_then(|row| self.places.get(row).copied());
+        let places: Option<Vec<Place>> = numbers.iter().map(row).collect();
+        places.map(Chain::of).ok_or_else(|| PyIndexError::new_err("a row that does not exist"))
+    }
+
+    /// Eight columns of int64 in native byte order, one after the other: starts, sizes, body_at, body_size, topic_at, topic_size,
+    /// properties_at, properties_size.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let columns: [fn(&Place) -> i64; PARTS] = [
+            |place| place.start.into(),
+            |place| place.size.into(),
+            |place| place.body.into(),
+            |place| place.body_size.into(),
+            |place| place.topic.into(),
+            |place| place.topic_size.into(),
+            |place| place.properties.into(),
+            |place| place.properties_size.into(),
+        ];
+        let width = 8 * self.places.len();
+        PyByteArray::new_with(py, PARTS * width, |out| {
+            for (column, out) in columns.iter().zip(out.chunks_exact_mut(width.max(1))) {
+                for (place, number) in self.places.iter().zip(out.as_chunks_mut::<8>().0) {
+                    *number = column(place).to_ne_bytes();
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The heads, 88 bytes each, big-endian as on disk; fields after an IPv6 host are where they are without one.
+    fn heads<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyByteArray>> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        PyByteArray::new_with(py, HEAD * self.places.len(), |out| {
+            for (place, out) in self.places.iter().zip(out.as_chunks_mut::<HEAD>().0) {
+                *out = record::head_of(bytes, place).ok_or_else(|| PyIndexError::new_err("the buffer is shorter than its records"))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The columns of the rows from `begin` on: an array of structs in a capsule, its number of rows, and whether the next row is
+    /// for the exact way. Bodies larger than `at_most` are null; those of one call become at most `at_once` bytes, if more than one.
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+        columns: &Columns,
+        buffer: &Bound<'py, PyAny>,
+        begin: usize,
+        at_most: usize,
+        at_once: usize,
+    ) -> PyResult<(Bound<'py, PyCapsule>, usize, bool)> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        let places = self.places.get(begin..).unwrap_or_default();
+        if !places.iter().all(|place| record::is_inside(bytes, place)) {
+            return Err(PyIndexError::new_err("the buffer is shorter than its records"));
+        }
+        let made = py.detach(|| columns::make(&columns.0, bytes, places, Limits { body: at_most, bodies: at_once }));
+        let batch = Node { length: made.rows, nulls: 0, buffers: vec![Buffer::None], children: made.columns };
+        Ok((arrow::capsule(py, batch)?, made.rows, made.is_odd))
+    }
+}
+
+/// The columns that a read wants, by their names in `messages`; `properties[NAME]` is one property.
+#[pyclass(frozen)]
+struct Columns(Plan);
+
+#[pymethods]
+impl Columns {
+    #[new]
+    fn new(names: Vec<String>) -> PyResult<Columns> {
+        Plan::new(&names).map(Columns).ok_or_else(|| PyValueError::new_err("a column that the kernel does not make"))
+    }
+}
+
+/// The valid records from the first byte of a buffer on that start before `limit`. `offset` is the offset in the log of byte 0,
+/// `frame` the size of the header before each record.
+#[pyfunction]
+fn chain(py: Python<'_>, buffer: &Bound<'_, PyAny>, filled: usize, limit: usize, offset: i64, frame: usize) -> PyResult<Chain> {
+    let buffer = Bytes::of(buffer)?;
+    let bytes = buffer.as_slice();
+    let bytes = bytes.get(..filled).unwrap_or(bytes);
+    Ok(py.detach(|| {
+        let mut places = Vec::with_capacity(bytes.len() / 1024 + 16);
+        record::chain(bytes, limit, offset, frame, &mut places);
+        Chain::of(places)
+    }))
+}
+
+/// Messages whose parts numpy knows. `parts` and `heads` are as `Chain` returns them; `is_inner` has one byte a message, not 0 for
+/// those of inner batches. An `IndexError` if a part is outside the buffer.
+#[pyfunction]
+fn rows(py: Python<'_>, buffer: &Bound<'_, PyAny>, parts: &Bound<'_, PyAny>, heads: &Bound<'_, PyAny>, is_inner: &Bound<'_, PyAny>) -> PyResult<Chain> {
+    let (buffer, parts, heads, is_inner) = (Bytes::of(buffer)?, Bytes::of(parts)?, Bytes::of(heads)?, Bytes::of(is_inner)?);
+    let (bytes, (numbers, _), is_inner) = (buffer.as_slice(), parts.as_slice().as_chunks::<8>(), is_inner.as_slice());
+    let heads = heads.as_slice();
+    let count = heads.len() / HEAD;
+    let places: Option<Vec<Place>> = py.detach(|| {
+        (0..count)
+            .map(|row| {
+                let mut own = [0; PARTS];
+                for (column, part) in own.iter_mut().enumerate() {
+                    *part = i64::from_ne_bytes(*numbers.get(column * count + row)?);
+                }
+                let is_inner = is_inner.get(row).is_some_and(|&byte| byte != 0);
+                record::place_of(bytes, heads.get(HEAD * row..HEAD * (row + 1))?, own, is_inner)
+            })
+            .collect()
+    });
+    places.map(Chain::of).ok_or_else(|| PyIndexError::new_err("a part of a message is outside the buffer"))
+}
+
+#[pymodule(gil_used = false)]
+fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SEAM", SEAM)?;
+    module.add_class::<Chain>()?;
+    module.add_class::<Columns>()?;
+    module.add_function(wrap_pyfunction!(chain, module)?)?;
+    module.add_function(wrap_pyfunction!(rows, module)?)
+}

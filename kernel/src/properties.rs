@@ -1,0 +1,183 @@
+//! The properties of one record: `name \x01 value \x02` repeated. The rules are those of `native_reader/layout/properties.py`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+const NAME_END: u8 = 1;
+const VALUE_END: u8 = 2;
+const CRC_NAME: &[u8] = b"__CRC32#";
+const CRC_SIZE: usize = 20;
+/// Up to so many pairs of a record, comparing each with each costs less than sorting.
+const FEW: usize = 24;
+
+/// A name and its value, as positions in the buffer. Neither is empty.
+#[derive(Clone, Copy)]
+pub struct Pair {
+    pub name: (usize, usize),
+    pub value: (usize, usize),
+    /// Equal for equal names; see `sign_of`.
+    pub sign: u64,
+}
+
+/// Cuts one field after the other, in memory that it keeps.
+#[derive(Default)]
+pub struct Cutter {
+    pub pairs: Vec<Pair>,
+    signs: Vec<u64>,
+}
+
+impl Cutter {
+    /// Cuts the field into its pairs, without the broker's own checksum. True if two names may be equal.
+    #[inline(always)]
+    pub fn cut(&mut self, bytes: &[u8], begin: usize, end: usize) -> bool {
+        self.pairs.clear();
+        let field = bytes.get(begin..end).map_or(&[][..], without_checksum);
+        let (mut piece, mut middle) = (0, None);
+        let mut closed = |piece: usize, middle: Option<usize>, end: usize| {
+            if let Some(middle) = middle
+                && middle > piece
+                && end > middle + 1
+            {
+                let name = (begin + piece, begin + middle);
+                self.pairs.push(Pair { name, value: (begin + middle + 1, begin + end), sign: sign_of(bytes, name.0, name.1) });
+            }
+        };
+        each_separator(field, |at, byte| match byte {
+            NAME_END if middle.is_none() => middle = Some(at),
+            VALUE_END => {
+                closed(piece, middle, at);
+                (piece, middle) = (at + 1, None);
+            }
+            _ => {} // a zero, or a second \x01, which is part of the value
+        });
+        closed(piece, middle, field.len());
+        self.may_repeat()
+    }
+
+    #[inline(always)]
+    fn may_repeat(&mut self) -> bool {
+        if self.pairs.len() <= FEW {
+            return self.pairs.iter().enumerate().any(|(i, pair)| self.pairs[..i].iter().any(|other| other.sign == pair.sign));
+        }
+        self.signs.clear();
+        self.signs.extend(self.pairs.iter().map(|pair| pair.sign));
+        self.signs.sort_unstable();
+        self.signs.array_windows().any(|[one, other]| one == other)
+    }
+}
+
+/// The pairs that count, as text: the last of equal names counts, at its own place. For rare rows.
+#[cold]
+pub fn exact<'a>(bytes: &'a [u8], pairs: &[Pair]) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+    let text = |(begin, end): (usize, usize)| String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default());
+    let names: Vec<Cow<'a, str>> = pairs.iter().map(|pair| text(pair.name)).collect();
+    let last: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (&**name, place)).collect();
+    let kept: Vec<bool> = names.iter().enumerate().map(|(place, name)| last.get(&**name) == Some(&place)).collect();
+    names.into_iter().zip(pairs).zip(kept).filter_map(|((name, pair), kept)| kept.then(|| (name, text(pair.value)))).collect()
+}
+
+/// The field without the checksum that brokers since 5.2.0 append.
+#[inline(always)]
+fn without_checksum(field: &[u8]) -> &[u8] {
+    match field.split_last_chunk::<CRC_SIZE>() {
+        Some((rest, trailer)) if is_checksum(trailer) => rest,
+        _ => field,
+    }
+}
+
+#[inline(always)]
+fn is_checksum(trailer: &[u8; CRC_SIZE]) -> bool {
+    trailer[CRC_SIZE - 1] == VALUE_END
+        && trailer.starts_with(CRC_NAME)
+        && trailer[CRC_NAME.len()] == NAME_END
+        && trailer[CRC_NAME.len() + 1..CRC_SIZE - 1].iter().all(u8::is_ascii_digit)
+}
+
+/// First bytes, last bytes and size of a name as one number. Equal names have equal signs; the others rarely do.
+#[inline(always)]
+pub fn sign_of(bytes: &[u8], begin: usize, end: usize) -> u64 {
+    let size = end - begin;
+    let length = (size as u64) << 56;
+    if size < 8 {
+        return (word(bytes, begin) & ((1 << (8 * size)) - 1)) ^ length;
+    }
+    word(bytes, begin) ^ word(bytes, end - 8).rotate_left(21) ^ length
+}
+
+/// Eight bytes as a number; bytes after the buffer are zeros.
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => rest.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
+    }
+}
+
+/// Calls `seen` with each byte of at most 2 and its place, ascending. Looks at eight bytes at once.
+#[inline(always)]
+fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) {
+    const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
+    const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
+    let mut visit = |at: usize, block: &[u8; 8]| {
+        let bytes = u64::from_le_bytes(*block);
+        let mut marks = !(((bytes & LOW) + ADD) | bytes) & !LOW; // the top bit of each byte that is at most 2
+        while marks != 0 {
+            let place = marks.trailing_zeros() as usize / 8;
+            seen(at + place, block[place]);
+            marks &= marks - 1;
+        }
+    };
+    let (blocks, rest) = field.as_chunks::<8>();
+    for (number, block) in blocks.iter().enumerate() {
+        visit(8 * number, block);
+    }
+    let mut last = [0xFF; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    visit(8 * blocks.len(), &last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(field: &[u8]) -> Vec<(String, String)> {
+        let padded = [b"..", field, b"...."].concat();
+        let mut cutter = Cutter::default();
+        cutter.cut(&padded, 2, 2 + field.len());
+        exact(&padded, &cutter.pairs).into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    }
+
+    fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn pieces_without_a_name_or_a_value_do_not_count() {
+        assert_eq!(pairs(b"a\x01b\x02c\x01d"), owned(&[("a", "b"), ("c", "d")]));
+        assert_eq!(pairs(b"\x01b\x02c\x01\x02d\x02\x02e\x01f\x01g\x02"), owned(&[("e", "f\x01g")]));
+        assert_eq!(pairs(b""), owned(&[]));
+        assert_eq!(pairs(b"a\0b\x01\0\x02"), owned(&[("a\0b", "\0")]));
+    }
+
+    #[test]
+    fn the_last_of_equal_names_counts_at_its_own_place() {
+        assert_eq!(pairs(b"a\x011\x02b\x012\x02a\x013\x02"), owned(&[("b", "2"), ("a", "3")]));
+        assert_eq!(pairs(b"a\x011\x02a\x01\x02"), owned(&[("a", "1")]));
+    }
+
+    #[test]
+    fn the_checksum_of_the_broker_is_left_out() {
+        assert_eq!(pairs(b"a\x01b\x02__CRC32#\x011234567890\x02"), owned(&[("a", "b")]));
+        assert_eq!(pairs(b"a\x01b__CRC32#\x011234567890\x02"), owned(&[("a", "b")]));
+        assert_eq!(pairs(b"__CRC32#\x01123456789x\x02").len(), 1);
+    }
+
+    #[test]
+    fn signs_of_many_names_are_compared_too() {
+        let field: Vec<u8> = (0..200).flat_map(|number| format!("name{}\x01v\x02", number % 150).into_bytes()).collect();
+        let mut cutter = Cutter::default();
+        assert!(cutter.cut(&field, 0, field.len()));
+        assert_eq!(pairs(&field).len(), 150);
+    }
+}

@@ -1,0 +1,295 @@
+//! One stored record: which bytes are a valid one, and where its parts are. The layout is that of `native_reader/layout/record.py`.
+
+pub const COMPRESSED: i32 = 0x1;
+pub const INNER_BATCH: i32 = 0x80;
+pub const HEAD: usize = 88;
+const MAGIC_V1: i32 = -626_843_481;
+const MAGIC_V2: i32 = -626_843_477;
+const BORN_IPV6: i32 = 0x10;
+const STORE_IPV6: i32 = 0x20;
+const SMALLEST: usize = HEAD + 1 + 1 + 2;
+const ENTRY_HEAD: usize = 48;
+/// By how much an IPv6 address is longer than an IPv4 one.
+const LONGER: usize = 12;
+
+/// Where the parts of one message are in its buffer, and the fields of its head that columns need.
+///
+/// Positions fit 32 bits because `Bytes` does not show more of a buffer.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub start: u32,
+    pub size: u32,
+    pub body: u32,
+    pub body_size: u32,
+    pub topic: u32,
+    pub properties: u32,
+    pub topic_size: u16,
+    pub properties_size: u16,
+    pub queue_id: i32,
+    pub sys_flag: i32,
+    /// Whether the body at `body` is compressed. Messages of a compressed inner batch are not, whatever their flags.
+    pub packed: bool,
+    pub queue_offset: i64,
+    pub physical_offset: i64,
+    pub born_timestamp: i64,
+    pub store_timestamp: i64,
+}
+
+impl Place {
+    /// Where the body is.
+    pub fn body_range(&self) -> (usize, usize) {
+        (self.body as usize, self.body as usize + self.body_size as usize)
+    }
+
+    /// Where the topic is.
+    pub fn topic_range(&self) -> (usize, usize) {
+        (self.topic as usize, self.topic as usize + usize::from(self.topic_size))
+    }
+
+    /// Where the properties are.
+    pub fn properties_range(&self) -> (usize, usize) {
+        (self.properties as usize, self.properties as usize + usize::from(self.properties_size))
+    }
+
+    /// Where the address and the port of the broker are.
+    pub fn store_host_range(&self) -> (usize, usize) {
+        let start = self.start as usize + 64 + if self.sys_flag & BORN_IPV6 != 0 { LONGER } else { 0 };
+        (start, start + if self.sys_flag & STORE_IPV6 != 0 { 20 } else { 8 })
+    }
+}
+
+/// The fixed fields as they are on disk, big-endian; those after an IPv6 host are shifted to where they are without one.
+type Head = [u8; HEAD];
+
+#[inline(always)]
+fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[inline(always)]
+fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[inline(always)]
+fn i16_at(bytes: &[u8], at: usize) -> Option<i16> {
+    Some(i16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[inline(always)]
+fn head_at(bytes: &[u8], at: usize) -> Option<&Head> {
+    bytes.get(at..)?.first_chunk()
+}
+
+#[inline(always)]
+fn word(head: &Head, at: usize) -> i32 {
+    i32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+}
+
+#[inline(always)]
+fn long(head: &Head, at: usize) -> i64 {
+    (i64::from(word(head, at)) << 32) | i64::from(word(head, at + 4).cast_unsigned())
+}
+
+/// The structurally valid record at `start`, or None.
+///
+/// Magic, bounds, the sum of all lengths, and the physical offset, which is that of `start`; in a DLedger log (`frame` = 48) the
+/// header of its entry too. `offset` is that of byte 0 of the buffer.
+#[inline(always)]
+pub fn record_at(bytes: &[u8], start: usize, offset: i64, frame: usize) -> Option<Place> {
+    let head = head_at(bytes, start)?;
+    let size = usize::try_from(word(head, 0)).ok()?;
+    let magic = word(head, 4);
+    let wide = magic == MAGIC_V2;
+    if !(wide || magic == MAGIC_V1) {
+        return None;
+    }
+    let record = bytes.get(start..start.checked_add(size)?)?;
+    let physical_offset = long(head, 28);
+    if physical_offset != offset.checked_add(i64::try_from(start).ok()?)? {
+        return None;
+    }
+    let sys_flag = word(head, 36);
+    let (mut store_timestamp, mut body_size, mut longer) = (long(head, 56), word(head, 84), 0);
+    if sys_flag & (BORN_IPV6 | STORE_IPV6) != 0 {
+        let born = if sys_flag & BORN_IPV6 != 0 { LONGER } else { 0 };
+        longer = born + if sys_flag & STORE_IPV6 != 0 { LONGER } else { 0 };
+        store_timestamp = i64_at(record, 56 + born)?;
+        body_size = i32_at(record, 84 + longer)?;
+    }
+    let body_size = usize::try_from(body_size).ok()?;
+    let body = HEAD + longer;
+    let topic_size_at = body.checked_add(body_size)?;
+    let (topic_size, topic) = if wide {
+        (i16_at(record, topic_size_at)?, topic_size_at + 2)
+    } else {
+        (i16::from(record.get(topic_size_at)?.cast_signed()), topic_size_at + 1)
+    };
+    if topic_size <= 0 {
+        return None;
+    }
+    let (topic_size, properties_size_at) = (topic_size.cast_unsigned(), topic + usize::from(topic_size.cast_unsigned()));
+    let properties_size = u16::try_from(i16_at(record, properties_size_at)?).ok()?;
+    let properties = properties_size_at + 2;
+    if properties + usize::from(properties_size) != size || (frame != 0 && !entry_agrees(bytes, start, size, offset)?) {
+        return None;
+    }
+    Some(Place {
+        start: u32::try_from(start).ok()?,
+        size: u32::try_from(size).ok()?,
+        body: u32::try_from(start + body).ok()?,
+        body_size: u32::try_from(body_size).ok()?,
+        topic: u32::try_from(start + topic).ok()?,
+        properties: u32::try_from(start + properties).ok()?,
+        topic_size,
+        properties_size,
+        queue_id: word(head, 12),
+        sys_flag,
+        packed: sys_flag & COMPRESSED != 0,
+        queue_offset: long(head, 20),
+        physical_offset,
+        born_timestamp: long(head, 40),
+        store_timestamp,
+    })
+}
+
+/// Whether the DLedger entry header before a record is one of that record.
+fn entry_agrees(bytes: &[u8], start: usize, size: usize, offset: i64) -> Option<bool> {
+    let at = start.checked_sub(ENTRY_HEAD)?;
+    let size = i64::try_from(size).ok()?;
+    let is_entry = i32_at(bytes, at)? == 1 && i64::from(i32_at(bytes, at + 4)?) == size + 48;
+    let position = offset.checked_add(i64::try_from(at).ok()?)?;
+    Some(is_entry && i64_at(bytes, at + 24)? == position && i64::from(i32_at(bytes, at + 44)?) == size)
+}
+
+/// The records that follow each other from the first byte on and start before `limit`, up to the first that is invalid.
+pub fn chain(bytes: &[u8], limit: usize, offset: i64, frame: usize, places: &mut Vec<Place>) {
+    let last = limit.saturating_add(frame).min((bytes.len() + 1).saturating_sub(SMALLEST));
+    let mut start = frame;
+    while start < last {
+        // A valid record has at least SMALLEST bytes, so this ends.
+        let Some(place) = record_at(bytes, start, offset, frame) else { return };
+        start += place.size as usize + frame;
+        places.push(place);
+    }
+}
+
+/// The head of a valid record; see `Head`.
+pub fn head_of(bytes: &[u8], place: &Place) -> Option<Head> {
+    let start = place.start as usize;
+    let mut head = *head_at(bytes, start)?;
+    if place.sys_flag & (BORN_IPV6 | STORE_IPV6) != 0 {
+        let born = if place.sys_flag & BORN_IPV6 != 0 { LONGER } else { 0 };
+        let both = born + if place.sys_flag & STORE_IPV6 != 0 { LONGER } else { 0 };
+        let host = if place.sys_flag & STORE_IPV6 == 0 { 8 } else { 0 };
+        for (to, longer, size) in [(56, born, 8), (64, born, host), (72, both, 4), (76, both, 8), (84, both, 4)] {
+            let from = start + to + longer;
+            head.get_mut(to..to + size)?.copy_from_slice(bytes.get(from..from + size)?);
+        }
+    }
+    Some(head)
+}
+
+/// A message whose parts numpy knows: a record that a filter left, or a message of an inner batch. None if a part is outside.
+pub fn place_of(bytes: &[u8], head: &[u8], parts: [i64; 8], is_inner: bool) -> Option<Place> {
+    let head: &Head = head.try_into().ok()?;
+    let sys_flag = word(head, 36);
+    let [start, size, body, body_size, topic, topic_size, properties, properties_size] = parts;
+    let position = |value: i64| u32::try_from(value).ok();
+    let place = Place {
+        start: position(start)?,
+        size: position(size)?,
+        body: position(body)?,
+        body_size: position(body_size)?,
+        topic: position(topic)?,
+        properties: position(properties)?,
+        topic_size: u16::try_from(topic_size).ok().filter(|&size| size > 0)?,
+        properties_size: u16::try_from(properties_size).ok()?,
+        queue_id: word(head, 12),
+        sys_flag,
+        packed: sys_flag & COMPRESSED != 0 && !is_inner,
+        queue_offset: long(head, 20),
+        physical_offset: long(head, 28),
+        born_timestamp: long(head, 40),
+        store_timestamp: long(head, 56),
+    };
+    is_inside(bytes, &place).then_some(place)
+}
+
+/// Whether all parts of a message are inside the buffer.
+pub fn is_inside(bytes: &[u8], place: &Place) -> bool {
+    let ranges = [place.body_range(), place.topic_range(), place.properties_range(), place.store_host_range()];
+    ranges.into_iter().all(|(_, end)| end <= bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(offset: i64, body: &[u8], topic: &[u8], properties: &[u8], sys_flag: i32) -> Vec<u8> {
+        let longer = [BORN_IPV6, STORE_IPV6].map(|bit| if sys_flag & bit != 0 { 20 } else { 8 });
+        let mut out = vec![0; 4];
+        out.extend(MAGIC_V1.to_be_bytes());
+        out.extend([0; 20]);
+        out.extend(offset.to_be_bytes());
+        out.extend(sys_flag.to_be_bytes());
+        out.extend(7_i64.to_be_bytes());
+        out.extend(vec![1; longer[0]]);
+        out.extend(9_i64.to_be_bytes());
+        out.extend(vec![2; longer[1]]);
+        out.extend([0; 12]);
+        out.extend(i32::try_from(body.len()).unwrap().to_be_bytes());
+        out.extend(body);
+        out.push(u8::try_from(topic.len()).unwrap());
+        out.extend(topic);
+        out.extend(i16::try_from(properties.len()).unwrap().to_be_bytes());
+        out.extend(properties);
+        let size = i32::try_from(out.len()).unwrap();
+        out[..4].copy_from_slice(&size.to_be_bytes());
+        out
+    }
+
+    fn places(bytes: &[u8], offset: i64) -> Vec<Place> {
+        let mut places = Vec::new();
+        chain(bytes, usize::MAX, offset, 0, &mut places);
+        places
+    }
+
+    #[test]
+    fn a_chain_ends_at_the_first_byte_that_is_wrong() {
+        let first = record(100, b"body", b"topic", b"a\x01b", 0);
+        let offset = 100 + i64::try_from(first.len()).unwrap();
+        let both = [first.clone(), record(offset, b"", b"t", b"", 0x30)].concat();
+        assert_eq!(places(&both, 100).len(), 2);
+        assert_eq!(places(&both, 100)[1].store_timestamp, 9);
+        for at in first.len()..both.len() {
+            assert_eq!(places(&both[..at], 100).len(), 1, "cut at {at}");
+        }
+        assert!(places(&both, 101).is_empty());
+    }
+
+    #[test]
+    fn no_flipped_bit_panics_or_leaves_the_buffer() {
+        let bytes = record(0, &[5; 40], b"topic", b"KEYS\x01k\x02", 0x10);
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            for place in places(&flipped, 0) {
+                assert!(place.properties_range().1 <= flipped.len());
+                assert!(head_of(&flipped, &place).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_sizes_do_not_overflow() {
+        let mut bytes = record(0, b"", b"t", b"", 0);
+        for size in [i32::MAX, i32::MIN, -1, 0, 91] {
+            bytes[..4].copy_from_slice(&size.to_be_bytes());
+            assert!(record_at(&bytes, 0, 0, 0).is_none());
+            bytes[84..88].copy_from_slice(&size.to_be_bytes());
+            assert!(record_at(&bytes, 0, 0, 0).is_none());
+        }
+        assert!(record_at(&bytes, usize::MAX, i64::MAX, 48).is_none());
+    }
+}

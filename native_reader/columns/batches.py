@@ -1,0 +1,39 @@
+"""A chunk as batches: the columns that the kernel makes, and the others by their makers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from native_reader import kernel
+from native_reader.columns.chunk import Chunk
+from native_reader.columns.schema import COLUMNS, schema_of
+from native_reader.tuning import TUNING
+
+_BODY = "body"
+_REASON = "corrupt_reason"
+
+
+class Batches:
+    """Builds the batches of one read. `at_most`: a body that would be larger is null."""
+
+    def __init__(self, names: tuple[str, ...], schema: pa.Schema, at_most: int) -> None:
+        self._names, self._schema, self._at_most = names, schema, at_most
+        # Which bodies could not be decompressed is the reason of their rows, and only numpy keeps it.
+        own = [name for name in names if name in kernel.COLUMNS and not (name == _BODY and _REASON in names)]
+        self._own = schema_of(own)
+        self._own_without_body = schema_of(name for name in own if name != _BODY)
+
+    def of(self, chunk: Chunk) -> Iterator[tuple[Chunk, pa.RecordBatch]]:
+        """The rows in pieces that are as large as their bodies allow, each with its batch."""
+        rows = chunk.rows
+        own = self._own if rows.decoded is None else self._own_without_body
+        is_inner = None if rows.inner is None else rows.inner >= 0
+        limits = {"at_most": self._at_most, "at_once": TUNING.decompressed_at_once}
+        for which, arrays in kernel.columns(rows.source.u8, rows.records, is_inner, own, **limits):
+            piece = chunk.piece(which)
+            needs_bodies = _BODY in self._names and _BODY not in arrays
+            for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
+                made = [arrays[name] if name in arrays else COLUMNS[name].make(part) for name in self._names]
+                yield part, pa.RecordBatch.from_arrays(made, schema=self._schema)

@@ -1,0 +1,208 @@
+"""The seam to the compiled kernel, which takes over the stages that numpy is slowest at. Without it, all runs in numpy.
+
+    stage       takes                                                       returns
+    chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
+    columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
+
+Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
+Both functions return nothing where numpy is to do the stage: no kernel, or bytes that it leaves to the exact way.
+`RMQSTORE_KERNEL=numpy|compiled` decides which runs; unset, the compiled one if it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.errors import OptionError
+from native_reader.layout.record import HEAD, Bytes, Index, Mask, Records
+
+SEAM = 1
+"""The version of this seam. A kernel of another version is not used."""
+NUMPY, COMPILED = "numpy", "compiled"
+_VARIABLE = "RMQSTORE_KERNEL"
+_MODULE = "rmqstore_kernel"
+_PARTS = ("starts", "sizes", "body_at", "body_size", "topic_at", "topic_size", "properties_at", "properties_size")
+COLUMNS = frozenset(
+    (
+        *("topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "body", "properties"),
+        *("born_timestamp", "store_timestamp", "kind", "physical_offset", "sys_flag", "record_size", "body_size"),
+        *("uniq_key", "offset_msg_id", "stored_body", "real_topic"),
+    )
+)
+"""The columns of `messages` that the kernel makes."""
+_log = logging.getLogger("native_reader")
+
+
+class KernelInfo(NamedTuple):
+    """Which kernel runs, its version if it is the compiled one, and why."""
+
+    name: str
+    version: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}{'' if self.version is None else ' ' + self.version} ({self.reason})"
+
+
+def kernel_info() -> KernelInfo:
+    """Which kernel runs in this process."""
+    return chosen(os.environ.get(_VARIABLE, ""))[1]
+
+
+@cache
+def chosen(wanted: str) -> tuple[Any, KernelInfo]:
+    """The compiled module, or None, for a value of the variable. Once per process, so its warning is logged once."""
+    if wanted not in ("", NUMPY, COMPILED):
+        raise OptionError(f"{_VARIABLE}={wanted!r} is invalid. It must be {NUMPY} or {COMPILED}")
+    if wanted == NUMPY:
+        return None, KernelInfo(NUMPY, None, f"{_VARIABLE}={NUMPY}")
+    try:
+        module = importlib.import_module(_MODULE)
+    except ImportError as error:
+        if wanted == COMPILED:
+            raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None
+        return None, KernelInfo(NUMPY, None, "rmqstore-kernel is not installed")
+    if module.SEAM != SEAM:
+        versions = f"rmqstore-kernel {module.__version__} has version {module.SEAM} of the seam, this reader needs {SEAM}"
+        if wanted == COMPILED:
+            raise OptionError(f"{_VARIABLE}={COMPILED}, but {versions}. Install the rmqstore-kernel of this reader's version")
+        _log.warning("%s. It is not used: reads are slower", versions)
+        return None, KernelInfo(NUMPY, None, versions)
+    return module, KernelInfo(COMPILED, module.__version__, "rmqstore-kernel is installed" if not wanted else f"{_VARIABLE}={COMPILED}")
+
+
+def _compiled() -> Any:
+    return chosen(os.environ.get(_VARIABLE, ""))[0]
+
+
+class Loaded(Protocol):
+    """A buffer that is loaded again and again; `loads` counts how often. `offset` is that of its first byte in the log."""
+
+    u8: Bytes
+    filled: int
+    loads: int
+
+    @property
+    def offset(self) -> int: ...
+
+
+def chain(window: Loaded, limit: int, frame: int) -> Records | None:
+    """The valid records from the first byte on that start before `limit`, up to the first that is not valid. None: numpy does it."""
+    compiled = _compiled()
+    return None if compiled is None else _Chain(compiled.chain(window.u8, window.filled, limit, window.offset, frame), window)
+
+
+class _Chain(Records):
+    """Records whose places only the kernel knows. Their arrays are made when first used, while the window still has their bytes."""
+
+    __slots__ = ("_chain", "_loads", "_window")
+
+    def __init__(self, chain: Any, window: Loaded) -> None:
+        for name, value in (("_chain", chain), ("_window", window), ("_loads", window.loads)):
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Records.__slots__:
+            raise AttributeError(name)
+        if name == "heads":
+            assert self._loads == self._window.loads, "the window has other bytes by now"
+            object.__setattr__(self, name, np.frombuffer(self._chain.heads(self._window.u8), HEAD))
+        else:
+            parts = np.frombuffer(self._chain.parts(), np.int64).reshape(len(_PARTS), -1)
+            for part, values in zip(_PARTS, parts, strict=True):
+                object.__setattr__(self, part, values)
+        return object.__getattribute__(self, name)
+
+    def __len__(self) -> int:
+        return len(self._chain)
+
+    def __getitem__(self, which: slice | Index | Mask) -> Records:
+        rows = np.arange(len(self))[which]
+        taken = _Chain(self._chain.take(rows.astype(np.int64, copy=False).view(np.uint8)), self._window)
+        object.__setattr__(taken, "_loads", self._loads)
+        return taken
+
+    @property
+    def largest(self) -> int:
+        return int(self._chain.largest)
+
+    @property
+    def total(self) -> int:
+        return int(self._chain.total)
+
+    @property
+    def flags(self) -> int:
+        return int(self._chain.flags)
+
+    @property
+    def last(self) -> tuple[int, int]:
+        start, size = self._chain.last()
+        return start, size
+
+
+class Made(NamedTuple):
+    """Some of the rows, and those of their columns that are ready."""
+
+    rows: slice
+    arrays: dict[str, pa.Array]
+
+
+def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schema, *, at_most: int, at_once: int) -> Iterator[Made]:
+    """The columns of these records. The pieces together are all rows; one that numpy is to make has no columns.
+
+    `schema`: their names and types, all of COLUMNS. `is_inner`: which rows are messages of inner batches: their bodies are decompressed.
+    `at_most`: a body that would be larger is null. `at_once`: the bytes that the compressed bodies of a piece may become.
+    """
+    compiled = _compiled()
+    names = tuple(schema.names)
+    own = _chain_of(compiled, u8, records, is_inner) if compiled is not None and names else None
+    begin = 0
+    if own is not None:
+        plan = _plan(names)
+        while begin < len(records):
+            capsule, count, is_odd = own.columns(plan, u8, begin, at_most, at_once)
+            if count:
+                batch = pa.record_batch(_Exported(schema, capsule))
+                yield Made(slice(begin, begin + count), dict(zip(names, batch.columns, strict=True)))
+                begin += count
+            if is_odd:
+                break
+    if begin < len(records):
+        yield Made(slice(begin, len(records)), {})
+
+
+def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:
+    """The kernel's own form of these records; None if it cannot have one."""
+    if isinstance(records, _Chain):
+        return records._chain
+    parts = np.concatenate([getattr(records, name).astype(np.int64, copy=False) for name in _PARTS])
+    inner = np.zeros(0, np.uint8) if is_inner is None else is_inner.view(np.uint8)
+    try:
+        return compiled.rows(u8, parts.view(np.uint8), np.ascontiguousarray(records.heads, HEAD).view(np.uint8), inner)
+    except IndexError:  # a part outside the first 4 GiB of the buffer
+        return None
+
+
+@lru_cache(64)
+def _plan(names: tuple[str, ...]) -> Any:
+    return _compiled().Columns(list(names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Exported:
+    """An array as pyarrow imports it from others."""
+
+    schema: pa.Schema
+    capsule: Any
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        return self.schema.__arrow_c_schema__(), self.capsule

@@ -1,0 +1,147 @@
+"""Which kernel runs, and that the compiled one returns exactly what numpy returns: batches, order, damage and reports."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.compare import InMemory
+from support.effort import sampled
+
+import native_reader as nr
+from native_reader import kernel
+from native_reader.columns.schema import COLUMNS
+from native_reader.records.report import Report
+from native_reader.testing import strategies as drawn
+from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import Message
+from native_reader.tuning import tuned
+
+VARIABLE = "RMQSTORE_KERNEL"
+COMPILED = pytest.mark.skipif(kernel.chosen("")[0] is None, reason="rmqstore-kernel is not installed")
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The choice is made anew, and forgotten afterwards."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    kernel.chosen.cache_clear()
+    yield monkeypatch
+    kernel.chosen.cache_clear()
+
+
+def installed(patch: pytest.MonkeyPatch, seam: int | None) -> None:
+    """As if a kernel with this version of the seam were installed, or none."""
+    module = None if seam is None else SimpleNamespace(SEAM=seam, __version__="9.9")
+    patch.setitem(sys.modules, "rmqstore_kernel", module)
+
+
+def test_without_a_kernel_numpy_runs(fresh: pytest.MonkeyPatch) -> None:
+    installed(fresh, None)
+    assert nr.kernel_info() == ("numpy", None, "rmqstore-kernel is not installed")
+    assert str(nr.kernel_info()) == "numpy (rmqstore-kernel is not installed)"
+
+
+def test_an_installed_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
+    installed(fresh, kernel.SEAM)
+    assert nr.kernel_info() == ("compiled", "9.9", "rmqstore-kernel is installed")
+
+
+def test_a_kernel_of_another_version_is_not_used(fresh: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    installed(fresh, kernel.SEAM + 1)
+    needs = f"rmqstore-kernel 9.9 has version {kernel.SEAM + 1} of the seam, this reader needs {kernel.SEAM}"
+    with caplog.at_level(logging.WARNING, "native_reader"):
+        assert [nr.kernel_info(), nr.kernel_info()] == [("numpy", None, needs)] * 2
+    assert [record.getMessage() for record in caplog.records] == [f"{needs}. It is not used: reads are slower"]
+
+
+def test_the_variable_decides(fresh: pytest.MonkeyPatch) -> None:
+    installed(fresh, kernel.SEAM)
+    fresh.setenv(VARIABLE, "numpy")
+    assert nr.kernel_info() == ("numpy", None, "RMQSTORE_KERNEL=numpy")
+    fresh.setenv(VARIABLE, "compiled")
+    assert nr.kernel_info() == ("compiled", "9.9", "RMQSTORE_KERNEL=compiled")
+
+
+@pytest.mark.parametrize(
+    ("value", "seam", "error"),
+    [
+        ("rust", 1, "RMQSTORE_KERNEL='rust' is invalid. It must be numpy or compiled"),
+        ("compiled", None, "RMQSTORE_KERNEL=compiled, but rmqstore_kernel cannot be imported: .* Install rmqstore-kernel"),
+        ("compiled", 99, "RMQSTORE_KERNEL=compiled, but .* Install the rmqstore-kernel of this reader's version"),
+    ],
+)
+def test_what_cannot_run_is_an_error(fresh: pytest.MonkeyPatch, value: str, seam: int | None, error: str) -> None:
+    installed(fresh, seam)
+    fresh.setenv(VARIABLE, value)
+    with pytest.raises(nr.OptionError, match=error):
+        nr.kernel_info()
+
+
+Read = tuple[list[pa.RecordBatch], Report | None, str]
+"""Batches, report and error of one read."""
+
+
+def read(store: InMemory, which: str, **options: Any) -> Read:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, which)
+        run = store.messages(fail_on_data_loss=False, **options).run()
+        batches: list[pa.RecordBatch] = []
+        error = ""
+        try:
+            for batch in run:
+                batch.validate(full=True)
+                batches.append(batch)
+        except nr.StoreError as raised:
+            error = str(raised)
+        return batches, None if error else run.report, error
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "columns": st.one_of(st.just("*"), st.none(), st.lists(st.sampled_from(sorted(COLUMNS)), unique=True)),
+        "mode": st.sampled_from(["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]),
+        "max_partition_bytes": st.one_of(st.integers(40, 900), st.just(1 << 27)),
+        "where": st.sampled_from([None, "queue_id < 3", "tags IS NOT NULL", "properties['a'] IS NULL AND kind = 'normal'"]),
+        "verify_crc": st.booleans(),
+    }
+)
+
+
+@COMPILED
+@pytest.mark.sweep
+@sampled(300)
+@given(log=st.one_of(drawn.commitlogs(), drawn.damaged_logs()), options=OPTIONS, at_once=st.sampled_from([1, 100, 1 << 24]))
+def test_both_kernels_return_the_same(log: drawn.DrawnLog, options: dict[str, Any], at_once: int) -> None:
+    store = InMemory(log.segments, log.framing)
+    with tuned(decompressed_at_once=at_once):
+        numpy, compiled = (read(store, which, **options) for which in ("numpy", "compiled"))
+    assert compiled[1:] == numpy[1:]
+    assert [len(batch) for batch in compiled[0]] == [len(batch) for batch in numpy[0]]
+    for one, other in zip(compiled[0], numpy[0], strict=True):
+        for name in one.schema.names:
+            assert one[name].equals(other[name]), name
+
+
+@COMPILED
+def test_the_kernel_makes_every_column_that_the_seam_names() -> None:
+    compiled, _ = kernel.chosen("")
+    compiled.Columns(sorted(kernel.COLUMNS))
+    assert COLUMNS.keys() >= kernel.COLUMNS
+    with pytest.raises(ValueError, match="a column that the kernel does not make"):
+        compiled.Columns(["born_host"])
+
+
+@COMPILED
+def test_heads_are_read_while_the_window_has_their_bytes() -> None:
+    log = CommitLog(16 << 10)
+    log.append(Message(topic="t", body=b"x"))
+    store = InMemory(log.segments())
+    assert read(store, "compiled", columns="*")[0][0]["topic"].to_pylist() == ["t"]
