@@ -3,6 +3,7 @@
 VENV   ?= .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
+KERNEL := $(VENV)/.kernel
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
 PYTEST_ARGS ?= -n auto --dist loadgroup
@@ -11,16 +12,19 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint ruff types format bench sweep fuzz coverage env java
+.PHONY: help demo test kernel lint ruff types format bench sweep fuzz coverage env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: java $(STAMP)  ## write a demo store and run a Spark job on it
+demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 	@$(PYTHON) examples/demo.py
 
-test: java $(STAMP)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
+test: java $(KERNEL)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
+
+kernel: required := required
+kernel: $(KERNEL)  ## build the compiled kernel and install it: needs Rust
 
 lint: ruff types  ## ruff and mypy, without changes to files
 
@@ -35,7 +39,7 @@ format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .
 	$(PYTHON) -m ruff format .
 
-bench: java $(STAMP)  ## measure the speed
+bench: java $(KERNEL)  ## measure the speed
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(PYTHON) benchmarks/run.py
 	$(PYTHON) benchmarks/java.py
@@ -45,12 +49,12 @@ bench: java $(STAMP)  ## measure the speed
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 	$(PYTHON) benchmarks/streaming.py
 
-sweep: java $(STAMP)  ## the sampled tests, on all their cases (long)
+sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
 
 # make fuzz SECONDS=3600 for longer.
 SECONDS ?= 300
-fuzz: $(STAMP)  ## read randomly changed golden stores with both decoders, for five minutes
+fuzz: $(KERNEL)  ## read randomly changed golden stores with both decoders, for five minutes
 	$(PYTHON) tests/fuzz.py --seconds $(SECONDS)
 
 coverage: $(STAMP)  ## branch coverage of layout and scan
@@ -81,3 +85,7 @@ $(STAMP): setup.cfg pyproject.toml
 	@echo "environment $(VENV): installing what setup.cfg names"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[test]'
 	@touch $@
+
+# Where Rust is missing, nothing is made: the targets above run with numpy.
+$(KERNEL): $(wildcard kernel/*.* kernel/src/*.rs kernel/src/*/*.rs) | $(STAMP)
+	@.ci/make_kernel $(PYTHON) $@ $(required)
