@@ -25,7 +25,9 @@ def main(dist: Path) -> None:
     with tarfile.open(sdist) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
     wanted = expected | {"LICENSE", "README.md", "setup.cfg", "pyproject.toml", "Makefile", ".ci/run", "tests/test_house.py"}
+    wanted |= {"kernel/Cargo.lock", "kernel/src/lib.rs"}
     assert wanted <= source, f"missing in the source distribution: {sorted(wanted - source)}"
+    assert not any(name.startswith("kernel/target") for name in source), "the source distribution has what cargo built"
     print(f"{wheel.name}: {len(modules)} modules, types marker, licence; {sdist.name}: {len(source)} entries")
 
 
