@@ -204,10 +204,17 @@ def product_files() -> set[str]:
     return {path.relative_to(HERE).as_posix() for path in paths if path.name != "__init__.py" or len(ast.parse(path.read_text()).body) > 1}
 
 
+def kernel_files() -> set[str]:
+    """Every source file of the compiled kernel."""
+    paths = list((HERE / "kernel/src").rglob("*.rs"))
+    assert paths
+    return {path.relative_to(HERE).as_posix() for path in paths}
+
+
 def test_the_map_names_every_file() -> None:
     cells = re.findall(r"^\| .* \| (.*) \|$", section(CONTRIBUTING_MD, "Where to look"), re.MULTILINE)
     named = {found for cell in cells for name in quoted(cell) for found in (name, f"native_reader/{name}")}
-    assert product_files() - named == set()
+    assert (product_files() | kernel_files()) - named == set()
 
 
 def test_the_layout_names_every_part() -> None:
@@ -223,5 +230,5 @@ def test_the_layout_names_every_part() -> None:
 
 @pytest.mark.parametrize("name", [CONTRIBUTING_MD, *(f"docs/{path.name}" for path in sorted((HERE / "docs").glob("*.md")))])
 def test_every_file_that_is_named_exists(name: str) -> None:
-    paths = [path for path in quoted((HERE / name).read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+/[\w.]+\.(?:py|md)", path)]
+    paths = [path for path in quoted((HERE / name).read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+/[\w.]+\.(?:py|md|rs|toml)", path)]
     assert [path for path in paths if not any((HERE / folder / path).is_file() for folder in (".", "native_reader", "docs"))] == []
