@@ -209,6 +209,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
     module.add_class::<Columns>()?;
+    module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;
     module.add_function(wrap_pyfunction!(rows, module)?)
 }
