@@ -21,11 +21,12 @@ LONGEST = 400
 # package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors", "tuning"}
 _READING = _LOWEST | {"storage", "records"}
-_PLANNING = _READING | {"predicate", "log"}
+_PLANNING = _READING | {"predicate", "log", "kernel_claims"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "tuning": set(),
     "layout": set(),
+    "kernel_claims": set(),
     "storage": _LOWEST,
     "predicate": _LOWEST,
     "kernel": {"errors", "layout"},
@@ -60,7 +61,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/__init__.py": set(),
     "rmqstore_spark/__main__.py": set(),
 }
-THIRD_PARTY = {"isal", "numpy", "pyarrow", "sqlglot"}
+THIRD_PARTY = {"isal", "numpy", "pyarrow", "rmqstore_kernel", "sqlglot"}
 THIRD_PARTY_TESTING = {"numpy", "pyarrow", "hypothesis"}
 
 # The one module that meets the file system, with what it asks the kernel, and the ways to it that no other module may name.

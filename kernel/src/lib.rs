@@ -2,6 +2,7 @@
 
 mod arrow;
 mod bodies;
+mod claims;
 mod columns;
 mod properties;
 mod record;
@@ -205,6 +206,7 @@ fn rows(py: Python<'_>, buffer: &Bound<'_, PyAny>, parts: &Bound<'_, PyAny>, hea
 
 #[pymodule(gil_used = false)]
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    claims::register(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;

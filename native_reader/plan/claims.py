@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader import kernel_claims
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask
@@ -120,8 +121,51 @@ class Tiles(NamedTuple):
     unwanted: Mask
 
 
+class Left(NamedTuple):
+    """What claims leave to read, as ascending positions: unclaimed bytes, and wanted records with their frames.
+
+    `named`: the offsets of the wanted records, and `largest` the largest size of one; `last`: where the last claim ends.
+    """
+
+    starts: Numbers
+    ends: Numbers
+    named: Numbers
+    last: int
+    largest: int
+
+
+def left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int, begin: int, frame: int) -> Left:
+    """What these claims leave to read from position `begin` on. `low`: the offset of a segment's first record, after its frame."""
+    compiled = kernel_claims.unclaimed_extents(_lists_of(wanted), _lists_of(unwanted), low, begin, frame)
+    return numpy_left_of(wanted, unwanted, low, begin, frame) if compiled is None else Left(*compiled)
+
+
 def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
     """The claimed bytes, all at or after `low`. Equal claims count once, as wanted if any is; overlapping claims are all dropped."""
+    compiled = kernel_claims.merged_claims(_lists_of(wanted), _lists_of(unwanted), low)
+    return numpy_tiles_of(wanted, unwanted, low) if compiled is None else Tiles(*compiled)
+
+
+def _lists_of(claims: Sequence[Claims]) -> kernel_claims.Lists:
+    return [(each.entries.offsets, each.entries.sizes) for each in claims]
+
+
+def numpy_left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int, begin: int, frame: int) -> Left:
+    """As `left_of`."""
+    tiles = numpy_tiles_of(wanted, unwanted, low)
+    starts = tiles.offsets - low
+    ends = starts + tiles.sizes + frame
+    borders = np.concatenate(([begin], ends))
+    gaps = np.flatnonzero(starts > borders[:-1])
+    names = np.flatnonzero(~tiles.unwanted)
+    all_starts = np.concatenate((borders[gaps], starts[names]))
+    order = np.argsort(all_starts, kind="stable")
+    all_ends = np.concatenate((starts[gaps], ends[names]))
+    return Left(all_starts[order], all_ends[order], tiles.offsets[names], int(borders[-1]), int(tiles.sizes[names].max(initial=0)))
+
+
+def numpy_tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
+    """As `tiles_of`."""
     claims = [*wanted, *unwanted]
     if not claims:
         return Tiles(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader import kernel_claims
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
 from native_reader.layout.record import SMALLEST_RECORD, Mask
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
@@ -97,6 +98,8 @@ class Entries:
 
 _NONE = np.empty(0, np.int64)
 _NOTHING = Entries(_NONE, _NONE, _NONE, _NONE, _NONE)
+Columns = tuple[Numbers, Numbers, Numbers, Numbers, Numbers]
+"""Numbers, counts, offsets, sizes and tags codes of entries."""
 
 
 def topics_in(directories: Sequence[str]) -> list[Topic]:
@@ -164,9 +167,8 @@ class QueueReader:
         entries = self._read(first, stop, max(fit, TUNING.queue_read_at_once // self._dtype.itemsize))
         if entries is None:
             return _NOTHING
-        inside = (entries.offsets >= low) & (entries.offsets < high)
         is_last = len(entries) > 0 and (stop == self.units or self._offset_at(stop) == _BEYOND)
-        return replace(entries.where(inside & _ascending(entries.offsets)), newest=int(entries.offsets[-1]) if is_last else -1)
+        return replace(entries.where(_kept(entries.offsets, low, high)), newest=int(entries.offsets[-1]) if is_last else -1)
 
     def last_below(self, offset: int) -> Entries:
         """The entry of the last record below that offset, or none."""
@@ -214,26 +216,19 @@ class QueueReader:
 
     def _read(self, first: int, stop: int, most: int) -> Entries | None:
         """As `read`, but None if there are more than `most` entries. Memory depends on written entries, not on file sizes."""
-        pieces, numbers, firsts, count = [np.empty(0, self._dtype)], [np.empty(0, np.int64)], [], 0
+        pieces: list[Columns] = []
+        firsts, count = [], 0
         for which, file in enumerate(self._queue.files):
             begin, end = (min(max(place - self._firsts[which], 0), file.units) for place in (first, stop))
             if begin < end:
                 firsts.append(count)
             for place, units in self._pieces(which, begin, end):
-                written = is_written(units)
-                places = np.arange(file.base + place, file.base + place + len(units), dtype=np.int64)
-                is_full = bool(written.all())
-                pieces.append(units if is_full else units.take(np.flatnonzero(written)))
-                numbers.append(places if is_full else places[written])
-                count += len(pieces[-1])
+                pieces.append(_of_batches(units) if self._queue.batch else _written(units, file.base + place))
+                count += len(pieces[-1][0])
                 if count > most:
                     return None
-        entries, places = np.concatenate(pieces), np.concatenate(numbers)
-        counts = np.ones(len(places), np.int64)
-        if self._queue.batch:
-            places, counts = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
-        offsets, sizes, codes = (entries[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
-        return Entries(places, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
+        columns = pieces[0] if len(pieces) == 1 else [np.concatenate(each) for each in zip(*pieces, strict=True)]
+        return Entries(*(columns or [_NONE] * 5), firsts=np.array(firsts[1:], np.int64))
 
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
         """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not."""
@@ -291,11 +286,37 @@ class QueueReader:
         self.close()
 
 
-def _ascending(offsets: Numbers) -> Mask:
-    """Offsets above all previous and below all following ones. A wrong offset removes only itself and those it contradicts."""
-    if len(offsets) < 2:
-        return np.ones(len(offsets), np.bool_)
-    kept = np.ones(len(offsets), np.bool_)
+def _written(units: NDArray[np.void], first: int) -> Columns:
+    """The columns of the written entries among these. `first`: the number of the first one."""
+    numbers, offsets, sizes, codes = kernel_claims.queue_entries(units, first) or numpy_queue_entries(units, first)
+    return numbers, np.ones(len(numbers), np.int64), offsets, sizes, codes
+
+
+def numpy_queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """As `kernel_claims.queue_entries`."""
+    numbers = np.arange(first, first + len(units), dtype=np.int64)
+    written = is_written(units)
+    if not written.all():
+        units, numbers = units.take(np.flatnonzero(written)), numbers[written]
+    return numbers, units["offset"].astype(np.int64), units["size"].astype(np.int64), units["tags_code"].astype(np.int64)
+
+
+def _of_batches(units: NDArray[np.void]) -> Columns:
+    """The columns of the written entries of a batch queue."""
+    units = units[is_written(units)]
+    numbers, counts, offsets, sizes, codes = (units[name].astype(np.int64) for name in ("base", "count", "offset", "size", "tags_code"))
+    return numbers, counts, offsets, sizes, codes
+
+
+def _kept(offsets: Numbers, low: int, high: int) -> Mask:
+    """Offsets in `[low, high)` that contradict no other one. A wrong offset removes only itself and those it contradicts."""
+    compiled = kernel_claims.ascending_within(offsets, low, high)
+    return numpy_ascending_within(offsets, low, high) if compiled is None else compiled
+
+
+def numpy_ascending_within(offsets: Numbers, low: int, high: int) -> Mask:
+    """As `kernel_claims.ascending_within`."""
+    kept: Mask = (offsets >= low) & (offsets < high)
     kept[1:] &= offsets[1:] > np.maximum.accumulate(offsets)[:-1]
     kept[:-1] &= offsets[:-1] < np.minimum.accumulate(offsets[::-1])[::-1][1:]
     return kept

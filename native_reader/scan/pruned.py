@@ -15,7 +15,7 @@ from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
-from native_reader.plan.claims import Claims, Tiles, claims_within, may_want, tiles_of
+from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.queues import Numbers, Topic, topics_in
 from native_reader.plan.split import Split
@@ -87,7 +87,7 @@ class Pruned:
             yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {stop - begin:,} bytes")
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)
-        extents, last = self._left(tiles_of(wanted, unwanted, split.segment.base + self._frame))
+        extents, last = self._left(wanted, unwanted)
         if extents.bytes + max(0, stop - last) > TUNING.most_share * (stop - begin):
             yield from self._scanned("most of it must be read")
             return
@@ -101,18 +101,13 @@ class Pruned:
                 yield Piece(records, NO_DAMAGE)
         yield from self._walked(last, split.stop, [*wanted, *unwanted], unwanted)
 
-    def _left(self, tiles: Tiles) -> tuple[Extents, int]:
+    def _left(self, wanted: list[Claims], unwanted: list[Claims]) -> tuple[Extents, int]:
         """What to read (records in wanted queues, and unclaimed bytes), and where the last claim ends."""
-        if (tiles.sizes[~tiles.unwanted] > self._max_record_bytes).any():
+        left = left_of(wanted, unwanted, self._split.segment.base + self._frame, self._begin, self._frame)
+        if left.largest > self._max_record_bytes:
             raise Contradiction("a record is larger than max_record_bytes")
-        starts = tiles.offsets - self._split.segment.base - self._frame
-        ends = starts + tiles.sizes + self._frame
-        borders = np.concatenate(([self._begin], ends))
-        gaps = np.flatnonzero(starts > borders[:-1])
-        names = np.flatnonzero(~tiles.unwanted)
-        both = Extents(np.concatenate((borders[gaps], starts[names])), np.concatenate((starts[gaps], ends[names])))
-        self._named = starts[names] + self._split.segment.base + self._frame
-        return both.where(np.argsort(both.starts, kind="stable")), int(borders[-1])
+        self._named = left.named
+        return Extents(left.starts, left.ends), left.last
 
     def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[Claims], list[Claims]]:
         """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""

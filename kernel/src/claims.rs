@@ -1,0 +1,432 @@
+//! Entries of consume queues, and the bytes of the log that they claim.
+
+use pyo3::buffer::{PyBuffer, ReadOnlyCell};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+
+/// An entry: offset i8, size i4, tags code i8, all big-endian.
+const ENTRY: usize = 20;
+/// The size in the entries before the first one of a queue that does not begin at 0.
+const FILLER_SIZE: i32 = i32::MAX;
+
+/// Offsets and sizes of the claims of one queue.
+type List = (PyBuffer<i64>, PyBuffer<i64>);
+/// A new array, in native byte order.
+type Array<'py> = Bound<'py, PyByteArray>;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(merged_claims, module)?)?;
+    module.add_function(wrap_pyfunction!(unclaimed_extents, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(ascending_within, module)?)
+}
+
+/// A claim in one integer: its offset after the lowest one, its size, and whether it is unwanted. So claims sort as integers.
+trait Key: Copy + Ord {
+    /// None if this type is too narrow.
+    fn of(relative: u64, rest: u32) -> Option<Self>;
+    fn parts(self) -> (u64, u32);
+}
+
+/// Of a segment of up to 4 GiB.
+impl Key for u64 {
+    fn of(relative: u64, rest: u32) -> Option<Self> {
+        (relative <= u64::from(u32::MAX)).then_some((relative << 32) | u64::from(rest))
+    }
+    fn parts(self) -> (u64, u32) {
+        (self >> 32, self as u32)
+    }
+}
+
+impl Key for u128 {
+    fn of(relative: u64, rest: u32) -> Option<Self> {
+        Some((u128::from(relative) << 32) | u128::from(rest))
+    }
+    fn parts(self) -> (u64, u32) {
+        ((self >> 32) as u64, self as u32)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tile {
+    /// After the lowest offset.
+    start: i64,
+    size: i64,
+    unwanted: bool,
+}
+
+/// Why there are no keys.
+#[derive(Debug, PartialEq)]
+enum Refusal {
+    /// A claim that no queue entry can make: numpy decides.
+    Odd,
+    /// The key type is too narrow.
+    TooNarrow,
+}
+
+/// Adds the keys of these claims. `spare` is what a caller adds to the end of a claim: that sum fits in an i64, too.
+fn pack<K: Key>(keys: &mut Vec<K>, claims: impl Iterator<Item = (i64, i64)>, low: i64, spare: i64, unwanted: bool) -> Result<(), Refusal> {
+    for (offset, size) in claims {
+        let relative = relative_of(offset, size, low, spare).ok_or(Refusal::Odd)?;
+        keys.push(K::of(relative, ((size as u32) << 1) | u32::from(unwanted)).ok_or(Refusal::TooNarrow)?);
+    }
+    Ok(())
+}
+
+/// The offset after `low`, if this is a claim that a queue entry can make.
+fn relative_of(offset: i64, size: i64, low: i64, spare: i64) -> Option<u64> {
+    let relative = offset.checked_sub(low)?;
+    offset.checked_add(size)?;
+    relative.checked_add(size)?.checked_add(spare)?;
+    let is_usual = (1..=i64::from(i32::MAX)).contains(&size) && spare >= 0;
+    u64::try_from(relative).ok().filter(|_| is_usual)
+}
+
+/// Calls `seen` for each tile in order. Equal claims count once, as wanted if any is; overlapping claims are all dropped.
+fn tile<K: Key>(keys: &mut [K], mut seen: impl FnMut(Tile)) {
+    // Stable, because that sort takes the runs as they are, and each queue is one.
+    keys.sort();
+    let mut reach = 0; // where the claims before the open one end
+    let mut open: Option<(Tile, bool)> = None; // the newest claim, and whether it overlaps none before it
+    for key in keys.iter() {
+        let (start, rest) = key.parts();
+        let next = Tile { start: start as i64, size: i64::from(rest >> 1), unwanted: rest & 1 == 1 };
+        if let Some((tile, is_clear)) = open {
+            if (tile.start, tile.size) == (next.start, next.size) {
+                continue;
+            }
+            // `pack` has proven that this sum fits.
+            let end = tile.start.saturating_add(tile.size);
+            if is_clear && end <= next.start {
+                seen(tile);
+            }
+            reach = reach.max(end);
+        }
+        open = Some((next, reach <= next.start));
+    }
+    if let Some((tile, true)) = open {
+        seen(tile);
+    }
+}
+
+/// What claims leave to read.
+#[derive(Debug, Default, PartialEq)]
+struct Left {
+    /// Ascending: unclaimed bytes, and wanted claims with their frames.
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    /// The offsets of wanted claims.
+    named: Vec<i64>,
+    /// The size of the largest wanted claim.
+    largest: i64,
+    /// Where the last claim ends.
+    last: i64,
+}
+
+impl Left {
+    fn new(begin: i64) -> Self {
+        Left { last: begin, ..Left::default() }
+    }
+
+    fn add(&mut self, tile: Tile, low: i64, frame: i64) {
+        let end = tile.start.saturating_add(tile.size).saturating_add(frame);
+        if tile.start > self.last {
+            self.push(self.last, tile.start);
+        }
+        if !tile.unwanted {
+            self.push(tile.start, end);
+            self.named.push(low.saturating_add(tile.start));
+            self.largest = self.largest.max(tile.size);
+        }
+        self.last = end;
+    }
+
+    fn push(&mut self, start: i64, end: i64) {
+        self.starts.push(start);
+        self.ends.push(end);
+    }
+}
+
+/// The claims of queues as keys.
+fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i64, spare: i64) -> PyResult<Result<Vec<K>, Refusal>> {
+    let mut keys = Vec::new();
+    let total = wanted.iter().chain(unwanted).fold(0_usize, |sum, (offsets, _)| sum.saturating_add(offsets.item_count()));
+    if keys.try_reserve_exact(total).is_err() {
+        return Err(PyMemoryError::new_err("too many claims"));
+    }
+    for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
+        for (offsets, sizes) in lists {
+            let (offsets, sizes) = (cells(py, offsets)?, cells(py, sizes)?);
+            if offsets.len() != sizes.len() {
+                return Err(PyValueError::new_err("as many sizes as offsets are needed"));
+            }
+            let claims = offsets.iter().zip(sizes).map(|(offset, size)| (offset.get(), size.get()));
+            if let Err(refusal) = pack(&mut keys, claims, low, spare, is_unwanted) {
+                return Ok(Err(refusal));
+            }
+        }
+    }
+    Ok(Ok(keys))
+}
+
+fn cells<'a>(py: Python<'a>, buffer: &'a PyBuffer<i64>) -> PyResult<&'a [ReadOnlyCell<i64>]> {
+    buffer.as_slice(py).ok_or_else(|| PyBufferError::new_err("the array is not contiguous"))
+}
+
+/// Calls `seen` for each tile of these claims in order, without the GIL.
+fn tile_all(
+    py: Python<'_>,
+    claims: (&[List], &[List]),
+    low: i64,
+    spare: i64,
+    mut seen: impl FnMut(Tile) + Send,
+) -> PyResult<Result<(), Refusal>> {
+    let tiled = packed::<u64>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen)));
+    if tiled != Err(Refusal::TooNarrow) {
+        return Ok(tiled);
+    }
+    Ok(packed::<u128>(py, claims, low, spare)?.map(|mut keys| py.detach(|| tile(&mut keys, &mut seen))))
+}
+
+/// The claimed bytes in order, as arrays of offsets (i64), sizes (i64) and whether they are unwanted (bool).
+///
+/// `wanted` and `unwanted`: arrays of offsets and sizes, one pair for each queue. None if a claim is odd.
+#[pyfunction]
+fn merged_claims<'py>(py: Python<'py>, wanted: Vec<List>, unwanted: Vec<List>, low: i64) -> PyResult<Option<[Array<'py>; 3]>> {
+    let (mut offsets, mut sizes, mut marks) = (vec![], vec![], vec![]);
+    let tiled = tile_all(py, (&wanted, &unwanted), low, 0, |tile| {
+        offsets.push(low.saturating_add(tile.start));
+        sizes.push(tile.size);
+        marks.push(u8::from(tile.unwanted));
+    })?;
+    Ok(if tiled.is_ok() { Some([array(py, &offsets)?, array(py, &sizes)?, PyByteArray::new(py, &marks)]) } else { None })
+}
+
+/// What claims leave to read of a segment from `begin` on: starts, ends, named offsets; where the last claim ends; the largest size.
+///
+/// Starts and ends are positions: offsets minus `low`, the offset of the first record. A record has `frame` bytes before it.
+#[pyfunction]
+fn unclaimed_extents<'py>(
+    py: Python<'py>,
+    wanted: Vec<List>,
+    unwanted: Vec<List>,
+    low: i64,
+    begin: i64,
+    frame: i64,
+) -> PyResult<Option<([Array<'py>; 3], i64, i64)>> {
+    let mut left = Left::new(begin);
+    let tiled = tile_all(py, (&wanted, &unwanted), low, frame, |tile| left.add(tile, low, frame))?;
+    let Left { starts, ends, named, largest, last } = left;
+    Ok(if tiled.is_ok() { Some(([array(py, &starts)?, array(py, &ends)?, array(py, &named)?], last, largest)) } else { None })
+}
+
+/// Columns of entries.
+#[derive(Debug, Default, PartialEq)]
+struct Entries {
+    numbers: Vec<i64>,
+    offsets: Vec<i64>,
+    sizes: Vec<i64>,
+    codes: Vec<i64>,
+}
+
+/// The written entries; the first of `content` has that number. None if numbers do not fit in an i64.
+fn entries_of(content: &[u8], first: i64) -> Option<Entries> {
+    let (units, _) = content.as_chunks::<ENTRY>();
+    first.checked_add(i64::try_from(units.len()).ok()?)?;
+    let mut entries = Entries::default();
+    let columns = [&mut entries.numbers, &mut entries.offsets, &mut entries.sizes, &mut entries.codes];
+    for column in columns {
+        column.reserve_exact(units.len());
+    }
+    for (number, unit) in (first..).zip(units) {
+        let (offset, rest) = unit.split_first_chunk()?;
+        let (size, code) = rest.split_first_chunk()?;
+        let (offset, size) = (i64::from_be_bytes(*offset), i32::from_be_bytes(*size));
+        if size > 0 && size != FILLER_SIZE && offset >= 0 {
+            entries.numbers.push(number);
+            entries.offsets.push(offset);
+            entries.sizes.push(size.into());
+            entries.codes.push(i64::from_be_bytes(*code.first_chunk()?));
+        }
+    }
+    Some(entries)
+}
+
+/// The written ones of these queue entries: numbers, offsets, sizes and tags codes. None if numbers do not fit in an i64.
+#[pyfunction]
+fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyResult<Option<[Array<'py>; 4]>> {
+    let content = content.to_vec(py)?;
+    let Some(entries) = py.detach(|| entries_of(&content, first)) else { return Ok(None) };
+    let Entries { numbers, offsets, sizes, codes } = entries;
+    Ok(Some([array(py, &numbers)?, array(py, &offsets)?, array(py, &sizes)?, array(py, &codes)?]))
+}
+
+/// Which offsets are in `[low, high)`, above all before them and below all after them.
+fn kept_of(offsets: &[i64], low: i64, high: i64) -> Vec<u8> {
+    let mut most = None;
+    let mut kept: Vec<u8> = offsets
+        .iter()
+        .map(|&offset| {
+            let is_above = most.is_none_or(|most| most < offset);
+            most = most.max(Some(offset));
+            u8::from(is_above && low <= offset && offset < high)
+        })
+        .collect();
+    let mut least = i64::MAX;
+    let mut is_last = true;
+    for (mark, &offset) in kept.iter_mut().zip(offsets).rev() {
+        *mark &= u8::from(is_last || offset < least);
+        least = least.min(offset);
+        is_last = false;
+    }
+    kept
+}
+
+/// Which offsets are in `[low, high)`, above all before them and below all after them: an array of bool.
+#[pyfunction]
+fn ascending_within<'py>(py: Python<'py>, offsets: PyBuffer<i64>, low: i64, high: i64) -> PyResult<Array<'py>> {
+    let offsets = offsets.to_vec(py)?;
+    let kept = py.detach(|| kept_of(&offsets, low, high));
+    Ok(PyByteArray::new(py, &kept))
+}
+
+/// The numbers as bytes in native order.
+fn array<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Array<'py>> {
+    PyByteArray::new_with(py, size_of_val(numbers), |bytes| {
+        let (places, _) = bytes.as_chunks_mut::<8>();
+        for (place, number) in places.iter_mut().zip(numbers) {
+            *place = number.to_ne_bytes();
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claims as (offset, size, unwanted).
+    type Claims = [(i64, i64, bool)];
+
+    fn keys_of<K: Key>(claims: &Claims, low: i64) -> Result<Vec<K>, Refusal> {
+        let mut keys = vec![];
+        for &(offset, size, unwanted) in claims {
+            pack(&mut keys, [(offset, size)].into_iter(), low, 0, unwanted)?;
+        }
+        Ok(keys)
+    }
+
+    fn tiles<K: Key>(claims: &Claims, low: i64) -> Result<Vec<(i64, i64, bool)>, Refusal> {
+        let (mut keys, mut tiles) = (keys_of::<K>(claims, low)?, vec![]);
+        tile(&mut keys, |each| tiles.push((low + each.start, each.size, each.unwanted)));
+        Ok(tiles)
+    }
+
+    /// The same, from the definition.
+    fn plain_tiles(claims: &Claims) -> Vec<(i64, i64, bool)> {
+        let mut claims = claims.to_vec();
+        claims.sort();
+        claims.dedup_by_key(|&mut (offset, size, _)| (offset, size));
+        let overlap = |a: (i64, i64, bool), b: (i64, i64, bool)| a.0 < b.0 + b.1 && b.0 < a.0 + a.1;
+        let alone = |which: &usize| (0..claims.len()).all(|other| other == *which || !overlap(claims[*which], claims[other]));
+        (0..claims.len()).filter(alone).map(|which| claims[which]).collect()
+    }
+
+    /// Numbers that look random, the same in each run.
+    struct Draw(u64);
+
+    impl Draw {
+        fn below(&mut self, most: u64) -> i64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            i64::try_from((self.0 >> 33) % most).unwrap()
+        }
+    }
+
+    #[test]
+    fn tiles_are_those_of_the_definition() {
+        let mut draw = Draw(1);
+        for round in 0..20_000 {
+            let (count, spread, most) = (draw.below(12), 1 + draw.below(60), 1 + draw.below(9));
+            let claims: Vec<_> =
+                (0..count).map(|_| (7 + draw.below(spread as u64), 1 + draw.below(most as u64), draw.below(2) == 1)).collect();
+            let expected = plain_tiles(&claims);
+            assert_eq!(tiles::<u64>(&claims, 7).unwrap(), expected, "round {round}: {claims:?}");
+            assert_eq!(tiles::<u128>(&claims, 7).unwrap(), expected, "round {round}: {claims:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_over_many_drops_them_all() {
+        let claims = [(0, 100, true), (10, 5, false), (20, 5, true), (99, 1, true), (100, 5, false)];
+        assert_eq!(tiles::<u64>(&claims, 0).unwrap(), [(100, 5, false)]);
+    }
+
+    #[test]
+    fn far_claims_need_wide_keys() {
+        let claims = [(0, 5, false), (1 << 32, 5, true), (i64::MAX - 5, 5, true)];
+        assert_eq!(tiles::<u64>(&claims, 0), Err(Refusal::TooNarrow));
+        assert_eq!(tiles::<u128>(&claims, 0).unwrap(), claims);
+        assert_eq!(tiles::<u64>(&claims[2..], i64::MAX - 5).unwrap(), claims[2..]);
+    }
+
+    #[test]
+    fn what_no_entry_claims_is_odd() {
+        for claim in [(5, 0), (5, -1), (5, i64::MIN), (5, 1 << 31), (4, 1), (i64::MIN, 1), (i64::MAX, 1), (i64::MAX - 3, 5)] {
+            assert_eq!(keys_of::<u128>(&[(claim.0, claim.1, false)], 5), Err(Refusal::Odd), "{claim:?}");
+        }
+        for low in [i64::MIN, -1] {
+            assert_eq!(keys_of::<u128>(&[(i64::MAX - 9, 9, false)], low), Err(Refusal::Odd));
+        }
+        assert_eq!(relative_of(i64::MAX - 9, 5, 0, 5), None);
+        assert_eq!(relative_of(i64::MAX - 9, 5, 0, 4), Some(i64::MAX as u64 - 9));
+        assert_eq!(relative_of(9, 5, 0, -1), None);
+        assert_eq!(keys_of::<u64>(&[(5, i64::from(i32::MAX), true)], 5).unwrap(), [u64::from(u32::MAX)]);
+    }
+
+    #[test]
+    fn what_is_left_are_gaps_and_wanted_claims() {
+        let mut left = Left::new(2);
+        for (start, size, unwanted) in [(10, 4, true), (16, 4, false), (22, 4, false), (40, 4, true)] {
+            left.add(Tile { start, size, unwanted }, 100, 2);
+        }
+        let expected = Left { starts: vec![2, 16, 22, 28], ends: vec![10, 22, 28, 40], named: vec![116, 122], largest: 4, last: 46 };
+        assert_eq!(left, expected);
+        assert_eq!(Left::new(-5), Left { last: -5, ..Left::default() });
+    }
+
+    fn unit(offset: i64, size: i32, code: i64) -> Vec<u8> {
+        [&offset.to_be_bytes()[..], &size.to_be_bytes(), &code.to_be_bytes()].concat()
+    }
+
+    #[test]
+    fn entries_are_the_written_ones() {
+        let units = [(0, FILLER_SIZE, 0), (500, 91, -7), (0, 0, 0), (-1, 91, 3), (600, -91, 3), (700, 1, i64::MIN)];
+        let mut content = units.map(|(offset, size, code)| unit(offset, size, code)).concat();
+        content.extend([1; 19]);
+        let expected = Entries { numbers: vec![41, 45], offsets: vec![500, 700], sizes: vec![91, 1], codes: vec![-7, i64::MIN] };
+        assert_eq!(entries_of(&content, 40), Some(expected));
+        assert_eq!(entries_of(&[1; 19], i64::MAX), Some(Entries::default()));
+        assert_eq!(entries_of(&content, i64::MAX - 5), None);
+    }
+
+    #[test]
+    fn kept_offsets_ascend() {
+        let mut draw = Draw(2);
+        for _ in 0..20_000 {
+            let (count, spread) = (draw.below(9), 1 + draw.below(12) as u64);
+            let edge =
+                |offset: i64| [offset, i64::MIN + offset, i64::MAX - offset][usize::from(offset == 3) + usize::from(offset == 5) * 2];
+            let offsets: Vec<_> = (0..count).map(|_| edge(draw.below(spread))).collect();
+            let (low, high) = [(1, 9), (i64::MIN, i64::MAX)][draw.below(2) as usize];
+            let expected: Vec<_> = (0..offsets.len())
+                .map(|which| {
+                    let (before, [offset, after @ ..]) = offsets.split_at(which) else { unreachable!() };
+                    let ascends = before.iter().all(|other| other < offset) && after.iter().all(|other| other > offset);
+                    u8::from(ascends && low <= *offset && *offset < high)
+                })
+                .collect();
+            assert_eq!(kept_of(&offsets, low, high), expected, "{offsets:?}");
+        }
+    }
+}
