@@ -1,7 +1,7 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
-use pyo3::buffer::{PyBuffer, ReadOnlyCell};
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
@@ -157,21 +157,17 @@ fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i
     }
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
         for (offsets, sizes) in lists {
-            let (offsets, sizes) = (cells(py, offsets)?, cells(py, sizes)?);
+            // A copy, one queue at a time: another thread may change an array, and a slice of it would be unsound.
+            let (offsets, sizes) = (offsets.to_vec(py)?, sizes.to_vec(py)?);
             if offsets.len() != sizes.len() {
                 return Err(PyValueError::new_err("as many sizes as offsets are needed"));
             }
-            let claims = offsets.iter().zip(sizes).map(|(offset, size)| (offset.get(), size.get()));
-            if let Err(refusal) = pack(&mut keys, claims, low, spare, is_unwanted) {
+            if let Err(refusal) = pack(&mut keys, offsets.into_iter().zip(sizes), low, spare, is_unwanted) {
                 return Ok(Err(refusal));
             }
         }
     }
     Ok(Ok(keys))
-}
-
-fn cells<'a>(py: Python<'a>, buffer: &'a PyBuffer<i64>) -> PyResult<&'a [ReadOnlyCell<i64>]> {
-    buffer.as_slice(py).ok_or_else(|| PyBufferError::new_err("the array is not contiguous"))
 }
 
 /// Calls `seen` for each tile of these claims in order, without the GIL.
@@ -239,7 +235,7 @@ fn entries_of(content: &[u8], first: i64) -> Option<Entries> {
     for column in columns {
         column.reserve_exact(units.len());
     }
-    for (number, unit) in (first..).zip(units) {
+    for (unit, number) in units.iter().zip(first..) {
         let (offset, rest) = unit.split_first_chunk()?;
         let (size, code) = rest.split_first_chunk()?;
         let (offset, size) = (i64::from_be_bytes(*offset), i32::from_be_bytes(*size));
@@ -264,7 +260,7 @@ fn queue_entries<'py>(py: Python<'py>, content: PyBuffer<u8>, first: i64) -> PyR
 
 /// Which offsets are in `[low, high)`, above all before them and below all after them.
 fn kept_of(offsets: &[i64], low: i64, high: i64) -> Vec<u8> {
-    let mut most = None;
+    let mut most: Option<i64> = None;
     let mut kept: Vec<u8> = offsets
         .iter()
         .map(|&offset| {
