@@ -228,7 +228,8 @@ class QueueReader:
                 if count > most:
                     return None
         columns = pieces[0] if len(pieces) == 1 else [np.concatenate(each) for each in zip(*pieces, strict=True)]
-        return Entries(*(columns or [_NONE] * 5), firsts=np.array(firsts[1:], np.int64))
+        numbers, counts, offsets, sizes, codes = columns or [_NONE] * 5
+        return Entries(numbers, counts, offsets, sizes, codes, firsts=np.array(firsts[1:], np.int64))
 
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
         """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.effort import sampled
 
 from native_reader import kernel_claims
 from native_reader.kernel_claims import Lists
@@ -73,6 +74,8 @@ def listed(arrays: Sequence[object]) -> list[object]:
     return [each.tolist() if isinstance(each, np.ndarray) else each for each in arrays]
 
 
+@pytest.mark.sweep
+@sampled(1000)
 @given(cases())
 def test_numpy_tiles_are_the_plain_ones(case: tuple[int, Spans, Spans]) -> None:
     low, wanted, unwanted = case
@@ -81,6 +84,8 @@ def test_numpy_tiles_are_the_plain_ones(case: tuple[int, Spans, Spans]) -> None:
 
 
 @needs_kernel
+@pytest.mark.sweep
+@sampled(1000)
 @given(cases())
 def test_compiled_tiles_are_those_of_numpy(case: tuple[int, Spans, Spans]) -> None:
     low, wanted, unwanted = case
@@ -90,6 +95,8 @@ def test_compiled_tiles_are_those_of_numpy(case: tuple[int, Spans, Spans]) -> No
     assert list(zip(*listed(compiled), strict=True)) == plain_tiles(wanted, unwanted)
 
 
+@pytest.mark.sweep
+@sampled(1000)
 @given(cases(), st.integers(0, 80), st.sampled_from((0, 16)))
 def test_what_is_left_is_the_same_for_all(case: tuple[int, Spans, Spans], begin: int, frame: int) -> None:
     low, wanted, unwanted = case
@@ -154,6 +161,8 @@ units = st.tuples(
 
 
 @needs_kernel
+@pytest.mark.sweep
+@sampled(1000)
 @given(st.lists(units, max_size=12), st.sampled_from((0, 7, 5_000_000_000_000_000_000)))
 def test_entries_are_those_of_numpy(drawn: list[tuple[int, int, int]], first: int) -> None:
     content = np.array(drawn, QUEUE_ENTRY).tobytes()
@@ -165,6 +174,8 @@ def test_entries_are_those_of_numpy(drawn: list[tuple[int, int, int]], first: in
     assert list(zip(*listed(compiled), strict=True)) == plain
 
 
+@pytest.mark.sweep
+@sampled(1000)
 @given(st.lists(st.one_of(st.integers(0, 20), st.sampled_from((-(2**63), MOST))), max_size=12), st.integers(-3, 9), st.integers(5, 25))
 def test_kept_offsets_are_those_that_contradict_no_other(offsets: list[int], low: int, high: int) -> None:
     ascends = [max(offsets[:place], default=-(2**64)) < at < min(offsets[place + 1 :], default=2**64) for place, at in enumerate(offsets)]
