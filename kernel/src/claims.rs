@@ -1,7 +1,7 @@
 //! Entries of consume queues, and the bytes of the log that they claim.
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
@@ -158,7 +158,7 @@ fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i
     for (lists, is_unwanted) in [(wanted, false), (unwanted, true)] {
         for (offsets, sizes) in lists {
             // A copy, one queue at a time: another thread may change an array, and a slice of it would be unsound.
-            let (offsets, sizes) = (offsets.to_vec(py)?, sizes.to_vec(py)?);
+            let (offsets, sizes) = (native(py, offsets)?, native(py, sizes)?);
             if offsets.len() != sizes.len() {
                 return Err(PyValueError::new_err("as many sizes as offsets are needed"));
             }
@@ -168,6 +168,14 @@ fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i
         }
     }
     Ok(Ok(keys))
+}
+
+/// The numbers of an array. pyo3 0.30 takes big-endian arrays for native ones, so the byte order is checked here.
+fn native(py: Python<'_>, buffer: &PyBuffer<i64>) -> PyResult<Vec<i64>> {
+    if cfg!(target_endian = "little") && matches!(buffer.format().to_bytes(), [b'>' | b'!', ..]) {
+        return Err(PyBufferError::new_err("the array is not in native byte order"));
+    }
+    buffer.to_vec(py)
 }
 
 /// Calls `seen` for each tile of these claims in order, without the GIL.
@@ -282,7 +290,7 @@ fn kept_of(offsets: &[i64], low: i64, high: i64) -> Vec<u8> {
 /// Which offsets are in `[low, high)`, above all before them and below all after them: an array of bool.
 #[pyfunction]
 fn ascending_within<'py>(py: Python<'py>, offsets: PyBuffer<i64>, low: i64, high: i64) -> PyResult<Array<'py>> {
-    let offsets = offsets.to_vec(py)?;
+    let offsets = native(py, &offsets)?;
     let kept = py.detach(|| kept_of(&offsets, low, high));
     Ok(PyByteArray::new(py, &kept))
 }
