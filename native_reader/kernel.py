@@ -3,9 +3,10 @@
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
+    claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
 
 Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
-Both functions return nothing where numpy is to do the stage: no kernel, or bytes that it leaves to the exact way.
+Each function returns nothing where numpy is to do the stage: no kernel, or input that it leaves to the exact way.
 `RMQSTORE_KERNEL=numpy|compiled` decides which runs; unset, the compiled one if it is installed.
 """
 
@@ -13,14 +14,15 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from os import environ
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from native_reader.errors import OptionError
 from native_reader.layout.record import HEAD, Bytes, Index, Mask, Records
@@ -41,6 +43,10 @@ COLUMNS = frozenset(
 """The columns of `messages` that the kernel makes."""
 _log = logging.getLogger("native_reader")
 
+Numbers = NDArray[np.int64]
+Lists = Sequence[tuple[Numbers, Numbers]]
+"""Offsets and sizes of the claims of each queue."""
+
 
 class KernelInfo(NamedTuple):
     """Which kernel runs, its version if it is the compiled one, and why."""
@@ -55,7 +61,7 @@ class KernelInfo(NamedTuple):
 
 def kernel_info() -> KernelInfo:
     """Which kernel runs in this process."""
-    return chosen(os.environ.get(_VARIABLE, ""))[1]
+    return chosen(environ.get(_VARIABLE, ""))[1]
 
 
 @cache
@@ -81,7 +87,7 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
 
 
 def _compiled() -> Any:
-    return chosen(os.environ.get(_VARIABLE, ""))[0]
+    return chosen(environ.get(_VARIABLE, ""))[0]
 
 
 class Loaded(Protocol):
@@ -206,3 +212,47 @@ class _Exported:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
         return self.schema.__arrow_c_schema__(), self.capsule
+
+
+def merged_claims(wanted: Lists, unwanted: Lists, low: int) -> tuple[Numbers, Numbers, NDArray[np.bool_]] | None:
+    """The claimed bytes in order, all at or after `low`: offsets, sizes, and which are unwanted, as `tiles_of` has them."""
+    found = _called("merged_claims", wanted, unwanted, low)
+    return None if found is None else (_numbers(found[0]), _numbers(found[1]), np.frombuffer(found[2], np.bool_))
+
+
+def unclaimed_extents(
+    wanted: Lists, unwanted: Lists, low: int, begin: int, frame: int
+) -> tuple[Numbers, Numbers, Numbers, int, int] | None:
+    """What those claims leave to read from position `begin` on: the fields of `Left`. Positions are offsets minus `low`."""
+    found = _called("unclaimed_extents", wanted, unwanted, low, begin, frame)
+    if found is None:
+        return None
+    (starts, ends, named), last, largest = found
+    return _numbers(starts), _numbers(ends), _numbers(named), last, largest
+
+
+def queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, Numbers, Numbers, Numbers] | None:
+    """The written ones of these entries, as the file has them: numbers, offsets, sizes, tags codes. `first`: number of the first one."""
+    found = _called("queue_entries", units.view(np.uint8), first)
+    if found is None:
+        return None
+    numbers, offsets, sizes, codes = map(_numbers, found)
+    return numbers, offsets, sizes, codes
+
+
+def ascending_within(offsets: Numbers, low: int, high: int) -> NDArray[np.bool_] | None:
+    """Which offsets are in `[low, high)`, above all previous and below all following ones."""
+    found = _called("ascending_within", offsets, low, high)
+    return None if found is None else np.frombuffer(found, np.bool_)
+
+
+def _called(name: str, *arguments: object) -> Any:
+    compiled = _compiled()
+    try:
+        return None if compiled is None else getattr(compiled, name)(*arguments)
+    except OverflowError:  # a number that does not fit in 64 bits
+        return None
+
+
+def _numbers(content: bytearray) -> Numbers:
+    return np.frombuffer(content, np.int64)

@@ -21,12 +21,11 @@ LONGEST = 400
 # package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors", "tuning"}
 _READING = _LOWEST | {"storage", "records"}
-_PLANNING = _READING | {"predicate", "log", "kernel_claims"}
+_PLANNING = _READING | {"predicate", "log", "kernel"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "tuning": set(),
     "layout": set(),
-    "kernel_claims": set(),
     "storage": _LOWEST,
     "predicate": _LOWEST,
     "kernel": {"errors", "layout"},
@@ -178,7 +177,7 @@ def file_access(module: Module) -> list[str]:
     names = {node.name: "" for node in module.tree.body if isinstance(node, ast.FunctionDef)}  # its own `open` is not the built-in
     for each in imports(module):
         names[each.bound] = each.means
-        if each.name.partition(".")[0] in FILE_MODULES or each.name in FILE_FUNCTIONS:
+        if (each.name.partition(".")[0] in FILE_MODULES and each.name != "os.environ") or each.name in FILE_FUNCTIONS:
             found.add((each.line, each.name))
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):

@@ -16,6 +16,7 @@ size i4, index i8, term i8, position i8, channel i4, crc i4, crc i4, body size i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +145,8 @@ class Records:
     def __getitem__(self, which: slice | Index | Mask) -> Records:
         if isinstance(which, slice):
             return Records(*(getattr(self, name)[which] for name in Records.__slots__))
-        return self.copied(np.flatnonzero(which) if which.dtype == np.bool_ else which)  # converts a mask once for all arrays
+        rows: Any = np.flatnonzero(which) if which.dtype == np.bool_ else which  # convert a mask once for all arrays
+        return self.copied(rows)
 
     def copied(self, which: Index) -> Records:
         """Only these, in arrays that nothing else uses."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader import kernel_claims
+from native_reader import kernel
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask
@@ -136,17 +136,17 @@ class Left(NamedTuple):
 
 def left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int, begin: int, frame: int) -> Left:
     """What these claims leave to read from position `begin` on. `low`: the offset of a segment's first record, after its frame."""
-    compiled = kernel_claims.unclaimed_extents(_lists_of(wanted), _lists_of(unwanted), low, begin, frame)
+    compiled = kernel.unclaimed_extents(_lists_of(wanted), _lists_of(unwanted), low, begin, frame)
     return numpy_left_of(wanted, unwanted, low, begin, frame) if compiled is None else Left(*compiled)
 
 
 def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
     """The claimed bytes, all at or after `low`. Equal claims count once, as wanted if any is; overlapping claims are all dropped."""
-    compiled = kernel_claims.merged_claims(_lists_of(wanted), _lists_of(unwanted), low)
+    compiled = kernel.merged_claims(_lists_of(wanted), _lists_of(unwanted), low)
     return numpy_tiles_of(wanted, unwanted, low) if compiled is None else Tiles(*compiled)
 
 
-def _lists_of(claims: Sequence[Claims]) -> kernel_claims.Lists:
+def _lists_of(claims: Sequence[Claims]) -> kernel.Lists:
     return [(each.entries.offsets, each.entries.sizes) for each in claims]
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader import kernel_claims
+from native_reader import kernel
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
 from native_reader.layout.record import SMALLEST_RECORD, Mask
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
@@ -289,12 +289,12 @@ class QueueReader:
 
 def _written(units: NDArray[np.void], first: int) -> Columns:
     """The columns of the written entries among these. `first`: the number of the first one."""
-    numbers, offsets, sizes, codes = kernel_claims.queue_entries(units, first) or numpy_queue_entries(units, first)
+    numbers, offsets, sizes, codes = kernel.queue_entries(units, first) or numpy_queue_entries(units, first)
     return numbers, np.ones(len(numbers), np.int64), offsets, sizes, codes
 
 
 def numpy_queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """As `kernel_claims.queue_entries`."""
+    """As `kernel.queue_entries`."""
     numbers = np.arange(first, first + len(units), dtype=np.int64)
     written = is_written(units)
     if not written.all():
@@ -311,12 +311,12 @@ def _of_batches(units: NDArray[np.void]) -> Columns:
 
 def _kept(offsets: Numbers, low: int, high: int) -> Mask:
     """Offsets in `[low, high)` that contradict no other one. A wrong offset removes only itself and those it contradicts."""
-    compiled = kernel_claims.ascending_within(offsets, low, high)
+    compiled = kernel.ascending_within(offsets, low, high)
     return numpy_ascending_within(offsets, low, high) if compiled is None else compiled
 
 
 def numpy_ascending_within(offsets: Numbers, low: int, high: int) -> Mask:
-    """As `kernel_claims.ascending_within`."""
+    """As `kernel.ascending_within`."""
     kept: Mask = (offsets >= low) & (offsets < high)
     kept[1:] &= offsets[1:] > np.maximum.accumulate(offsets)[:-1]
     kept[:-1] &= offsets[:-1] < np.minimum.accumulate(offsets[::-1])[::-1][1:]

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
 
-from native_reader import kernel_claims
-from native_reader.kernel_claims import Lists
+from native_reader import kernel
+from native_reader.kernel import Lists
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY
 from native_reader.plan import claims, queues
 from native_reader.plan.claims import Claims, numpy_left_of, numpy_tiles_of
 from native_reader.plan.queues import Entries, Queue
 
-needs_kernel = pytest.mark.skipif(kernel_claims._compiled is None, reason="rmqstore_kernel is not installed")
+needs_kernel = pytest.mark.skipif(kernel.chosen("")[0] is None, reason="rmqstore_kernel is not installed")
 QUEUE = Queue("topic", 0, False, ())
 MOST = 2**63 - 1
 
@@ -89,7 +89,7 @@ def test_numpy_tiles_are_the_plain_ones(case: tuple[int, Spans, Spans]) -> None:
 @given(cases())
 def test_compiled_tiles_are_those_of_numpy(case: tuple[int, Spans, Spans]) -> None:
     low, wanted, unwanted = case
-    compiled = kernel_claims.merged_claims(lists_of(wanted), lists_of(unwanted), low)
+    compiled = kernel.merged_claims(lists_of(wanted), lists_of(unwanted), low)
     assert compiled is not None
     assert listed(compiled) == listed(numpy_tiles_of(claims_of(wanted), claims_of(unwanted), low))
     assert list(zip(*listed(compiled), strict=True)) == plain_tiles(wanted, unwanted)
@@ -100,11 +100,11 @@ def test_compiled_tiles_are_those_of_numpy(case: tuple[int, Spans, Spans]) -> No
 @given(cases(), st.integers(0, 80), st.sampled_from((0, 16)))
 def test_what_is_left_is_the_same_for_all(case: tuple[int, Spans, Spans], begin: int, frame: int) -> None:
     low, wanted, unwanted = case
-    compiled = kernel_claims.unclaimed_extents(lists_of(wanted), lists_of(unwanted), low, begin, frame)
+    compiled = kernel.unclaimed_extents(lists_of(wanted), lists_of(unwanted), low, begin, frame)
     tiles = plain_tiles(wanted, unwanted)
     plain = plain_left(tiles, low, begin, frame)
     reach = max((offset - low + size + frame for queue in (*wanted, *unwanted) for offset, size in queue), default=0)
-    assert (compiled is None) == (kernel_claims._compiled is None or reach > MOST)
+    assert (compiled is None) == (kernel.chosen("")[0] is None or reach > MOST)
     if compiled is not None:
         assert listed(compiled) == plain
     if reach <= MOST:
@@ -115,15 +115,15 @@ def test_what_is_left_is_the_same_for_all(case: tuple[int, Spans, Spans], begin:
 @pytest.mark.parametrize("claim", [(10, 0), (10, -5), (9, 4), (-(2**63), 4), (10, 2**31), (MOST - 3, 4), (10, -(2**63))])
 def test_claims_of_no_entry_are_left_to_numpy(claim: tuple[int, int]) -> None:
     for spans in ([[claim]], [[(20, 4)], [(30, 4), claim]]):
-        assert kernel_claims.merged_claims(lists_of(spans), [], 10) is None
-        assert kernel_claims.unclaimed_extents([], lists_of(spans), 10, 0, 0) is None
+        assert kernel.merged_claims(lists_of(spans), [], 10) is None
+        assert kernel.unclaimed_extents([], lists_of(spans), 10, 0, 0) is None
 
 
 @needs_kernel
 def test_numbers_beyond_64_bits_are_left_to_numpy() -> None:
-    assert kernel_claims.merged_claims([], [], 2**63) is None
-    assert kernel_claims.ascending_within(np.arange(3), 0, 2**63) is None
-    assert kernel_claims.queue_entries(np.zeros(3, QUEUE_ENTRY), MOST - 2) is None
+    assert kernel.merged_claims([], [], 2**63) is None
+    assert kernel.ascending_within(np.arange(3), 0, 2**63) is None
+    assert kernel.queue_entries(np.zeros(3, QUEUE_ENTRY), MOST - 2) is None
 
 
 @needs_kernel
@@ -131,11 +131,11 @@ def test_other_arrays_are_refused() -> None:
     numbers = np.arange(6)
     for wrong in (numbers.astype(">i8"), numbers.astype(np.int32), numbers.astype(np.float64)):
         with pytest.raises((BufferError, TypeError, ValueError)):
-            kernel_claims.merged_claims([(wrong, wrong)], [], 0)
+            kernel.merged_claims([(wrong, wrong)], [], 0)
     with pytest.raises(ValueError, match="as many sizes as offsets"):
-        kernel_claims.merged_claims([(numbers, numbers[1:])], [], 0)
+        kernel.merged_claims([(numbers, numbers[1:])], [], 0)
     with pytest.raises((BufferError, TypeError, ValueError)):
-        kernel_claims.ascending_within(numbers.astype(">i8"), 0, 9)
+        kernel.ascending_within(numbers.astype(">i8"), 0, 9)
 
 
 @needs_kernel
@@ -145,12 +145,12 @@ def test_many_queues_with_one_claim_over_all_of_them() -> None:
     places.sort()
     lists = [(queue, np.full(len(queue), 10)) for queue in places]
     over = (np.array([0]), np.array([2**31 - 1]))
-    offsets, sizes, unwanted = kernel_claims.merged_claims(lists[:3], lists[3:], 10)
+    offsets, sizes, unwanted = kernel.merged_claims(lists[:3], lists[3:], 10)
     assert (offsets == np.arange(10, 2_000_010, 10)).all()
     assert (sizes == 10).all()
     assert np.count_nonzero(~unwanted) == 6000
-    assert listed(kernel_claims.merged_claims(lists, [over], 0)) == [[], [], []]
-    assert listed(kernel_claims.unclaimed_extents(lists, [over], 0, 5, 0)) == [[], [], [], 5, 0]
+    assert listed(kernel.merged_claims(lists, [over], 0)) == [[], [], []]
+    assert listed(kernel.unclaimed_extents(lists, [over], 0, 5, 0)) == [[], [], [], 5, 0]
 
 
 units = st.tuples(
@@ -167,7 +167,7 @@ units = st.tuples(
 def test_entries_are_those_of_numpy(drawn: list[tuple[int, int, int]], first: int) -> None:
     content = np.array(drawn, QUEUE_ENTRY).tobytes()
     written = np.frombuffer(content, QUEUE_ENTRY)
-    compiled = kernel_claims.queue_entries(written, first)
+    compiled = kernel.queue_entries(written, first)
     assert compiled is not None
     assert listed(compiled) == listed(queues.numpy_queue_entries(written, first))
     plain = [(first + place, *unit) for place, unit in enumerate(drawn) if 0 < unit[1] < FILLER_SIZE and unit[0] >= 0]
@@ -182,14 +182,14 @@ def test_kept_offsets_are_those_that_contradict_no_other(offsets: list[int], low
     plain = [ascends[place] and low <= at < high for place, at in enumerate(offsets)]
     array = np.array(offsets, np.int64)
     assert queues.numpy_ascending_within(array, low, high).tolist() == plain
-    compiled = kernel_claims.ascending_within(array, low, high)
+    compiled = kernel.ascending_within(array, low, high)
     assert compiled is None or compiled.tolist() == plain
-    assert (compiled is None) == (kernel_claims._compiled is None)
+    assert (compiled is None) == (kernel.chosen("")[0] is None)
 
 
 @pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=needs_kernel)])
 def test_both_ways_take_no_claims(monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> None:
     if not is_compiled:
-        monkeypatch.setattr(kernel_claims, "_compiled", None)
+        monkeypatch.setenv("RMQSTORE_KERNEL", "numpy")
     assert listed(claims.tiles_of([], [], 5)) == [[], [], []]
     assert listed(claims.left_of([], [], 5, 7, 0)) == [[], [], [], 7, 0]
