@@ -3,6 +3,7 @@
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
+    checksums   u1 bytes, the records in them                               which have a wrong checksum
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
 
 Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
@@ -184,6 +185,13 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
                 break
     if begin < len(records):
         yield Made(slice(begin, len(records)), {})
+
+
+def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
+    """Which of these records have a wrong checksum."""
+    compiled = _compiled()
+    own = None if compiled is None else _chain_of(compiled, u8, records, None)
+    return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
 
 
 def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:

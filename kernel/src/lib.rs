@@ -2,6 +2,7 @@
 
 mod arrow;
 mod bodies;
+mod checksums;
 mod claims;
 mod columns;
 mod properties;
@@ -130,6 +131,17 @@ impl Chain {
             }
             Ok(())
         })
+    }
+
+    /// One byte a record: 1 where a checksum is wrong.
+    fn wrong_checksums<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyByteArray>> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        if !self.places.iter().all(|place| record::is_inside(bytes, place)) {
+            return Err(PyIndexError::new_err("the buffer is shorter than its records"));
+        }
+        let wrong: Vec<u8> = py.detach(|| self.places.iter().map(|place| checksums::is_wrong(bytes, place).into()).collect());
+        Ok(PyByteArray::new(py, &wrong))
     }
 
     /// The columns of the rows from `begin` on: an array of structs in a capsule, its number of rows, and whether the next row is

@@ -76,6 +76,13 @@ pub fn exact<'a>(bytes: &'a [u8], pairs: &[Pair]) -> Vec<(Cow<'a, str>, Cow<'a, 
     names.into_iter().zip(pairs).zip(kept).filter_map(|((name, pair), kept)| kept.then(|| (name, text(pair.value)))).collect()
 }
 
+/// The checksum that brokers since 5.2.0 append: ten digits, the last one first; and its size.
+pub fn own_checksum(field: &[u8]) -> Option<(u64, usize)> {
+    let (_, trailer) = field.split_last_chunk::<CRC_SIZE>()?;
+    let digits = trailer.get(CRC_NAME.len() + 1..CRC_SIZE - 1)?;
+    is_checksum(trailer).then(|| (digits.iter().rev().fold(0, |number, digit| 10 * number + u64::from(digit - b'0')), CRC_SIZE))
+}
+
 /// The field without the checksum that brokers since 5.2.0 append.
 #[inline(always)]
 fn without_checksum(field: &[u8]) -> &[u8] {

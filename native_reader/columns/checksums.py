@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from native_reader import kernel
 from native_reader.columns.strings import Source
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, crc_trailer
 from native_reader.layout.record import Index, Mask, Records, at
@@ -19,7 +20,13 @@ _NAME = int.from_bytes(CRC_NAME, "little")
 
 
 def wrong(source: Source, records: Records) -> Mask:
-    """Which records have a wrong checksum. Calls `crc32` once per record: it has no batch form."""
+    """Which records have a wrong checksum."""
+    compiled = kernel.wrong_checksums(source.u8, records)
+    return _wrong(source, records) if compiled is None else compiled
+
+
+def _wrong(source: Source, records: Records) -> Mask:
+    """Calls `crc32` once per record: it has no batch form."""
     content = source.u8.data
     begins, stops = records.body_at.tolist(), (records.body_at + records.body_size).tolist()
     actual = np.array([crc32(content[begin:stop]) for begin, stop in zip(begins, stops, strict=True)], np.int64) & _POSITIVE

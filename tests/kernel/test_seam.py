@@ -106,7 +106,7 @@ def read(store: InMemory, which: str, **options: Any) -> Read:
 
 OPTIONS = st.fixed_dictionaries(
     {
-        "columns": st.one_of(st.just("*"), st.none(), st.lists(st.sampled_from(sorted(COLUMNS)), unique=True)),
+        "columns": st.one_of(st.just("*"), st.none(), st.lists(st.sampled_from(sorted(COLUMNS)), unique=True, min_size=1)),
         "mode": st.sampled_from(["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]),
         "max_partition_bytes": st.one_of(st.integers(40, 900), st.just(1 << 27)),
         "where": st.sampled_from([None, "queue_id < 3", "tags IS NOT NULL", "properties['a'] IS NULL AND kind = 'normal'"]),
