@@ -2,6 +2,7 @@
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
+    messages    u1 bytes, the records in them, places in inner batches      the messages in place of their batches
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
     checksums   u1 bytes, the records in them                               which have a wrong checksum
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
@@ -105,16 +106,18 @@ class Loaded(Protocol):
 def chain(window: Loaded, limit: int, frame: int) -> Records | None:
     """The valid records from the first byte on that start before `limit`, up to the first that is not valid. None: numpy does it."""
     compiled = _compiled()
-    return None if compiled is None else _Chain(compiled.chain(window.u8, window.filled, limit, window.offset, frame), window)
+    if compiled is None:
+        return None
+    return _Chain(compiled.chain(window.u8, window.filled, limit, window.offset, frame), window, window.loads, window.u8)
 
 
 class _Chain(Records):
     """Records whose places only the kernel knows. Their arrays are made when first used, while the window still has their bytes."""
 
-    __slots__ = ("_chain", "_loads", "_window")
+    __slots__ = ("_chain", "_loads", "_u8", "_window")
 
-    def __init__(self, chain: Any, window: Loaded) -> None:
-        for name, value in (("_chain", chain), ("_window", window), ("_loads", window.loads)):
+    def __init__(self, chain: Any, window: Loaded, loads: int, u8: Bytes) -> None:
+        for name, value in (("_chain", chain), ("_window", window), ("_loads", loads), ("_u8", u8)):
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +125,7 @@ class _Chain(Records):
             raise AttributeError(name)
         if name == "heads":
             assert self._loads == self._window.loads, "the window has other bytes by now"
-            object.__setattr__(self, name, np.frombuffer(self._chain.heads(self._window.u8), HEAD))
+            object.__setattr__(self, name, np.frombuffer(self._chain.heads(self._u8), HEAD))
         else:
             parts = np.frombuffer(self._chain.parts(), np.int64).reshape(len(_PARTS), -1)
             for part, values in zip(_PARTS, parts, strict=True):
@@ -133,10 +136,21 @@ class _Chain(Records):
         return len(self._chain)
 
     def __getitem__(self, which: slice | Index | Mask) -> Records:
-        rows = np.arange(len(self))[which]
-        taken = _Chain(self._chain.take(rows.astype(np.int64, copy=False).view(np.uint8)), self._window)
-        object.__setattr__(taken, "_loads", self._loads)
-        return taken
+        return self._like(self._chain.take(_bytes_of(np.arange(len(self))[which])), self._u8)
+
+    def _like(self, chain: Any, u8: Bytes) -> _Chain:
+        return _Chain(chain, self._window, self._loads, u8)
+
+    def messages(self, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records:
+        """These rows; where `units` is not negative, the message of an inner batch that begins there."""
+        return self._like(self._chain.messages(u8, *map(_bytes_of, (which, units, inner))), u8)
+
+    def with_flag(self, flag: int) -> Index:
+        return np.frombuffer(self._chain.with_flag(flag), np.int64)
+
+    def body(self, row: int) -> tuple[int, int, int]:
+        start, size, flags = self._chain.body(row)
+        return start, size, flags
 
     @property
     def largest(self) -> int:
@@ -149,6 +163,10 @@ class _Chain(Records):
     @property
     def flags(self) -> int:
         return int(self._chain.flags)
+
+    @property
+    def longest_topic(self) -> int:
+        return int(self._chain.longest_topic)
 
     @property
     def last(self) -> tuple[int, int]:
@@ -185,6 +203,11 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
                 break
     if begin < len(records):
         yield Made(slice(begin, len(records)), {})
+
+
+def messages(records: Records, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records | None:
+    """The records `which`; where `units` is not negative, the message that begins there, number `inner` of its batch."""
+    return records.messages(u8, which, units, inner) if isinstance(records, _Chain) else None
 
 
 def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
@@ -260,6 +283,10 @@ def _called(name: str, *arguments: object) -> Any:
         return None if compiled is None else getattr(compiled, name)(*arguments)
     except OverflowError:  # a number that does not fit in 64 bits
         return None
+
+
+def _bytes_of(numbers: NDArray[Any]) -> Bytes:
+    return numbers.astype(np.int64).view(np.uint8)
 
 
 def _numbers(content: bytearray) -> Numbers:

@@ -46,6 +46,11 @@ impl Bytes {
             std::slice::from_raw_parts(self.0.buf_ptr().cast(), size)
         }
     }
+
+    /// Its content as int64 in native byte order.
+    fn numbers(&self) -> impl Iterator<Item = i64> {
+        self.as_slice().as_chunks().0.iter().map(|number| i64::from_ne_bytes(*number))
+    }
 }
 
 /// Messages of one buffer: where their parts are. Made from bytes, or from what numpy knows of them.
@@ -58,17 +63,24 @@ struct Chain {
     largest: usize,
     #[pyo3(get)]
     flags: i32,
+    #[pyo3(get)]
+    longest_topic: u16,
 }
 
 impl Chain {
     fn of(places: Vec<Place>) -> Chain {
-        let (mut total, mut largest, mut flags) = (0, 0, 0);
+        let (mut total, mut largest, mut flags, mut longest_topic) = (0, 0, 0, 0);
         for place in &places {
             total += place.size as usize;
             largest = largest.max(place.size as usize);
             flags |= place.sys_flag;
+            longest_topic = longest_topic.max(place.topic_size);
         }
-        Chain { places, total, largest, flags }
+        Chain { places, total, largest, flags, longest_topic }
+    }
+
+    fn place(&self, row: i64) -> Option<Place> {
+        self.places.get(usize::try_from(row).ok()?).copied()
     }
 }
 
@@ -91,10 +103,43 @@ impl Chain {
     /// The rows with these numbers: int64, native byte order.
     fn take(&self, rows: &Bound<'_, PyAny>) -> PyResult<Chain> {
         let rows = Bytes::of(rows)?;
-        let (numbers, _) = rows.as_slice().as_chunks();
-        let row = |number: &[u8; 8]| usize::try_from(i64::from_ne_bytes(*number)).ok().and_then(|row| self.places.get(row).copied());
-        let places: Option<Vec<Place>> = numbers.iter().map(row).collect();
+        let places: Option<Vec<Place>> = rows.numbers().map(|row| self.place(row)).collect();
         places.map(Chain::of).ok_or_else(|| PyIndexError::new_err("a row that does not exist"))
+    }
+
+    /// The numbers of the rows with a flag: int64, native byte order.
+    fn with_flag<'py>(&self, py: Python<'py>, flag: i32) -> Bound<'py, PyByteArray> {
+        let rows = (0_i64..).zip(&self.places).filter(|(_, place)| place.sys_flag & flag != 0);
+        let rows: Vec<u8> = rows.flat_map(|(row, _)| row.to_ne_bytes()).collect();
+        PyByteArray::new(py, &rows)
+    }
+
+    /// Start and size of the body of one row, and its flags.
+    fn body(&self, row: i64) -> PyResult<(u32, u32, i32)> {
+        let place = self.place(row).ok_or_else(|| PyIndexError::new_err("a row that does not exist"))?;
+        Ok((place.body, place.body_size, place.sys_flag))
+    }
+
+    /// The rows `which`; where `units` is not negative, the message that begins there, number `inner` of its batch. All int64.
+    fn messages(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyAny>,
+        which: &Bound<'_, PyAny>,
+        units: &Bound<'_, PyAny>,
+        inner: &Bound<'_, PyAny>,
+    ) -> PyResult<Chain> {
+        let (buffer, which, units, inner) = (Bytes::of(buffer)?, Bytes::of(which)?, Bytes::of(units)?, Bytes::of(inner)?);
+        let bytes = buffer.as_slice();
+        let places: Option<Vec<Place>> = py.detach(|| {
+            let rows = which.numbers().zip(units.numbers()).zip(inner.numbers());
+            rows.map(|((row, unit), inner)| {
+                let place = self.place(row)?;
+                if unit < 0 { Some(place) } else { record::message_at(bytes, usize::try_from(unit).ok()?, &place, inner) }
+            })
+            .collect()
+        });
+        places.map(Chain::of).ok_or_else(|| PyIndexError::new_err("a message of a batch is outside the buffer"))
     }
 
     /// Eight columns of int64 in native byte order, one after the other: starts, sizes, body_at, body_size, topic_at, topic_size,

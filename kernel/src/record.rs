@@ -33,6 +33,9 @@ pub struct Place {
     pub physical_offset: i64,
     pub born_timestamp: i64,
     pub store_timestamp: i64,
+    /// The number in an inner batch and its flag there; -1 and 0 for other rows.
+    pub inner: i32,
+    pub inner_flag: i32,
 }
 
 impl Place {
@@ -150,7 +153,31 @@ pub fn record_at(bytes: &[u8], start: usize, offset: i64, frame: usize) -> Optio
         physical_offset,
         born_timestamp: long(head, 40),
         store_timestamp,
+        inner: -1,
+        inner_flag: 0,
     })
+}
+
+/// Message number `inner` of the batch `record`, which begins at `start` in the buffer: its own fields in place of the record's.
+pub fn message_at(bytes: &[u8], start: usize, record: &Place, inner: i64) -> Option<Place> {
+    const FLAG: usize = 12;
+    const BODY_SIZE: usize = 16;
+    const BODY: usize = 20;
+    let unit = bytes.get(start..)?;
+    let body_size = usize::try_from(i32_at(unit, BODY_SIZE)?).ok()?;
+    let properties_size = u16::try_from(i16_at(unit, BODY.checked_add(body_size)?)?).ok()?;
+    let place = Place {
+        body: u32::try_from(start + BODY).ok()?,
+        body_size: u32::try_from(body_size).ok()?,
+        properties: u32::try_from(start + BODY + body_size + 2).ok()?,
+        properties_size,
+        packed: false,
+        queue_offset: record.queue_offset.wrapping_add(inner),
+        inner: i32::try_from(inner).ok()?,
+        inner_flag: i32_at(unit, FLAG)?,
+        ..*record
+    };
+    is_inside(bytes, &place).then_some(place)
 }
 
 /// Whether the DLedger entry header before a record is one of that record.
@@ -174,7 +201,7 @@ pub fn chain(bytes: &[u8], limit: usize, offset: i64, frame: usize, places: &mut
     }
 }
 
-/// The head of a valid record; see `Head`.
+/// The head of a valid record, or of a message in one; see `Head`.
 pub fn head_of(bytes: &[u8], place: &Place) -> Option<Head> {
     let start = place.start as usize;
     let mut head = *head_at(bytes, start)?;
@@ -186,6 +213,11 @@ pub fn head_of(bytes: &[u8], place: &Place) -> Option<Head> {
             let from = start + to + longer;
             head.get_mut(to..to + size)?.copy_from_slice(bytes.get(from..from + size)?);
         }
+    }
+    if place.inner >= 0 {
+        head[16..20].copy_from_slice(&place.inner_flag.to_be_bytes());
+        head[20..28].copy_from_slice(&place.queue_offset.to_be_bytes());
+        head[84..88].copy_from_slice(&place.body_size.to_be_bytes());
     }
     Some(head)
 }
@@ -212,6 +244,8 @@ pub fn place_of(bytes: &[u8], head: &[u8], parts: [i64; 8], is_inner: bool) -> O
         physical_offset: long(head, 28),
         born_timestamp: long(head, 40),
         store_timestamp: long(head, 56),
+        inner: -1,
+        inner_flag: 0,
     };
     is_inside(bytes, &place).then_some(place)
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader import kernel
 from native_reader.columns.strings import Slices, Source
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Units, units_of
@@ -86,8 +87,8 @@ class Rows:
 
     def stored_body(self, row: int) -> memoryview:
         """The body of one row as stored."""
-        start = int(self.records.body_at[row])
-        return self.source.u8.data[start : start + int(self.records.body_size[row])]
+        start, size, _ = self.records.body(row)
+        return self.source.u8.data[start : start + size]
 
     def with_bodies(self, at_most: int) -> Iterator[Rows]:
         """The same rows in pieces, with compressed bodies decompressed, unless they are already."""
@@ -134,7 +135,7 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
         yield rows
         return
     first, held, batches = 0, 0, list[_Batch]()
-    for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
+    for row in rows.records.with_flag(INNER_BATCH).tolist():
         if held >= TUNING.decompressed_at_once:
             yield from _with_messages(rows, first, row, batches)
             first, held, batches = row, 0, []
@@ -148,14 +149,14 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
 def number_of_messages(rows: Rows, at_most: int) -> int:
     """How many rows `unwrapped` returns: for counts, which need no more."""
     number = len(rows)
-    for row in np.flatnonzero(rows.records.heads["sys_flag"] & INNER_BATCH).tolist():
+    for row in rows.records.with_flag(INNER_BATCH).tolist():
         batch = _unpacked(rows, row, at_most)
         number += 0 if batch is None else len(batch.units) - 1
     return number
 
 
 def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
-    stored, flags = rows.stored_body(row), int(rows.records.heads["sys_flag"][row])
+    stored, (_, _, flags) = rows.stored_body(row), rows.records.body(row)
     body = decompress(stored, flags, at_most) if flags & COMPRESSED else None
     units = units_of(np.frombuffer(stored if body is None and not flags & COMPRESSED else body or b"", np.uint8))
     return None if units is None else _Batch(row, units, body)
@@ -174,7 +175,7 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
     units, inner = np.full(len(which), -1), np.full(len(which), -1, np.int32)
     for batch, begin in zip(batches, begins, strict=True):
         count, end = len(batch.units), int(ends[batch.row - first])
-        units[end - count : end] = batch.units + (int(rows.records.body_at[batch.row]) if begin is None else begin)
+        units[end - count : end] = batch.units + (rows.records.body(batch.row)[0] if begin is None else begin)
         inner[end - count : end] = np.arange(count)
     for cut in _cuts(rows, source, which, units):
         yield _messages(rows, source, which[cut], units[cut], inner[cut])
@@ -182,7 +183,7 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
 
 def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
     """Slices that bound the memory for values repeated in each row and for reading properties."""
-    at_most = len(which) * (_ROW + int(rows.records.topic_size.max())) + len(source.u8) * _PROPERTIES_COST
+    at_most = len(which) * (_ROW + rows.records.longest_topic) + len(source.u8) * _PROPERTIES_COST
     if at_most <= TUNING.unpacked_at_once:
         yield slice(None)
         return
@@ -196,6 +197,9 @@ def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[sl
 
 def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
     """Records, and messages of inner batches with their own fields in place of the record's."""
+    compiled = kernel.messages(rows.records, source.u8, which, units, inner)
+    if compiled is not None:
+        return Rows(source, compiled, inner, failed=rows.failed)
     records = rows.records.copied(which)
     is_inner = np.flatnonzero(inner >= 0)
     flags, *parts = Units.at(source.u8, units[is_inner])

@@ -138,6 +138,19 @@ class Records:
         return int(np.bitwise_or.reduce(self.heads["sys_flag"]))
 
     @property
+    def longest_topic(self) -> int:
+        """The largest size of a topic."""
+        return int(self.topic_size.max(initial=0))
+
+    def with_flag(self, flag: int) -> Index:
+        """The rows whose records have that flag."""
+        return np.flatnonzero(self.heads["sys_flag"] & flag)
+
+    def body(self, row: int) -> tuple[int, int, int]:
+        """Start and size of the body of one row, and the flags of its record."""
+        return int(self.body_at[row]), int(self.body_size[row]), int(self.heads["sys_flag"][row])
+
+    @property
     def last(self) -> tuple[int, int]:
         """Start and size of the last record."""
         return int(self.starts[-1]), int(self.sizes[-1])
