@@ -37,12 +37,13 @@ def without_crc_trailer(field: bytes) -> bytes:
 def parse(field: bytes) -> dict[str, str]:
     """Name to value, as Java parses it since 4.9.1: pieces without a name or a value are dropped, the last duplicate wins.
 
-    Exact but slow: only for unusual rows.
+    It counts at its own place, not at the first one's. Exact but slow: only for unusual rows.
     """
     properties: dict[str, str] = {}
     for piece in field.decode("utf-8", "replace").split("\x02"):
         name, separator, value = piece.partition("\x01")
         if name and separator and value:
+            properties.pop(name, None)  # or it would keep the place of the first one
             properties[name] = value
     return properties
 

@@ -115,6 +115,12 @@ def test_12_properties_that_are_not_pairs_are_read_as_in_java() -> None:
     assert [dict(each) for each in table["properties"].to_pylist()] == [{}, {}, {}, {"a": "b"}, {"a": "2"}, {"a": "b\x01c", "d": "e"}]
 
 
+@pytest.mark.parametrize("why_exact", [b"", b"empty\x01\x02", b"\xff\x01v\x02"])
+def test_12_the_last_of_equal_names_counts_at_its_own_place(why_exact: bytes) -> None:
+    table = Case.of(ordinary(0, properties=why_exact + b"a\x011\x02b\x012\x02a\x013\x02")).assert_intact()
+    assert table["properties"][0].as_py()[-2:] == [("b", "2"), ("a", "3")]
+
+
 def test_13_a_record_with_another_physical_offset_is_stale() -> None:
     case = Case.of().put(4, 28, struct.pack(">q", 123_456))
     assert "a record with another offset" in case.assert_lost(4, reason="offset").description
