@@ -195,12 +195,11 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
         plan = _plan(names)
         while begin < len(records):
             capsule, count, is_odd = own.columns(plan, u8, begin, at_most, at_once)
-            if count:
-                batch = pa.record_batch(_Exported(schema, capsule))
-                yield Made(slice(begin, begin + count), dict(zip(names, batch.columns, strict=True)))
-                begin += count
-            if is_odd:
+            if is_odd:  # numpy makes the rows before it again, or a batch would end here
                 break
+            batch = pa.record_batch(_Exported(schema, capsule))
+            yield Made(slice(begin, begin + count), dict(zip(names, batch.columns, strict=True)))
+            begin += count
     if begin < len(records):
         yield Made(slice(begin, len(records)), {})
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 
 import pytest
 from rocketmq import Java, Unreachable, missing
@@ -18,16 +20,42 @@ from support.own_stores import STORES
 from support.stores import BACKENDS, ZERO, Backend, files_of, on_disk
 from support.tune import Tune
 
+import native_reader as nr
+from native_reader import kernel
 from native_reader.storage import Storage
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.tuning import tuned
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` skips the slow tests, marked `gate`, with a message."""
+def pytest_report_header() -> str:
+    return f"kernel: {nr.kernel_info()}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make test` skips the slow tests, marked `gate`, with a message. `make test-numpy` leaves out those marked `kernel`."""
     for item in items:
         if QUICK and item.get_closest_marker("gate"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with CI=true make test"))
+    if os.environ.get("RMQSTORE_KERNEL") == kernel.NUMPY:
+        of_kernel = [item for item in items if item.get_closest_marker("kernel")]
+        config.hook.pytest_deselected(items=of_kernel)
+        items[:] = [item for item in items if item not in of_kernel]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `kernel` need the compiled kernel. If it is missing, they are skipped; with CI=true and cargo, they fail."""
+    compiled, info = kernel.chosen("")
+    if compiled is None and item.get_closest_marker("kernel"):
+        if shutil.which("cargo", path=f"{os.environ['PATH']}:{Path.home()}/.cargo/bin") is None:
+            pytest.skip(f"{info.reason}, and there is no cargo to build it")
+        lack(f"{info.reason}: make kernel")
+
+
+def lack(what: str) -> NoReturn:
+    """Skip the test, because the machine does not have what it needs; with CI=true, fail it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what)
 
 
 def _unpacking(folder: Path, into: Path) -> Callable[[str], golden.Golden]:
@@ -84,9 +112,7 @@ def rocketmq() -> Callable[[str], Java]:
     """RocketMQ by version. If it is not available, tests are skipped; with CI=true, they fail."""
     lacking = missing()
     if lacking is not None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(lacking)
-        pytest.skip(lacking)
+        lack(lacking)
     known: dict[str, Java] = {}
 
     def get(version: str) -> Java:

@@ -1,12 +1,16 @@
-"""Changes stores of real brokers at random and compares both decoders: python tests/fuzz.py --seconds 60 (`make fuzz`).
+"""Changes stores at random and reads them in two ways: `make fuzz`.
 
-A finding ends the run and prints its seed. To repeat it: python tests/fuzz.py --seed 123 --inputs 1. Then add a test with these bytes,
-named after the fault.
+    python tests/fuzz.py --seconds 60             stores of real brokers, read by the engine and by the plain decoder
+    python tests/fuzz.py --seconds 60 --kernels   small logs, read by both kernels of the engine: many more inputs a second
+
+A finding ends the run and prints its seed. To repeat it: add --seed 123 --logs 1. Then add a test with these bytes, named after the
+fault.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import logging
 import multiprocessing
 import random
@@ -16,18 +20,34 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from support.changed_logs import all_records, changed_log
+from support.changes import OF_LOGS
 from support.compare import InMemory, Segments, same
 from support.golden import unpack
+from support.kernels import read_by_both
 from support.own_stores import NAMES, STORES
 from support.plain_decoder import walk
+
+from native_reader import kernel
+from native_reader.columns.schema import COLUMNS
+from native_reader.tuning import tuned
 
 MOST_BYTES = 12 << 10
 COMPARED_WHOLE = 25
 """One in this many inputs is compared in every column and mode, and in splits; the others only in offsets, damage and byte counts."""
-_INTERESTING = (0, 1, -1, 127, 128, 255, 256, 32767, -32768, 65535, 2**31 - 1, -(2**31), -626843481, -626843477, -875286124, 88, 91, 92)
 _COLUMNS = ["physical_offset", "topic", "keys", "body", "properties", "msg_id", "kind", "born_host", "corrupt_reason"]
+_OF_KERNEL = sorted(kernel.COLUMNS)
+_WITHOUT_REASON = [name for name in COLUMNS if name != "corrupt_reason"]
+_CONDITIONS = ("queue_id < 3", "tags IS NOT NULL", "properties['a'] IS NULL AND kind = 'normal'", "body IS NOT NULL")
+
+
+class Checked(NamedTuple):
+    """How many inputs were compared, and how many of them still had a valid record."""
+
+    inputs: int
+    alive: int
 
 
 class Store(NamedTuple):
@@ -36,6 +56,7 @@ class Store(NamedTuple):
     segments: Segments
 
 
+@functools.cache
 def stores() -> list[Store]:
     """The stores in this repository, truncated because the plain decoder is slow."""
     loaded = []
@@ -54,75 +75,15 @@ def stores() -> list[Store]:
     return loaded
 
 
-def flip(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    for _number in range(chance.choice([1, 1, 2, 8])):
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-
-
-def overwrite(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    at, size = chance.randrange(len(data)), chance.choice([1, 4, 40, 400])
-    data[at : at + size] = chance.randbytes(len(data[at : at + size]))
-
-
-def zero(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    at, size = chance.randrange(len(data)), chance.choice([1, 8, 64, 512, 4096])
-    data[at : at + size] = bytes(len(data[at : at + size]))
-
-
-def copy(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    size = chance.randrange(1, 2 + len(data) // 2)
-    source, target = chance.randrange(len(data) - size + 1), chance.randrange(len(data) - size + 1)
-    data[target : target + size] = data[source : source + size]
-
-
-def insert(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    at = chance.randrange(len(data))
-    data[at:at] = chance.randbytes(chance.choice([1, 7, 100]))
-
-
-def delete(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    at = chance.randrange(len(data))
-    del data[at : at + chance.choice([1, 4, 100, 1000])]
-
-
-def cut(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    del data[chance.randrange(len(data)) :]
-
-
-def number(chance: random.Random, data: bytearray, _: list[Store]) -> None:
-    """Write a boundary value, most often into a record's head."""
-    at = chance.randrange(len(data))
-    heads = [place - 4 for place in (data.find(b"\xda\xa3\x20", at), data.find(b"\xcb\xd4\x31\x94", at)) if place >= 4]
-    if heads and chance.random() < 0.8:
-        at = chance.choice(heads) + chance.choice([0, 0, 4, 8, 20, 28, 32, 36, 84, 88, chance.randrange(120)])
-    value = chance.choice([*_INTERESTING, chance.getrandbits(31), len(data) - at])
-    size = chance.choice([1, 2, 4, 4, 8])
-    data[at : at + size] = (value % (1 << 8 * size)).to_bytes(size, "big")[: len(data) - at]
-
-
-def splice(chance: random.Random, data: bytearray, known: list[Store]) -> None:
-    """Overwrite with bytes of another store or segment."""
-    _, other = chance.choice(chance.choice(known).segments)
-    if other:
-        begin, size = chance.randrange(len(other)), chance.choice([50, 300, 3000])
-        at = chance.randrange(len(data))
-        piece = other[begin : begin + size]
-        data[at : at + len(piece)] = piece[: max(0, len(data) - at)]
-
-
-MUTATIONS: tuple[Callable[[random.Random, bytearray, list[Store]], None], ...] = (
-    flip, flip, overwrite, zero, copy, insert, delete, cut, number, number, number, splice,
-)  # fmt: skip
-
-
-def mutated(seed: int, known: list[Store]) -> tuple[Store, Segments]:
-    chance = random.Random(seed)
+def mutated(seed: int) -> tuple[Store, Segments]:
+    chance, known = random.Random(seed), stores()
     store = chance.choice(known)
     segments = [(base, bytearray(content)) for base, content in store.segments]
+    others = [content for each in known for _, content in each.segments]
     for _ in range(chance.choice([1, 1, 2, 3, 6])):
         _, data = chance.choice(segments)
         if data:
-            chance.choice(MUTATIONS)(chance, data, known)
+            chance.choice(OF_LOGS)(chance, data, others)
     if chance.random() < 0.02:
         del segments[chance.randrange(len(segments))]
     # A segment that grew must not overlap the next one.
@@ -130,11 +91,12 @@ def mutated(seed: int, known: list[Store]) -> tuple[Store, Segments]:
     return store, [(base, bytes(data[: end - base])) for (base, data), end in zip(segments, ends, strict=True)]
 
 
-def check(seed: int, known: list[Store]) -> bool:
-    """Compare one input; raises on a difference. Returns whether a valid record is left."""
-    store, segments = mutated(seed, known)
+def check(seed: int) -> Checked:
+    """Compare the engine with the plain decoder on one changed store; raises on a difference."""
+    store, segments = mutated(seed)
     if seed % COMPARED_WHOLE == 0:
-        return len(same(segments, store.framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))) > 0
+        table = same(segments, store.framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))
+        return Checked(1, len(table) > 0)
     plain = walk([each for each in segments if each[1]], store.framing, lenient=True)
     stored = InMemory(segments, store.framing)
     run = stored.messages(columns=_COLUMNS, mode="PERMISSIVE", fail_on_data_loss=False).run()
@@ -148,41 +110,77 @@ def check(seed: int, known: list[Store]) -> bool:
     assert [(each.start, each.end) for each in report.damage] == [each[1:] for each in plain.damage]
     accounts = [(each.base, each.record_bytes, each.blank_bytes, each.damage_bytes, each.unwritten_bytes) for each in report.segments]
     assert accounts == [tuple(each) for each in plain.segments]
-    return bool(offsets)
+    return Checked(1, bool(offsets))
 
 
-def work(first: int, step: int, until: float, inputs: int) -> tuple[int, int, str]:
-    """Check inputs; returns their number, the number with a valid record left, and the finding that ended it."""
+@functools.cache
+def records() -> list[bytes]:
+    return all_records()
+
+
+def check_kernels(seed: int) -> Checked:
+    """Compare both kernels on one log of changed records; raises on a difference. Each record is an input."""
+    chance = random.Random(seed)
+    # FAILFAST ends at the first damage, so more records would not be compared.
+    mode, count = chance.choice([("FAILFAST", 1), *[("DROPMALFORMED", 64), ("PERMISSIVE", 64)] * 3])
+    log = changed_log(chance, records(), count)
+    options: dict[str, Any] = {"mode": mode, "columns": chance.choice([None, "*", _OF_KERNEL, _WITHOUT_REASON, _WITHOUT_REASON])}
+    if chance.random() < 0.2:
+        options["columns"] = chance.sample(list(COLUMNS), chance.randrange(1, 9))
+    if chance.random() < 0.1:
+        options["max_partition_bytes"] = chance.randrange(300, 20_000)
+    if chance.random() < 0.15:
+        options["where"] = chance.choice(_CONDITIONS)
+    if chance.random() < 0.1:
+        options["max_decompressed_bytes"] = chance.randrange(2000)
+    if chance.random() < 0.05:
+        options["max_record_bytes"] = chance.randrange(100, 1500)
+    options["verify_crc"] = chance.random() < 0.15
+    with tuned(decompressed_at_once=chance.choice([1, 100, 1000, 1 << 24, 1 << 24, 1 << 24])):
+        report = read_by_both(InMemory(log.segments, log.framing), **options).report
+    return Checked(count, 0 if report is None else min(count, sum(each.records for each in report.segments)))
+
+
+def work(check: Callable[[int], Checked], first: int, step: int, until: float, logs: int) -> tuple[Checked, str]:
+    """Check logs; returns the sums, and the finding that ended it."""
     logging.getLogger("native_reader").setLevel(logging.ERROR)
-    known, done, alive = stores(), 0, 0
-    for seed in range(first, first + inputs * step, step):
+    inputs = alive = 0
+    for seed in range(first, first + logs * step, step):
         if time.monotonic() > until:
             break
         try:
-            alive += check(seed, known)
-        except Exception as error:  # every exception is a finding
-            return done, alive, f"seed {seed}: {type(error).__name__}: {error}"[:2000]
-        done += 1
-    return done, alive, ""
+            checked = check(seed)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # every exception is a finding; a panic of the kernel is no Exception
+            return Checked(inputs, alive), f"seed {seed}: {type(error).__name__}: {error}"[:2000]
+        inputs += checked.inputs
+        alive += checked.alive
+    return Checked(inputs, alive), ""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernels", action="store_true", help="compare both kernels")
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--inputs", type=int, default=1 << 40)
+    parser.add_argument("--logs", type=int, default=1 << 40, help="how many stores, or logs of up to 64 inputs")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 40))
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     arguments = parser.parse_args()
-    jobs, begun = min(arguments.jobs, arguments.inputs), time.monotonic()
+    if arguments.kernels and kernel.chosen("")[0] is None:
+        sys.stdout.write("Kernels are not compared, because the compiled one is not installed\n")
+        return 0
+    jobs, begun = min(arguments.jobs, arguments.logs), time.monotonic()
     with ProcessPoolExecutor(jobs) as workers:
-        places = [(arguments.seed + job, jobs, begun + arguments.seconds, -(-arguments.inputs // jobs)) for job in range(jobs)]
-        results = [future.result() for future in [workers.submit(work, *place) for place in places]]
-    done, alive = sum(each[0] for each in results), sum(each[1] for each in results)
-    findings = [each[2] for each in results if each[2]]
-    took, share = time.monotonic() - begun, alive / max(done, 1)
-    sys.stdout.write(f"{done:,} inputs from seed {arguments.seed} in {took:,.0f} s, {share:.0%} of them with a valid record left\n")
+        places = [(arguments.seed + job, jobs, begun + arguments.seconds, -(-arguments.logs // jobs)) for job in range(jobs)]
+        chosen = check_kernels if arguments.kernels else check
+        results = [future.result() for future in [workers.submit(work, chosen, *place) for place in places]]
+    inputs, alive = sum(each[0].inputs for each in results), sum(each[0].alive for each in results)
+    findings = [each[1] for each in results if each[1]]
+    took, share = time.monotonic() - begun, alive / max(inputs, 1)
+    sys.stdout.write(f"{inputs:,} inputs from seed {arguments.seed} in {took:,.0f} s, {share:.0%} of them with a valid record left\n")
     sys.stdout.writelines(f"{finding}\n" for finding in findings)
-    return 1 if findings or (done > 100 and share < 0.5) else 0
+    return 1 if findings or (inputs > 100 and share < 0.5) else 0
 
 
 if __name__ == "__main__":

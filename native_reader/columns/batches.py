@@ -34,6 +34,9 @@ class Batches:
         for which, arrays in kernel.columns(rows.source.u8, rows.records, is_inner, own, **limits):
             piece = chunk.piece(which)
             needs_bodies = _BODY in self._names and _BODY not in arrays
+            begin = 0
             for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
-                made = [arrays[name] if name in arrays else COLUMNS[name].make(part) for name in self._names]
+                ready = {name: array.slice(begin, len(part)) for name, array in arrays.items()}
+                made = [ready[name] if name in ready else COLUMNS[name].make(part) for name in self._names]
                 yield part, pa.RecordBatch.from_arrays(made, schema=self._schema)
+                begin += len(part)

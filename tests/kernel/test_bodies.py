@@ -13,11 +13,13 @@ import pyarrow as pa
 import pytest
 from support.effort import at_effort
 
+from native_reader.kernel import chosen
 from native_reader.layout.bodies import decompress
 from native_reader.testing.compression import CODECS, TYPE_LZ4, TYPE_ZSTD, gzip_body, lz4_body, zlib_body, zstd_body
 
-kernel = pytest.importorskip("rmqstore_kernel", reason="rmqstore-kernel is not installed")
+pytestmark = pytest.mark.kernel
 
+KERNEL, _ = chosen("")
 AT_MOST = 64 << 20
 LZ4, ZSTD = 1 | TYPE_LZ4, 1 | TYPE_ZSTD
 _WORDS = b'{"order": ,"user":"paid","state":"created","items":[1,2,3],"amount":12.50,"city":"Berlin","note":null}'.split(b",")
@@ -147,7 +149,7 @@ def differs(seed: int, outcomes: Counter[tuple[str, bool]]) -> str | None:
         if chance.random() < 0.05:
             flags = chance.randrange(8) << 8 | 1
     expected = decompress(stored, flags, at_most)
-    outcome, found = kernel._decompress(stored, flags, at_most)
+    outcome, found = KERNEL._decompress(stored, flags, at_most)
     outcomes[outcome, expected is None] += 1
     right = (outcome == "odd" and not (intact and expected)) or (outcome in ("done", "null") and found == expected)
     return None if right else f"seed {seed}: {outcome} with flags {flags:#x}, at most {at_most}, stored {stored.hex()}"
@@ -187,7 +189,7 @@ def test_streams_of_any_bits_with_the_right_checksum() -> None:
             stored = header + stored[2:-4] + end
         expected = decompress(stored, 1, 1 << 20)
         reached += expected is not None
-        assert kernel._decompress(stored, 1, 1 << 20) == (("null", None) if expected is None else ("done", expected)), (seed, stored.hex())
+        assert KERNEL._decompress(stored, 1, 1 << 20) == (("null", None) if expected is None else ("done", expected)), (seed, stored.hex())
     assert reached > count / 20
 
 
@@ -197,26 +199,26 @@ def test_a_body_that_is_whole_is_done_and_a_larger_one_null(flags: int, write: C
         body = (b'{"order":12,"state":"paid"},' * (size // 20 + 1))[:size]
         stored = write(body, Random(size))
         for at_most in (size, size + 1, AT_MOST):
-            assert kernel._decompress(stored, flags, at_most) == ("done", body)
-        assert kernel._decompress(stored, flags, size - 1) == ("null", None)
+            assert KERNEL._decompress(stored, flags, at_most) == ("done", body)
+        assert KERNEL._decompress(stored, flags, size - 1) == ("null", None)
         assert decompress(stored, flags, size - 1) is None
 
 
 @pytest.mark.parametrize("write", [lambda body: streamed(body, "zstd"), lambda body: at_once(body, "zstd")])
 def test_a_zstd_body_larger_than_its_window_is_left_to_python(write: Callable[[bytes], bytes]) -> None:
     stored = write(bytes(1 << 20))
-    assert kernel._decompress(stored, ZSTD, AT_MOST) == ("odd", None)
+    assert KERNEL._decompress(stored, ZSTD, AT_MOST) == ("odd", None)
     assert decompress(stored, ZSTD, AT_MOST) == bytes(1 << 20)
 
 
 @pytest.mark.parametrize(("flags", "write"), [each[1:] for each in CODECS])
 def test_a_bomb_is_null(flags: int, write: Callable[[bytes], bytes]) -> None:
     bomb = write(bytes(64 << 20))
-    assert kernel._decompress(bomb, flags, 1 << 20) == ("null", None)
+    assert KERNEL._decompress(bomb, flags, 1 << 20) == ("null", None)
 
 
 def test_an_empty_body_and_an_unknown_codec() -> None:
     for bits in range(8):
-        assert kernel._decompress(b"", bits << 8 | 1, 0) == ("done", b"")
+        assert KERNEL._decompress(b"", bits << 8 | 1, 0) == ("done", b"")
         if decompress(zlib_body(b"a"), bits << 8, 10) is None and bits not in (1, 2):
-            assert kernel._decompress(b"anything", bits << 8 | 1, 10) == ("null", None)
+            assert KERNEL._decompress(b"anything", bits << 8 | 1, 10) == ("null", None)

@@ -18,7 +18,6 @@ from native_reader.plan import claims, queues
 from native_reader.plan.claims import Claims, numpy_left_of, numpy_tiles_of
 from native_reader.plan.queues import Entries, Queue
 
-needs_kernel = pytest.mark.skipif(kernel.chosen("")[0] is None, reason="rmqstore_kernel is not installed")
 QUEUE = Queue("topic", 0, False, ())
 MOST = 2**63 - 1
 
@@ -83,7 +82,7 @@ def test_numpy_tiles_are_the_plain_ones(case: tuple[int, Spans, Spans]) -> None:
     assert list(zip(*listed(tiles), strict=True)) == plain_tiles(wanted, unwanted)
 
 
-@needs_kernel
+@pytest.mark.kernel
 @pytest.mark.sweep
 @sampled(1000)
 @given(cases())
@@ -104,14 +103,14 @@ def test_what_is_left_is_the_same_for_all(case: tuple[int, Spans, Spans], begin:
     tiles = plain_tiles(wanted, unwanted)
     plain = plain_left(tiles, low, begin, frame)
     reach = max((offset - low + size + frame for queue in (*wanted, *unwanted) for offset, size in queue), default=0)
-    assert (compiled is None) == (kernel.chosen("")[0] is None or reach > MOST)
+    assert (compiled is None) == (kernel.kernel_info().name == kernel.NUMPY or reach > MOST)
     if compiled is not None:
         assert listed(compiled) == plain
     if reach <= MOST:
         assert listed(numpy_left_of(claims_of(wanted), claims_of(unwanted), low, begin, frame)) == plain
 
 
-@needs_kernel
+@pytest.mark.kernel
 @pytest.mark.parametrize("claim", [(10, 0), (10, -5), (9, 4), (-(2**63), 4), (10, 2**31), (MOST - 3, 4), (10, -(2**63))])
 def test_claims_of_no_entry_are_left_to_numpy(claim: tuple[int, int]) -> None:
     for spans in ([[claim]], [[(20, 4)], [(30, 4), claim]]):
@@ -119,14 +118,14 @@ def test_claims_of_no_entry_are_left_to_numpy(claim: tuple[int, int]) -> None:
         assert kernel.unclaimed_extents([], lists_of(spans), 10, 0, 0) is None
 
 
-@needs_kernel
+@pytest.mark.kernel
 def test_numbers_beyond_64_bits_are_left_to_numpy() -> None:
     assert kernel.merged_claims([], [], 2**63) is None
     assert kernel.ascending_within(np.arange(3), 0, 2**63) is None
     assert kernel.queue_entries(np.zeros(3, QUEUE_ENTRY), MOST - 2) is None
 
 
-@needs_kernel
+@pytest.mark.kernel
 def test_other_arrays_are_refused() -> None:
     numbers = np.arange(6)
     for wrong in (numbers.astype(">i8"), numbers.astype(np.int32), numbers.astype(np.float64)):
@@ -138,7 +137,7 @@ def test_other_arrays_are_refused() -> None:
         kernel.ascending_within(numbers.astype(">i8"), 0, 9)
 
 
-@needs_kernel
+@pytest.mark.kernel
 def test_many_queues_with_one_claim_over_all_of_them() -> None:
     rng = np.random.default_rng(1)
     places = rng.permutation(200_000).reshape(100, -1) * 10 + 10
@@ -160,7 +159,7 @@ units = st.tuples(
 )
 
 
-@needs_kernel
+@pytest.mark.kernel
 @pytest.mark.sweep
 @sampled(1000)
 @given(st.lists(units, max_size=12), st.sampled_from((0, 7, 5_000_000_000_000_000_000)))
@@ -184,10 +183,10 @@ def test_kept_offsets_are_those_that_contradict_no_other(offsets: list[int], low
     assert queues.numpy_ascending_within(array, low, high).tolist() == plain
     compiled = kernel.ascending_within(array, low, high)
     assert compiled is None or compiled.tolist() == plain
-    assert (compiled is None) == (kernel.chosen("")[0] is None)
+    assert (compiled is None) == (kernel.kernel_info().name == kernel.NUMPY)
 
 
-@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=needs_kernel)])
+@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=pytest.mark.kernel)])
 def test_both_ways_take_no_claims(monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> None:
     if not is_compiled:
         monkeypatch.setenv("RMQSTORE_KERNEL", "numpy")

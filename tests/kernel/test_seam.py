@@ -8,24 +8,21 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.compare import InMemory
 from support.effort import sampled
+from support.kernels import VARIABLE, read, read_by_both
 
 import native_reader as nr
 from native_reader import kernel
 from native_reader.columns.schema import COLUMNS
-from native_reader.records.report import Report
 from native_reader.testing import strategies as drawn
+from native_reader.testing.compression import COMPRESSED, TYPE_ZSTD, zstd_body
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message
 from native_reader.tuning import tuned
-
-VARIABLE = "RMQSTORE_KERNEL"
-COMPILED = pytest.mark.skipif(kernel.chosen("")[0] is None, reason="rmqstore-kernel is not installed")
 
 
 @pytest.fixture
@@ -85,25 +82,6 @@ def test_what_cannot_run_is_an_error(fresh: pytest.MonkeyPatch, value: str, seam
         nr.kernel_info()
 
 
-Read = tuple[list[pa.RecordBatch], Report | None, str]
-"""Batches, report and error of one read."""
-
-
-def read(store: InMemory, which: str, **options: Any) -> Read:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, which)
-        run = store.messages(fail_on_data_loss=False, **options).run()
-        batches: list[pa.RecordBatch] = []
-        error = ""
-        try:
-            for batch in run:
-                batch.validate(full=True)
-                batches.append(batch)
-        except nr.StoreError as raised:
-            error = str(raised)
-        return batches, None if error else run.report, error
-
-
 OPTIONS = st.fixed_dictionaries(
     {
         "columns": st.one_of(st.just("*"), st.none(), st.lists(st.sampled_from(sorted(COLUMNS)), unique=True, min_size=1)),
@@ -115,22 +93,39 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@COMPILED
+@pytest.mark.kernel
 @pytest.mark.sweep
 @sampled(300)
 @given(log=st.one_of(drawn.commitlogs(), drawn.damaged_logs()), options=OPTIONS, at_once=st.sampled_from([1, 100, 1 << 24]))
 def test_both_kernels_return_the_same(log: drawn.DrawnLog, options: dict[str, Any], at_once: int) -> None:
-    store = InMemory(log.segments, log.framing)
     with tuned(decompressed_at_once=at_once):
-        numpy, compiled = (read(store, which, **options) for which in ("numpy", "compiled"))
-    assert compiled[1:] == numpy[1:]
-    assert [len(batch) for batch in compiled[0]] == [len(batch) for batch in numpy[0]]
-    for one, other in zip(compiled[0], numpy[0], strict=True):
-        for name in one.schema.names:
-            assert one[name].equals(other[name]), name
+        read_by_both(InMemory(log.segments, log.framing), **options)
 
 
-@COMPILED
+def compressed_log(*bodies: bytes) -> InMemory:
+    log = CommitLog(1 << 20)
+    for body in bodies:
+        log.append(Message(topic="t", body=zstd_body(body), sys_flag=COMPRESSED | TYPE_ZSTD))
+    return InMemory(log.segments(preallocated=False))
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("columns", [None, "*"])
+def test_bodies_that_numpy_makes_are_cut_into_batches_with_the_columns_of_the_kernel(columns: str | None) -> None:
+    store = compressed_log(b"one", b"two", b"three")
+    with tuned(decompressed_at_once=1):
+        batches = read_by_both(store, columns=columns, mode="PERMISSIVE").batches
+    assert [batch["body"].to_pylist() for batch in batches] == [[b"one"], [b"two"], [b"three"]]
+
+
+@pytest.mark.kernel
+def test_a_body_for_the_exact_way_starts_no_batch() -> None:
+    larger_than_its_window = bytes(1 << 20)
+    batches = read_by_both(compressed_log(b"one", larger_than_its_window, b"three")).batches
+    assert [batch["body"].to_pylist() for batch in batches] == [[b"one", larger_than_its_window, b"three"]]
+
+
+@pytest.mark.kernel
 def test_the_kernel_makes_every_column_that_the_seam_names() -> None:
     compiled, _ = kernel.chosen("")
     compiled.Columns(sorted(kernel.COLUMNS))
@@ -139,9 +134,9 @@ def test_the_kernel_makes_every_column_that_the_seam_names() -> None:
         compiled.Columns(["born_host"])
 
 
-@COMPILED
+@pytest.mark.kernel
 def test_heads_are_read_while_the_window_has_their_bytes() -> None:
     log = CommitLog(16 << 10)
     log.append(Message(topic="t", body=b"x"))
     store = InMemory(log.segments())
-    assert read(store, "compiled", columns="*")[0][0]["topic"].to_pylist() == ["t"]
+    assert read(store, "compiled", columns="*").batches[0]["topic"].to_pylist() == ["t"]

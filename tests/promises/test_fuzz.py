@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import fuzz
 import pytest
 from support.effort import WHOLE, at_effort
 
-INPUTS = at_effort(50, 250, 10_000)
 
-
-@pytest.fixture(scope="module")
-def known() -> list[fuzz.Store]:
-    return fuzz.stores()
+def run(check: Callable[[int], fuzz.Checked], option: str, shard: int, logs: int) -> None:
+    first = random.randrange(1 << 40) if WHOLE else shard * logs
+    inputs = alive = 0
+    for seed in range(first, first + logs):
+        try:
+            checked = check(seed)
+        except Exception as error:
+            error.add_note(f"shown again by: python tests/fuzz.py{option} --logs 1 --seed {seed}")
+            raise
+        inputs += checked.inputs
+        alive += checked.alive
+    assert alive > inputs / 2
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("shard", range(4))
-def test_stores_changed_at_random(known: list[fuzz.Store], shard: int) -> None:
-    first = random.randrange(1 << 40) if WHOLE else shard * INPUTS
-    alive = 0
-    for seed in range(first, first + INPUTS):
-        try:
-            alive += fuzz.check(seed, known)
-        except Exception as error:
-            error.add_note(f"shown again by: python tests/fuzz.py --inputs 1 --seed {seed}")
-            raise
-    assert alive > INPUTS / 2
+def test_stores_changed_at_random(shard: int) -> None:
+    run(fuzz.check, "", shard, at_effort(50, 250, 10_000))
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@pytest.mark.parametrize("shard", range(4))
+def test_both_kernels_read_records_changed_at_random(shard: int) -> None:
+    """About 55 inputs in each log: 1,000, 11,000 and 700,000 in each shard."""
+    run(fuzz.check_kernels, " --kernels", shard, at_effort(20, 200, 13_000))
