@@ -92,7 +92,7 @@ def _body(chance: Random) -> bytes:
 
 def _properties(chance: Random) -> bytes:
     count = chance.choice([0, 1, 3, 3, 5, 8, 30])
-    names = [chance.choice(PROPERTY_NAMES + (f"name{chance.randrange(99)}",)) for _ in range(count)]
+    names = [chance.choice((*PROPERTY_NAMES, f"name{chance.randrange(99)}")) for _ in range(count)]
     packed = pack_properties([(name, chance.choice(PROPERTY_VALUES)) for name in names], trailing=chance.random() < 0.7)
     return packed if chance.random() < 0.9 else packed + chance.choice(ODD_PROPERTIES)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 _INTERESTING = (0, 1, -1, 127, 128, 255, 256, 32767, -32768, 65535, 2**31 - 1, -(2**31), -626843481, -626843477, -875286124, 88, 91, 92)
 
+
 def flip(chance: random.Random, data: bytearray, _: Sequence[bytes]) -> None:
     for _number in range(chance.choice([1, 1, 2, 8])):
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -68,7 +69,9 @@ def separate(chance: random.Random, data: bytearray, _: Sequence[bytes]) -> None
     """Write bytes that separate properties, or that no UTF-8 text has there, most often after the head."""
     for _number in range(chance.choice([1, 1, 2, 5])):
         low = min(chance.choice([0, 88, 88, 120]), len(data) - 1)
-        data[chance.randrange(low, len(data))] = chance.choice([0, 1, 1, 1, 2, 2, 2, 32, 32, 0x7F, 0x80, 0xBF, 0xC3, 0xE0, 0xED, 0xF0, 0xFF])
+        data[chance.randrange(low, len(data))] = chance.choice(
+            [0, 1, 1, 1, 2, 2, 2, 32, 32, 0x7F, 0x80, 0xBF, 0xC3, 0xE0, 0xED, 0xF0, 0xFF]
+        )
 
 
 def repeat(chance: random.Random, data: bytearray, _: Sequence[bytes]) -> None:
