@@ -3,7 +3,9 @@
 VENV   ?= .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
-KERNEL := $(VENV)/.kernel
+# `checked` panics at what overflows or breaks an assertion: make sweep KERNEL_PROFILE=checked. Without it, the next make builds `release`.
+KERNEL_PROFILE ?= release
+KERNEL := $(VENV)/.kernel-$(KERNEL_PROFILE)
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
 PYTEST_ARGS ?= -n auto --dist loadgroup
@@ -12,16 +14,19 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kernel lint ruff types format bench sweep fuzz coverage env java
+.PHONY: help demo test test-numpy kernel lint ruff types format bench sweep fuzz coverage env java
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 	@$(PYTHON) examples/demo.py
 
 test: java $(KERNEL)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
+
+test-numpy: $(STAMP)  ## the tests that need no Spark and no broker, without the compiled kernel
+	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 --ignore tests/spark --ignore tests/broker $(PYTEST_ARGS)
 
 kernel: required := required
 kernel: $(KERNEL)  ## build the compiled kernel and install it: needs Rust
@@ -54,8 +59,9 @@ sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 
 # make fuzz SECONDS=3600 for longer.
 SECONDS ?= 300
-fuzz: $(KERNEL)  ## read randomly changed golden stores with both decoders, for five minutes
+fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with both kernels, for five minutes each
 	$(PYTHON) tests/fuzz.py --seconds $(SECONDS)
+	$(PYTHON) tests/fuzz.py --seconds $(SECONDS) --kernels
 
 coverage: $(STAMP)  ## branch coverage of layout and scan
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
@@ -88,4 +94,4 @@ $(STAMP): setup.cfg pyproject.toml
 
 # Where Rust is missing, nothing is made: the targets above run with numpy.
 $(KERNEL): $(wildcard kernel/*.* kernel/src/*.rs kernel/src/*/*.rs) | $(STAMP)
-	@.ci/make_kernel $(PYTHON) $@ $(required)
+	@.ci/make_kernel $(PYTHON) $@ $(KERNEL_PROFILE) $(required)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
-TARGET = re.compile(r"\bmake ([a-z]+)\b")
+TARGET = re.compile(r"\bmake ([a-z]+(?:-[a-z]+)*)\b")
 
 
 def problems(path: Path, targets: set[str]) -> list[str]:
@@ -36,7 +36,7 @@ def code_blocks(readme: str) -> list[str]:
 def main() -> None:
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True, check=True)
     files = sorted({Path(name) for name in listed.stdout.splitlines()})
-    targets = set(re.findall(r"^([a-z]+):", Path("Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", Path("Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     found = [problem for path in files for problem in problems(path, targets)]
     if code_blocks("README.md") != code_blocks("README.zh.md"):
         found.append("README.md and README.zh.md show different code")

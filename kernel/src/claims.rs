@@ -170,9 +170,10 @@ fn packed<K: Key>(py: Python<'_>, (wanted, unwanted): (&[List], &[List]), low: i
     Ok(Ok(keys))
 }
 
-/// The numbers of an array. pyo3 0.30 takes big-endian arrays for native ones, so the byte order is checked here.
+/// The numbers of an array. pyo3 0.30 takes arrays of the other byte order for native ones, so it is checked here.
 fn native(py: Python<'_>, buffer: &PyBuffer<i64>) -> PyResult<Vec<i64>> {
-    if cfg!(target_endian = "little") && matches!(buffer.format().to_bytes(), [b'>' | b'!', ..]) {
+    let others: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
+    if buffer.format().to_bytes().first().is_some_and(|order| others.contains(order)) {
         return Err(PyBufferError::new_err("the array is not in native byte order"));
     }
     buffer.to_vec(py)

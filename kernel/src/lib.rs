@@ -23,9 +23,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What `native_reader.kernel` expects. Raise it with every change of a signature or of a meaning.
 const SEAM: u32 = 1;
 
+/// The profile `checked` names itself, so that the log of a test run says so.
+const VERSION: &str = if cfg!(debug_assertions) { concat!(env!("CARGO_PKG_VERSION"), "+checked") } else { env!("CARGO_PKG_VERSION") };
+
 const PARTS: usize = 8;
 
-/// The bytes of a buffer that positions of 32 bits can name.
+/// The bytes of a buffer that positions of 32 bits can name. Arrays of wider numbers are refused, so byte order is no question here.
 struct Bytes(PyBuffer<u8>);
 
 impl Bytes {
@@ -264,7 +267,7 @@ fn rows(py: Python<'_>, buffer: &Bound<'_, PyAny>, parts: &Bound<'_, PyAny>, hea
 #[pymodule(gil_used = false)]
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     claims::register(module)?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__version__", VERSION)?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
     module.add_class::<Columns>()?;

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,3 +141,31 @@ def test_heads_are_read_while_the_window_has_their_bytes() -> None:
     log.append(Message(topic="t", body=b"x"))
     store = InMemory(log.segments())
     assert read(store, "compiled", columns="*").batches[0]["topic"].to_pylist() == ["t"]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("kind", ["<i8", ">i8", "=i8", ">u2", "i1", "?", "f8"])
+def test_only_bytes_are_taken(kind: str) -> None:
+    """Wider numbers have a byte order, which pyo3 does not check."""
+    compiled, _ = kernel.chosen("")
+    log = CommitLog(16 << 10)
+    log.append(Message(topic="t", body=b"x"))
+    content = np.frombuffer(log.segments()[0][1], np.uint8)
+    wrong, few = np.zeros(512, kind), np.zeros(8, np.uint8)
+    chain = compiled.chain(content, len(content), len(content), 0, 0)
+    parts, heads = chain.parts(), chain.heads(content)
+    compiled.rows(content, parts, heads, few)
+    calls: list[Callable[[], object]] = [
+        lambda: compiled.chain(wrong, 512, 512, 0, 0),
+        lambda: chain.take(wrong[:1]),
+        lambda: chain.heads(wrong),
+        lambda: chain.columns(compiled.Columns(["topic"]), wrong, 0, 100, 100),
+        lambda: compiled.rows(wrong, parts, heads, few),
+        lambda: compiled.rows(content, wrong, heads, few),
+        lambda: compiled.rows(content, parts, wrong, few),
+        lambda: compiled.rows(content, parts, heads, wrong),
+        lambda: compiled.queue_entries(wrong, 0),
+    ]
+    for call in calls:
+        with pytest.raises(BufferError):
+            call()
