@@ -112,3 +112,46 @@ pub fn capsule(py: Python<'_>, node: Node) -> PyResult<Bound<'_, PyCapsule>> {
     // SAFETY: the array lives until `drop_capsule`, which frees it; nothing else refers to it.
     unsafe { PyCapsule::new_with_pointer_and_destructor(py, array.cast(), NAME, Some(drop_capsule)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(values: [i32; 2]) -> Node {
+        Node { length: 2, nulls: 0, buffers: vec![Buffer::None, Buffer::I32(values.into())], children: vec![] }
+    }
+
+    fn batch() -> Box<ArrowArray> {
+        exported(Node { length: 2, nulls: 0, buffers: vec![Buffer::None], children: vec![pair([1, 2]), pair([3, 4])] })
+    }
+
+    /// Releases it, as a consumer does.
+    fn released(array: &mut ArrowArray) {
+        let release = array.release.unwrap();
+        // SAFETY: it was not released before, or there was no function.
+        unsafe { release(array) };
+        assert!(array.release.is_none());
+    }
+
+    #[test]
+    fn an_array_frees_all_that_it_has() {
+        released(&mut batch());
+    }
+
+    #[test]
+    fn a_child_that_was_moved_out_outlives_its_array() {
+        let mut array = batch();
+        // SAFETY: the array has two children, and a consumer may move them out if it marks them as released.
+        let mut moved = unsafe {
+            let child = *array.children.add(1);
+            let moved = child.read();
+            (*child).release = None;
+            moved
+        };
+        released(&mut array);
+        // SAFETY: the child has two buffers, and the second one two numbers.
+        let values = unsafe { std::slice::from_raw_parts((*moved.buffers.add(1)).cast::<i32>(), 2) };
+        assert_eq!(values, [3, 4]);
+        released(&mut moved);
+    }
+}

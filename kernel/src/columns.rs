@@ -244,7 +244,9 @@ impl<'a> Builders<'a> {
                 Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
                 Builder::Texts(texts) => texts.node(None),
                 Builder::Nullable(texts, valid) => texts.node(Some(valid)),
-                Builder::Lists(ends, words, valid) => Node { children: vec![words.node(None)], ..node(rows, Buffer::I32(ends), Some(valid)) },
+                Builder::Lists(ends, words, valid) => {
+                    Node { children: vec![words.node(None)], ..node(rows, Buffer::I32(ends), Some(valid)) }
+                }
                 Builder::Maps(ends, names, values) => {
                     let pairs = names.ends.len() - 1;
                     let children = vec![names.node(None), values.node(None)];
@@ -370,7 +372,8 @@ struct Bodies {
 impl Bodies {
     fn of(bytes: &[u8], places: &[Place], limits: Limits) -> Bodies {
         let size = places.iter().map(|place| place.body_size as usize).sum();
-        let mut new = Bodies { texts: Texts::with_capacity(places.len(), size), valid: Valid::with_capacity(places.len()), ..Bodies::default() };
+        let mut new =
+            Bodies { texts: Texts::with_capacity(places.len(), size), valid: Valid::with_capacity(places.len()), ..Bodies::default() };
         let (mut decoder, mut held) = (Decoder::new(), 0);
         for place in places {
             let (begin, end) = place.body_range();
@@ -378,7 +381,8 @@ impl Bodies {
             if !place.packed {
                 new.texts.data.extend_from_slice(stored);
             }
-            let outcome = if place.packed { decoder.append(stored, place.sys_flag, limits.body, &mut new.texts.data) } else { Outcome::Done };
+            let outcome =
+                if place.packed { decoder.append(stored, place.sys_flag, limits.body, &mut new.texts.data) } else { Outcome::Done };
             let size = if place.packed { new.texts.data.len() - before } else { 0 };
             let is_full = held > 0 && size > 0 && held + size > limits.bodies;
             let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(new.texts.data.len()).is_err();
@@ -545,5 +549,29 @@ fn kind_of_topic(topic: &[u8]) -> Option<&'static str> {
         _ if topic.starts_with(b"rmq_sys_REVIVE_LOG_") => Some("pop"),
         _ if topic.starts_with(b"rmq_sys_") || topic.ends_with(b"_REPLY_TOPIC") => Some("system"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{chain, tests::record};
+
+    const NAMES: &str = "topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
+
+    #[test]
+    fn no_flipped_bit_panics_in_any_column() {
+        let plan = Plan::new(&NAMES.split(' ').map(String::from).collect::<Vec<_>>()).unwrap();
+        let bytes = record(0, &[5; 9], b"topic", b"KEYS\x01a b\x02KEYS\x01\xC3\xA4\x02UNIQ_KEY\x01id\x02TAGS\x01\x02", 0x10);
+        // Miri is slow.
+        for bit in (0..8 * bytes.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let mut places = Vec::new();
+            chain(&flipped, usize::MAX, 0, 0, &mut places);
+            let made = make(&plan, &flipped, &places, Limits { body: 100, bodies: 100 });
+            assert_eq!((made.rows, made.is_odd), (places.len(), false), "bit {bit}");
+            assert!(made.columns.iter().all(|column| column.length == made.rows));
+        }
     }
 }

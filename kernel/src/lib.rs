@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule};
 use record::{HEAD, Place};
 
-/// Keeps its pages between chunks; see Cargo.toml.
+/// Keeps its pages between chunks; see Cargo.toml. Miri, which runs no C, has its own.
+#[cfg(not(miri))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -244,7 +245,13 @@ fn chain(py: Python<'_>, buffer: &Bound<'_, PyAny>, filled: usize, limit: usize,
 /// Messages whose parts numpy knows. `parts` and `heads` are as `Chain` returns them; `is_inner` has one byte a message, not 0 for
 /// those of inner batches. An `IndexError` if a part is outside the buffer.
 #[pyfunction]
-fn rows(py: Python<'_>, buffer: &Bound<'_, PyAny>, parts: &Bound<'_, PyAny>, heads: &Bound<'_, PyAny>, is_inner: &Bound<'_, PyAny>) -> PyResult<Chain> {
+fn rows(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    parts: &Bound<'_, PyAny>,
+    heads: &Bound<'_, PyAny>,
+    is_inner: &Bound<'_, PyAny>,
+) -> PyResult<Chain> {
     let (buffer, parts, heads, is_inner) = (Bytes::of(buffer)?, Bytes::of(parts)?, Bytes::of(heads)?, Bytes::of(is_inner)?);
     let (bytes, (numbers, _), is_inner) = (buffer.as_slice(), parts.as_slice().as_chunks::<8>(), is_inner.as_slice());
     let heads = heads.as_slice();

@@ -257,10 +257,10 @@ pub fn is_inside(bytes: &[u8], place: &Place) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn record(offset: i64, body: &[u8], topic: &[u8], properties: &[u8], sys_flag: i32) -> Vec<u8> {
+    pub fn record(offset: i64, body: &[u8], topic: &[u8], properties: &[u8], sys_flag: i32) -> Vec<u8> {
         let longer = [BORN_IPV6, STORE_IPV6].map(|bit| if sys_flag & bit != 0 { 20 } else { 8 });
         let mut out = vec![0; 4];
         out.extend(MAGIC_V1.to_be_bytes());
