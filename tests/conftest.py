@@ -37,8 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if QUICK and item.get_closest_marker("gate"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with CI=true make test"))
     if os.environ.get("RMQSTORE_KERNEL") == kernel.NUMPY:
-        of_kernel = [item for item in items if item.get_closest_marker("kernel")]
-        config.hook.pytest_deselected(items=of_kernel)
+        of_kernel = {item for item in items if item.get_closest_marker("kernel")}
+        config.hook.pytest_deselected(items=list(of_kernel))
         items[:] = [item for item in items if item not in of_kernel]
 
 
