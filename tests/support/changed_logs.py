@@ -42,11 +42,8 @@ _WORDS = ("order", "paid", "Berlin", "12.50", "created", "München", "主题", "
 
 
 class Log(NamedTuple):
-    """The segments of a log, and how many records were put into it."""
-
     segments: Segments
     framing: Framing
-    records: int
 
 
 def all_records() -> list[bytes]:
@@ -80,7 +77,7 @@ def _message(chance: Random) -> Message:
         born_host=hosts[0],
         store_host=hosts[1],
         born_timestamp=chance.choice([1_700_000_000_000, 0, -1, 2**62, 2**63 - 1]),
-        version=2 if len(message.topic_bytes) > 127 else chance.choice([1, 2]),
+        version=chance.choice([1, 2]),
         property_crc=chance.choice(["", "", "proper", "glued"]),
     )
 
@@ -111,7 +108,7 @@ def changed_log(chance: Random, records: Sequence[bytes], count: int) -> Log:
                     chance.choice(OF_RECORDS)(chance, piece, records)
         log += piece
     end = chance.choice([b"", bytes(8), bytes(300), blank(8), blank(100) + bytes(92), chance.randbytes(30)])
-    return Log([(base, bytes(log + end))], framing, count)
+    return Log([(base, bytes(log + end))], framing)
 
 
 def _placed(record: bytes, offset: int) -> bytes:
