@@ -46,7 +46,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked `kernel` need the compiled kernel. If it is missing, they are skipped; with CI=true and cargo, they fail."""
     compiled, info = kernel.chosen("")
     if compiled is None and item.get_closest_marker("kernel"):
-        if shutil.which("cargo", path=f"{os.environ['PATH']}:{Path.home()}/.cargo/bin") is None:
+        own = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "bin"
+        if shutil.which("cargo", path=f"{os.environ['PATH']}:{own}") is None:
             pytest.skip(f"{info.reason}, and there is no cargo to build it")
         lack(f"{info.reason}: make kernel")
 
