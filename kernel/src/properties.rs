@@ -62,7 +62,7 @@ impl Cutter {
         self.signs.clear();
         self.signs.extend(self.pairs.iter().map(|pair| pair.sign));
         self.signs.sort_unstable();
-        self.signs.array_windows().any(|[one, other]| one == other)
+        self.signs.windows(2).any(|pair| matches!(pair, [one, other] if one == other))
     }
 }
 
