@@ -157,6 +157,7 @@ def main(folder: Path) -> None:
         spark = started(folder / "spark.log")
         java = spark._jvm.System.getProperty("java.version")
         details += [f"{spark.version}, Java {java}, Python {platform.python_version()}, {os.cpu_count()} cores"]
+    say(f"   kernel: {nr.kernel_info()}")
     begun = time.perf_counter()
     what_is_in_it(spark, store)
     what_fills_the_disk(spark, store)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from native_reader.kernel import kernel_info
 from native_reader.plan.ends import counted
 from native_reader.plan.estimate import SCAN, TRUST, AccessPath
 from native_reader.plan.keys import BY_KEY, KeyLookup
@@ -47,6 +48,7 @@ class Explanation:
             "ends": dict(plan.ends),
             "gaps": [list(gap) for gap in plan.gaps],
             "stale": dict(plan.stale),
+            "kernel": kernel_info()._asdict(),
         }
 
     def _lookup(self, uri: str) -> KeyLookup | None:
@@ -102,6 +104,7 @@ class Explanation:
             yield f"  not read   {stale_text(uri, size)}"
         for uri, start, stop in self.plan.gaps:
             yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: no file contains them"
+        yield f" kernel: {kernel_info()}"
 
     @staticmethod
     def _of_store(way: dict[str, Any]) -> Iterator[str]:

@@ -310,13 +310,15 @@ def test_explain_as_text_and_json(memory, store):
         "ends": {f"{memory.url}/store": end},
         "gaps": [],
         "stale": {},
+        "kernel": nr.kernel_info()._asdict(),
     }
     assert size - 2048 < end <= size
     assert str(scan.explain()) == (
         "messages where topic IN ('a', 'b') AND physical_offset >= 4096\n"
         f" {memory.url}/store: 15 segments, 30.0 KiB\n"
         f"  by scan    {(end - 4096) / 1024:.1f} KiB in 13 segments: there are no consume queues\n"
-        "  not read   4.0 KiB in 2 segments, excluded by physical offset"
+        "  not read   4.0 KiB in 2 segments, excluded by physical offset\n"
+        f" kernel: {nr.kernel_info()}"
     )
 
 

@@ -21,4 +21,9 @@ def test_the_example_prints_the_documented_output(name: str, tmp_path: Path) -> 
     ).groups()
     subprocess.run([sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True)
     printed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert printed.replace(str(tmp_path), "/…") == output
+    assert alike(printed.replace(str(tmp_path), "/…")) == alike(output)
+
+
+def alike(text: str) -> str:
+    """Without the name of the kernel, which runs only where it was built."""
+    return re.sub(r"^ kernel: .*", " kernel: …", text, flags=re.MULTILINE)

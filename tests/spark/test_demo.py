@@ -14,8 +14,8 @@ HERE = Path(__file__).parents[2]
 
 
 def alike(shown: str) -> list[str]:
-    """Its lines without times, versions and paths, which differ by machine."""
-    shown = re.sub(r"\d+(\.\d)? s\b|(?<=Spark )\d.*cores|file://\S*?(?=/build/)", "…", shown)
+    """Its lines without times, versions, paths and the kernel, which differ by machine."""
+    shown = re.sub(r"\d+(\.\d)? s\b|(?<=Spark )\d.*cores|(?<=kernel: ).*|file://\S*?(?=/build/)", "…", shown)
     return [re.sub(r" +…", " …", line.rstrip()) for line in shown.strip().splitlines()]
 
 
