@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from os import environ
 from typing import Any, NamedTuple, Protocol
+from zipimport import zipimporter
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,7 @@ SEAM = 1
 NUMPY, COMPILED = "numpy", "compiled"
 _VARIABLE = "RMQSTORE_KERNEL"
 _MODULE = "rmqstore_kernel"
+_ABSENT = "rmqstore-kernel is not installed"
 _PARTS = ("starts", "sizes", "body_at", "body_size", "topic_at", "topic_size", "properties_at", "properties_size")
 COLUMNS = frozenset(
     (
@@ -78,7 +80,10 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
     except ImportError as error:
         if wanted == COMPILED:
             raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None
-        return None, KernelInfo(NUMPY, None, "rmqstore-kernel is not installed")
+        reason = _missing(error)
+        if reason != _ABSENT:
+            _log.warning("%s. numpy runs: reads are slower", reason)
+        return None, KernelInfo(NUMPY, None, reason)
     if module.SEAM != SEAM:
         versions = f"rmqstore-kernel {module.__version__} has version {module.SEAM} of the seam, this reader needs {SEAM}"
         if wanted == COMPILED:
@@ -86,6 +91,14 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
         _log.warning("%s. It is not used: reads are slower", versions)
         return None, KernelInfo(NUMPY, None, versions)
     return module, KernelInfo(COMPILED, module.__version__, "rmqstore-kernel is installed" if not wanted else f"{_VARIABLE}={COMPILED}")
+
+
+def _missing(error: ImportError) -> str:
+    """Why the compiled module cannot be imported."""
+    if (error.name or "").partition(".")[0] != _MODULE:
+        return f"{_MODULE} cannot be imported: {error}"
+    is_zipped = __spec__ is not None and isinstance(__spec__.loader, zipimporter)
+    return f"{_ABSENT}, and Python cannot load it from a zip" if is_zipped else _ABSENT
 
 
 def _compiled() -> Any:

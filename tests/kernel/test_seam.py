@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +28,8 @@ from native_reader.testing.compression import COMPRESSED, TYPE_ZSTD, zstd_body
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message
 from native_reader.tuning import tuned
+
+HERE = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -45,6 +51,33 @@ def test_without_a_kernel_numpy_runs(fresh: pytest.MonkeyPatch) -> None:
     installed(fresh, None)
     assert nr.kernel_info() == ("numpy", None, "rmqstore-kernel is not installed")
     assert str(nr.kernel_info()) == "numpy (rmqstore-kernel is not installed)"
+
+
+def test_a_broken_kernel_is_not_used(fresh: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "rmqstore_kernel.py").write_text("raise ImportError('GLIBC_2.99 not found')")
+    fresh.delitem(sys.modules, "rmqstore_kernel", raising=False)
+    fresh.syspath_prepend(tmp_path)
+    reason = "rmqstore_kernel cannot be imported: GLIBC_2.99 not found"
+    assert [nr.kernel_info(), nr.kernel_info()] == [("numpy", None, reason)] * 2
+    assert [record.getMessage() for record in caplog.records] == [f"{reason}. numpy runs: reads are slower"]
+
+
+IN_A_ZIP = """
+import sys
+sys.modules["rmqstore_kernel"] = None
+import native_reader as nr
+assert ".zip" in nr.__file__, nr.__file__
+print(nr.kernel_info(), nr.kernel_info(), sep="\\n")
+"""
+
+
+def test_in_a_zip_numpy_runs_and_says_so_once(tmp_path: Path) -> None:
+    zipped = shutil.make_archive(str(tmp_path / "reader"), "zip", HERE, "native_reader")
+    environment = os.environ | {"PYTHONPATH": zipped, "RMQSTORE_KERNEL": ""}
+    ended = subprocess.run([sys.executable, "-P", "-c", IN_A_ZIP], env=environment, capture_output=True, text=True, check=True)
+    reason = "rmqstore-kernel is not installed, and Python cannot load it from a zip"
+    assert ended.stdout.splitlines() == [f"numpy ({reason})"] * 2
+    assert ended.stderr == f"{reason}. numpy runs: reads are slower\n"
 
 
 def test_an_installed_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
