@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import random
 import shutil
-import statistics
 import zlib
 from pathlib import Path
 
-import pyarrow as pa
-from run import interleaved, made, ratio, size_of
+from measure import by_kernel, parser_of, print_head, print_ratio, use_cores
+from run import made
 
 import native_reader as nr
 
@@ -46,33 +44,27 @@ def read(path: Path, **options: object) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
-    parser.add_argument("--bytes", type=size_of, default=1 << 30)
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    pa.set_cpu_count(1)
+    arguments = parser_of(__doc__, 1 << 30, 5).parse_args()
+    use_cores(1)
     logging.getLogger("native_reader").setLevel(logging.ERROR)
-    print(f"| store | whole | {FLIPS:,} bits flipped | whole ÷ flipped | verify_crc | zlib.crc32 alone | (whole + crc32) ÷ verify_crc |")
-    print("|---|---|---|---|---|---|---|")
+    print_head()
     for name in NAMES:
         whole = Path(made(arguments.folder, name, arguments.bytes))
         broken = flipped(whole)
         rows, left = read(whole), read(broken, mode="DROPMALFORMED")
         assert rows - 3 * FLIPS <= left < rows  # an inner batch has several rows
         bodies = nr.open(whole).messages(columns=["stored_body"]).to_table()["stored_body"].to_pylist()
-        times = interleaved(
+        times = by_kernel(
             arguments.rounds,
-            lambda whole=whole: read(whole),
-            lambda broken=broken: read(broken, mode="DROPMALFORMED"),
-            lambda whole=whole: read(whole, verify_crc=True),
-            lambda bodies=bodies: [zlib.crc32(body) for body in bodies],
+            {
+                "whole": lambda whole=whole: read(whole),
+                "flipped": lambda broken=broken: read(broken, mode="DROPMALFORMED"),
+                "verify_crc": lambda whole=whole: read(whole, verify_crc=True),
+            },
+            {"crc32": lambda bodies=bodies: [zlib.crc32(body) for body in bodies]},
         )
-        best = [min(each) for each in zip(*times, strict=True)]
-        both = statistics.median((each[0] + each[3]) / each[2] for each in times)
-        shown = [f"{each:.2f} s" for each in best]
-        checked = f"{(best[0] + best[3]) / best[2]:.2f} ({both:.2f}), wanted 1.0"
-        print(f"| {name} | {shown[0]} | {shown[1]} | {ratio(times, 0, 1)}, wanted 0.5 | {shown[2]} | {shown[3]} | {checked} |")
+        print_ratio(f"{name}: whole ÷ {FLIPS:,} bits flipped", times, "whole", "flipped", "≥ 0.5")
+        print_ratio(f"{name}: (whole + `zlib.crc32` of its bodies) ÷ `verify_crc`", times, "whole + crc32", "verify_crc", "≥ 1.5")
 
 
 if __name__ == "__main__":

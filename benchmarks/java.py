@@ -5,20 +5,21 @@ Both read with one thread, one after the other. Java's compiler and garbage coll
 
 from __future__ import annotations
 
-import argparse
+import json
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
 
+from measure import by_kernel, parser_of, print_head, print_ratio, use_cores
 from rocketmq import Java, ended, missing
-from run import consume, seconds
+from run import consume
 
-WANTED = {"1 KiB": (1.0, 3.0), "100 B": (1.0, 3.0), "mixed": (1.0, 3.0)}
+WANTED = {"1 KiB": "≥ 1.0", "100 B": "≥ 2", "mixed": "≥ 1.0"}
+_WARM_UP = 5
 SIZES = {"1 KiB": (1024, 1024, 1 << 30), "100 B": (100, 100, 1 << 30), "mixed": (100, 64 << 10, 4 << 10)}
 HEADS = [
     "topic",
@@ -52,29 +53,48 @@ def written(java: Java, folder: Path, name: str, size: int) -> Path:
     return home / "store"
 
 
+class Decoder:
+    """RocketMQ's decoder in a process of its own. A call decodes all records once, and returns how many there are."""
+
+    def __init__(self, java: Java, store: Path) -> None:
+        home = store.parent / "bench"
+        home.mkdir(exist_ok=True)
+        command = java.command("Bench", store / "commitlog", home=home)
+        self._process = subprocess.Popen(command, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return int(json.loads(next(line for line in self._process.stdout if line.startswith("{")))["records"])
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+def compare(java: Java, store: Path, name: str, rounds: int) -> None:
+    path, decoder = str(store), Decoder(java, store)
+    for _ in range(_WARM_UP):
+        records = decoder()
+    assert consume(path) == records
+    times = by_kernel(rounds, {"default": lambda: consume(path), "heads": lambda: consume(path, HEADS)}, {"Java": decoder})
+    decoder.end()
+    print_ratio(f"RocketMQ's files, {name}, {records:,} records: its decoder ÷ default columns", times, "Java", "default", WANTED[name])
+    print_ratio(f"the same: its decoder ÷ {len(HEADS)} columns without properties and bodies", times, "Java", "heads", "≥ 3")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
-    parser.add_argument("--bytes", type=int, default=512 << 20)
-    parser.add_argument("--rounds", type=int, default=7)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, 512 << 20, 7).parse_args()
     reason = missing()
     if reason is not None:
         print(f"not compared with Java: {reason}")
         return
+    use_cores(2)
     java = Java("5.5.0")
-    pa.set_cpu_count(1)
-    print("| RocketMQ's files | records | Java | default columns | ours ÷ Java, records/s | heads ÷ Java |\n|---|---|---|---|---|---|")
-    for name, (wanted, wanted_of_heads) in WANTED.items():
-        store = written(java, arguments.folder.absolute(), name, arguments.bytes)
-        rounds = java.run("Bench", store / "commitlog", arguments.rounds + 3, home=store.parent / "bench")
-        theirs, records = min(line["seconds"] for line in rounds[3:]), rounds[0]["records"]
-        assert consume(str(store)) == records
-        ours = min(seconds(lambda store=store: consume(str(store))) for _ in range(arguments.rounds))
-        heads = min(seconds(lambda store=store: consume(str(store), HEADS)) for _ in range(arguments.rounds))
-        rates = [f"{each:.2f} s, {records / each / 1e6:.2f} M/s" for each in (theirs, ours)]
-        ratios = [f"{theirs / ours:.2f}, wanted {wanted}", f"{theirs / heads:.2f}, wanted {wanted_of_heads}"]
-        print(f"| {name} | {records:,} | {' | '.join([*rates, *ratios])} |", flush=True)
+    print_head()
+    for name in WANTED:
+        compare(java, written(java, arguments.folder, name, arguments.bytes), name, arguments.rounds)
 
 
 if __name__ == "__main__":

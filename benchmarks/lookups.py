@@ -6,15 +6,13 @@ are sparse. The log is sparse too: a segment for each index file, with the recor
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +21,15 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
 
+from measure import GIB, Times, by_kernel, interleaved, parser_of, print_head, print_row
 from pruning import read
 from rocketmq import Java, missing
-from run import interleaved
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import index_hash
 from native_reader.testing.records import Message, encode, pack_properties
 
-GIB = 1 << 30
 SLOTS, ENTRIES = 5_000_000, 20_000_000
 ENTRY = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 TOPICS, FULL = 1000, 10
@@ -109,28 +106,31 @@ def _index(path: Path, hits: list[tuple[int, int]], *, full: bool) -> None:
 
 
 def by_key(folder: Path, rounds: int) -> None:
-    """Look up one record by topic and key; the times include planning and opening."""
-    for files in (1, 10, 100):
+    """Look up one record by topic and key; the times include planning, but not opening."""
+    known = {"topic": "topic-7"}
+    for files, wanted in ((1, "≤ 10 ms"), (10, ""), (100, "≤ 20 ms")):
         root = folder / f"keys-{files}"
         store = made(root, files)
-        cases: list[tuple[str, dict[str, Any]]] = [("auto", {"topic": "topic-7"}), ("trust", {"topic": "topic-7"}), ("trust", {})]
-        works: list[Callable[[], object]] = [lambda root=root: nr.open(root)]
-        works += [
-            lambda store=store, access=access, conditions=conditions: read(store, keys="order-7", access=access, **conditions)
-            for access, conditions in cases
+        cases: list[tuple[str, dict[str, Any], str]] = [
+            ("its topic known, `auto`", known, wanted),
+            ("its topic known, `trust`", known | {"access": "trust"}, "≤ 20 ms"),
+            (f"{TOPICS:,} topics, `trust`", {"access": "trust"}, "≤ 1 s"),
         ]
-        times = interleaved(rounds, *works)
-        print(f"| opening a store of {files + 1} segments | {statistics.median(each[0] for each in times) * 1e3:.1f} ms | | |")
-        for which, (access, conditions) in enumerate(cases, 1):
-            faulty = FaultyStorage(folder.absolute().as_uri())
-            run = read(nr.open(f"{faulty.url}/keys-{files}"), keys="order-7", access=access, **conditions)
-            what = f"a key in {files} index files, {'its topic known' if conditions else f'{TOPICS:,} topics'}, `{access}`"
-            median = statistics.median(each[which] for each in times) * 1e3
-            print(
-                f"| {what} | {median:.1f} ms | {run.report.rows} row, {run.report.bytes_read:,} bytes of the log | "
-                f"{faulty.calls.total():,} calls with opening |",
-                flush=True,
-            )
+        works: dict[str, Callable[[], object]] = {"opening": lambda root=root: nr.open(root)}
+        works |= {what: lambda store=store, how=how: read(store, keys="order-7", **how) for what, how, _ in cases}
+        times = by_kernel(rounds, works)
+        print_row(f"opening a store of {files + 1} segments", in_ms(times, "opening"))
+        for what, how, wanted_of_case in cases:
+            faulty = FaultyStorage(folder.as_uri())
+            run = read(nr.open(f"{faulty.url}/keys-{files}"), keys="order-7", **how)
+            assert run.report.rows == 1
+            more = f"{run.report.bytes_read:,} bytes of the log, {faulty.calls.total():,} calls with opening"
+            print_row(f"a key in {files} index files, {what}; {more}", in_ms(times, what), wanted_of_case)
+
+
+def in_ms(times: Mapping[str, Times], name: str) -> list[str]:
+    """Best and median, for each kernel."""
+    return [f"{min(of[name]) * 1e3:.1f} ({statistics.median(of[name]) * 1e3:.1f}) ms" for of in times.values()]
 
 
 def by_spark(folder: Path, rounds: int) -> None:
@@ -158,7 +158,8 @@ def by_spark(folder: Path, rounds: int) -> None:
         work()
     times = interleaved(rounds, *works)
     empty, auto, trust = (statistics.median(each[which] for each in times) for which in range(3))
-    print(f"| through Spark | empty store {empty * 1e3:.0f} ms | auto {auto / empty:.2f}, trust {trust / empty:.2f} of it | ≤ 1.2 |")
+    shares = f"`auto` {auto / empty:.2f}, `trust` {trust / empty:.2f} of it, wanted ≤ 1.2"
+    print(f"\nThrough Spark: an empty store {empty * 1e3:.0f} ms; 10 index files {shares}")
     session.stop()
 
 
@@ -184,24 +185,17 @@ def against_java(folder: Path, path: Path, rounds: int) -> None:
     auto, trust = (statistics.median(times) * 1e3 for times in zip(*interleaved(rounds, *works), strict=True))
     lines = Java("5.5.0").run("QueryKey", home / "store", home / "conf", wanted["topic"], key, rounds * 200, home=home / "run")
     java = statistics.median(line["seconds"] for line in lines[rounds * 100 :])
-    print(f"| a key, Java {java * 1e6:.1f} µs, {lines[-1]['records']} records | auto {auto:.2f} ms, trust {trust:.2f} ms | | |")
+    print(f"A key, {lines[-1]['records']} records: Java {java * 1e6:.1f} µs, `auto` {auto:.2f} ms, `trust` {trust:.2f} ms")
     shutil.rmtree(home)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
-    parser.add_argument("--javas-store", type=Path, default=Path("build/bench/java-1-KiB-256MiB/store"))
-    parser.add_argument("--rounds", type=int, default=15)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, 512 << 20, 15).parse_args()
     pa.set_cpu_count(1)
-    folder = arguments.folder.absolute()
-    print("| what | time | | |\n|---|---|---|---|")
-    begun = time.perf_counter()
-    by_key(folder, arguments.rounds)
-    by_spark(folder, arguments.rounds)
-    against_java(folder, arguments.javas_store.absolute(), arguments.rounds)
-    print(f"took {time.perf_counter() - begun:.0f} s")
+    print_head()
+    by_key(arguments.folder, arguments.rounds)
+    by_spark(arguments.folder, arguments.rounds)
+    against_java(arguments.folder, arguments.folder / f"java-1-KiB-{arguments.bytes >> 20}MiB" / "store", arguments.rounds)
 
 
 if __name__ == "__main__":

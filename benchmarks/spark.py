@@ -1,13 +1,12 @@
-"""Measures the Spark source: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick check.
+"""Measures the Spark source with both kernels: `make bench`, or `python benchmarks/spark.py --bytes 128MiB` for a quick check.
 
-Every figure is a ratio of two functions in the same run, with interleaved rounds. Both include the cost of Spark itself.
+Every figure is a ratio of two queries, which both include the cost of Spark itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -15,18 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+from measure import KERNELS, MIB, VARIABLE, by_kernel, parser_of, print_head, print_ratio
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
-from run import MIB, STORES, interleaved, made, size_of
+from run import made
 
 import native_reader as nr
 import rmqstore_spark
 from native_reader.columns.schema import DEFAULT_COLUMNS, schema_of
 from native_reader.testing.records import Message, blank, encode
 from rmqstore_spark.columns import spark_schema
+from rmqstore_spark.source import RocketmqStore
 
 BIG, SMALL = 10 << 30, 100 << 20
+WANTED = {"1 KiB mixed": ("≥ 0.92", "≥ 1.0", "≥ 2"), "100 B mixed": ("≥ 0.85", "≥ 1.0", "≥ 2")}
 
 
 class Prebuilt(DataSource):
@@ -132,55 +134,53 @@ def noop(frame: Callable[[], DataFrame]) -> Callable[[], object]:
     return lambda: frame().write.format("noop").mode("overwrite").save()
 
 
-def print_row(name: str, times: list[list[float]], over: int, under: int, wanted: str) -> None:
-    best = [min(each) for each in zip(*times, strict=True)]
-    median = statistics.median(each[over] / each[under] for each in times)
-    print(f"| {name} | {best[under]:.2f} s | {best[over]:.2f} s | {best[over] / best[under]:.2f} ({median:.2f}) | {wanted} |", flush=True)
+def register_kernels(spark: SparkSession) -> None:
+    """A format for each kernel: Spark's workers get the variable that was set when their format was registered."""
+    for kernel in KERNELS:
+        spark.sparkContext.environment[VARIABLE] = kernel
+        spark.dataSource.register(type("Store", (RocketmqStore,), {"name": classmethod(lambda cls, kernel=kernel: f"store-{kernel}")}))
+
+
+def read(spark: SparkSession, store: str | Path, **options: str) -> DataFrame:
+    """With the kernel that runs in this process."""
+    return spark.read.format(f"store-{nr.kernel_info().name}").options(**options).load(str(store))
 
 
 def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.Namespace, wanted: tuple[str, ...]) -> None:
-    def read(**options: str) -> DataFrame:
-        return spark.read.format("rocketmq-store").options(**options).load(store)
-
     ready = prebuild(store, Path(arguments.memory) / f"prebuilt-{Path(store).name}")
     parquet = Path(f"{store}.spark.parquet")
     if not parquet.exists():
-        read().write.option("compression", "none").parquet(str(parquet))
-    times = interleaved(
+        read(spark, store).write.option("compression", "none").parquet(str(parquet))
+    times = by_kernel(
         arguments.rounds,
-        noop(read),
-        noop(lambda: spark.read.format("prebuilt").option("store", store).load(ready)),
-        noop(lambda: spark.read.parquet(str(parquet))),
-        noop(lambda: read(columns="heads")),
+        {"ours": noop(lambda: read(spark, store)), "heads": noop(lambda: read(spark, store, columns="heads"))},
+        {
+            "prebuilt": noop(lambda: spark.read.format("prebuilt").option("store", store).load(ready)),
+            "Parquet": noop(lambda: spark.read.parquet(str(parquet))),
+        },
     )
-    print_row(f"{name}: prebuilt batches ÷ ours", times, 1, 0, wanted[0])
-    if arguments.slots < (os.cpu_count() or 1):
-        print_row(f"{name}: Spark's Parquet ÷ ours", times, 2, 0, wanted[1])
-        print_row(f"{name}: default columns ÷ heads", times, 0, 3, wanted[2])
-        if "100 B" not in name:
-            times = interleaved(1, noop(read), noop(lambda: by_hand(spark, store, read().schema)))
-            print_row(f"{name}: a struct loop in mapInArrow ÷ ours", times, 1, 0, wanted[3])
+    print_ratio(f"{name}: prebuilt batches ÷ ours", times, "prebuilt", "ours", wanted[0])
+    print_ratio(f"{name}: Spark's Parquet ÷ ours", times, "Parquet", "ours", wanted[1])
+    print_ratio(f"{name}: default columns ÷ heads", times, "ours", "heads", wanted[2])
+
+
+def against_a_loop(spark: SparkSession, store: str, name: str) -> None:
+    schema = read(spark, store).schema
+    times = by_kernel(1, {"ours": noop(lambda: read(spark, store))}, {"loop": noop(lambda: by_hand(spark, store, schema))})
+    print_ratio(f"{name}: a struct loop in mapInArrow ÷ ours", times, "loop", "ours", "≥ 4")
 
 
 def fixed_costs(spark: SparkSession, folder: Path, rounds: int) -> None:
-    big, small, empty = (folder / name for name in ("sparse-10GiB", "sparse-100MiB", "empty"))
+    big, small, empty = (folder / name for name in ("spark-10GiB", "spark-100MiB", "empty"))
     (empty / "commitlog").mkdir(parents=True, exist_ok=True)
     for path, size in ((big, BIG), (small, SMALL)):
         if not path.exists():
             sparse(path, size)
     # Measured separately: a limit kills Spark's Python worker, and the next query pays for a new one.
-    times = interleaved(
-        max(5, rounds),
-        lambda: spark.read.format("rocketmq-store").load(str(big)).limit(5).collect(),
-        lambda: spark.read.format("rocketmq-store").load(str(small)).limit(5).collect(),
-    )
-    print_row("limit(5) of 10 GiB ÷ of 100 MiB", times, 0, 1, "≤ 1.5")
-    times = interleaved(
-        max(9, rounds),
-        lambda: spark.read.format("rocketmq-store").load(str(empty)).count(),
-        lambda: spark.range(1).count(),
-    )
-    print_row("count of an empty store ÷ spark.range(1).count()", times, 0, 1, "≤ 5")
+    times = by_kernel(max(5, rounds), {path.name: lambda path=path: read(spark, path).limit(5).collect() for path in (big, small)})
+    print_ratio("limit(5) of 10 GiB ÷ of 100 MiB", times, big.name, small.name, "≤ 1.5")
+    times = by_kernel(max(9, rounds), {"empty": lambda: read(spark, empty).count()}, {"range": lambda: spark.range(1).count()})
+    print_ratio("count of an empty store ÷ spark.range(1).count()", times, "empty", "range", "≤ 5")
 
 
 def sparse(path: Path, size: int) -> None:
@@ -212,26 +212,20 @@ def session(slots: int, folder: Path) -> SparkSession:
 
 def main() -> None:
     cores = os.cpu_count() or 1
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
+    parser = parser_of(__doc__, 1 << 30, 5)
     parser.add_argument("--memory", default="/dev/shm", help="a file system in memory")
-    parser.add_argument("--bytes", type=size_of, default=1 << 30)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--slots", type=int, default=max(1, cores // 2))
+    parser.add_argument("--slots", type=int, default=1)
     arguments = parser.parse_args()
-    folder = arguments.folder.absolute()
+    folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
-    half = arguments.slots < cores
     spark = session(arguments.slots, folder)
+    register_kernels(spark)
     print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
-    print("| what | denominator | numerator | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
-    for name, wanted in {
-        "1 KiB mixed": (("≥ 0.9", "≥ 1.0", "≥ 2", "≥ 4") if half else ("≥ 0.7",)),
-        "100 B mixed": (("≥ 0.8", "≥ 1.0", "≥ 2", "≥ 4") if half else ("report",)),
-    }.items():
-        assert name in STORES
+    print_head()
+    for name, wanted in WANTED.items():
         full_scans(spark, made(folder, name, arguments.bytes), name, arguments, wanted)
-    if half:
+    if arguments.slots == 1:
+        against_a_loop(spark, made(folder, "1 KiB mixed", arguments.bytes), "1 KiB mixed")
         fixed_costs(spark, folder, arguments.rounds)
     spark.stop()
 

@@ -19,11 +19,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from measure import MIB, interleaved, size_of
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
-from run import MIB, interleaved, size_of
 from spark import noop, session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
