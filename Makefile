@@ -44,13 +44,16 @@ format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .
 	$(PYTHON) -m ruff format .
 
-bench: java $(KERNEL)  ## measure the speed
+bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(PYTHON) benchmarks/run.py
+	$(PYTHON) benchmarks/stages.py
 	$(PYTHON) benchmarks/java.py
-	$(PYTHON) benchmarks/harm.py
 	$(PYTHON) benchmarks/damage.py
-	$(PYTHON) benchmarks/spark.py
+	$(PYTHON) benchmarks/pruning.py
+	$(PYTHON) benchmarks/lookups.py
+	$(PYTHON) benchmarks/harm.py
+	$(PYTHON) benchmarks/spark.py --slots 1
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
 	$(PYTHON) benchmarks/streaming.py
 
