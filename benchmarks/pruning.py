@@ -64,12 +64,12 @@ def by_queue(store: nr.Store, rounds: int) -> None:
     """Topics of several kinds; the times include planning."""
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("a topic of 1 %, `auto`", {"topic": SMALL}, "≤ 1/25 = 0.04"),
-        ("the same, `trust`", {"topic": SMALL, "access": "trust"}, "≤ 0.033"),
-        ("the same, `scan`", {"topic": SMALL, "access": "scan"}, ""),
-        ("a topic of 50 %", {"topic": HALF}, "≤ 0.75"),
+        ("a topic of 1 %, `trust`", {"topic": SMALL, "access": "trust"}, "≤ 0.033"),
+        ("a topic of 1 %, `scan`", {"topic": SMALL, "access": "scan"}, ""),
+        ("a topic of 50 %, `auto`", {"topic": HALF}, "≤ 0.75"),
         ("a topic of 1 % that exists in 60 to 80 % of the log, `auto`", {"topic": YOUNG}, "≤ 0.3"),
-        ("the same, `trust`", {"topic": YOUNG, "access": "trust"}, "≤ 0.033"),
-        ("a deleted topic of 1 %", {"topic": DELETED}, "≤ 0.3, ≤ 5 % of the bytes"),
+        ("a topic of 1 % that exists in 60 to 80 % of the log, `trust`", {"topic": YOUNG, "access": "trust"}, "≤ 0.033"),
+        ("a deleted topic of 1 %, `auto`", {"topic": DELETED}, "≤ 0.3, ≤ 5 % of the bytes"),
     ]
     works: dict[str, Callable[[], object]] = {"everything": lambda: read(store)}
     works |= {what: lambda options=options: read(store, **options) for what, options, _ in cases}
