@@ -18,5 +18,6 @@ pub fn is_wrong(bytes: &[u8], record: &Place) -> bool {
         return true;
     }
     let properties = record.properties_range();
-    own_checksum(part(properties)).is_some_and(|(stated, size)| u64::from(crc32(0, part((start, properties.1 - size))) & POSITIVE) != stated)
+    own_checksum(part(properties))
+        .is_some_and(|(stated, size)| u64::from(crc32(0, part((start, properties.1 - size))) & POSITIVE) != stated)
 }
