@@ -16,9 +16,6 @@ class Tuning:
     """Limit on the decompressed bodies of one batch, so that many small bombs stay small. The last body may exceed it."""
     unpacked_at_once: int = 64 << 20
     """Limit on the memory of one piece of unpacked inner batches."""
-    most_shapes: int = 4096
-    most_learned: int = 4 << 20
-    """Limits on the remembered shapes of properties, by number and by bytes. Above either limit, all are forgotten."""
 
     # Reading
     batches_ahead: int = 4

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.columns.properties import PropertyColumns, PropertyReader
+from native_reader.columns.properties import PropertyColumns, cut_properties
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.strings import short, text
 from native_reader.layout.record import Index
 
 
 class Columns:
-    """Builds the columns of one read, chunk by chunk, and reuses what it learned from earlier chunks.
+    """Builds the columns of one read, chunk by chunk.
 
     `properties`: the names of the single properties that columns and conditions need.
     """
@@ -24,7 +24,7 @@ class Columns:
         self, names: Iterable[str], store: str, segment: str, properties: Iterable[str] = (), *, marks_failed: bool = False
     ) -> None:
         self.names, self.marks_failed = tuple(names), marks_failed
-        self._reader = PropertyReader(sorted(properties))
+        self._singles = sorted(properties)
         self._constants = {"store": store, "segment": segment}
         self._repeated: dict[str, pa.Array] = {}
 
@@ -35,7 +35,7 @@ class Columns:
     def properties(self, rows: Rows) -> PropertyColumns:
         """The properties of these rows."""
         records = rows.records
-        return self._reader.read(*rows.source, records.properties_at, records.properties_size)
+        return cut_properties(rows.source, records.properties_at, records.properties_size, self._singles)
 
     def repeated(self, value: str, count: int) -> pa.Array:
         """One text repeated `count` times; built once, then sliced."""

@@ -16,11 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import content_of, offsets_of, replaced, without
+from native_reader.columns.strings import Source, content_of, offsets_of, replaced, without
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
-from native_reader.layout.record import Bytes, Index, Mask
-from native_reader.tuning import TUNING
+from native_reader.layout.record import Index, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,92 +124,48 @@ class PropertyColumns:
         return replaced(regular, self._odd, pa.array(parsed, regular.type)) if parsed else regular
 
 
-class PropertyReader:
-    """Cuts properties chunk by chunk, and remembers the shapes it has seen. `names`: the single properties needed."""
+def cut_properties(source: Source, starts: Index, sizes: Index, names: Sequence[str]) -> PropertyColumns:
+    """The properties fields at `starts`, which ascend, cut. `names`: the single properties needed.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(names)
-        self._wanted = [name.encode(errors="surrogatepass") for name in self._names]
-        self.forget()
+    The buffer must have at least one byte after each field.
+    """
+    return _cut(Fields.of(*source, starts, sizes), None, names)
 
-    def forget(self) -> None:
-        """Forget all shapes."""
-        self.shapes: list[Shape] = []
-        """The shapes seen so far."""
-        self._learned = 0
-        self._latest = 0
-        self._known: dict[tuple[bytes, bytes], int] = {}
-        self._repeats = np.zeros(0, np.bool_)
-        self._places = np.zeros((len(self._names), 0), np.intp)
 
-    def _add(self, new: list[Shape]) -> None:
-        """Append new shapes to the arrays that are indexed by shape."""
-        places = np.array([shape.places for shape in new], np.intp).reshape(len(new), len(self._names)).T
-        self._repeats = np.concatenate([self._repeats, [shape.repeats for shape in new]])
-        self._places = np.concatenate([self._places, places], axis=1)
+def _cut(fields: Fields, odd: Mask | None, names: Sequence[str]) -> PropertyColumns:
+    """`odd`: the non-empty fields that are known to need the exact parser."""
+    tokens, odd = tokens_of(fields, odd)
+    keys = tokens.keys()
+    shapes, known = _shapes_of(tokens, keys, [name.encode(errors="surrogatepass") for name in names])
+    repeats = np.array([shape.repeats for shape in known], np.bool_)
+    is_odd = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
+    unclear = None if tokens.empty is None else _empty_repeats(tokens.empty, tokens.row_pairs, repeats[shapes])
+    if unclear is not None:
+        is_odd[np.flatnonzero(~is_odd)[unclear]] = True
+        return _cut(fields, is_odd, names)
+    odd_rows = fields.filled[is_odd]
+    field_of = np.full(len(fields.sizes), -1)
+    field_of[fields.filled[~is_odd]] = np.arange(len(shapes))
+    places = np.array([shape.places for shape in known], np.intp).reshape(len(known), len(names)).T
+    cut = _Cut(tokens, keys, shapes, known, dict(zip(names, places, strict=True)), repeats)
+    return PropertyColumns(cut, field_of, odd_rows, [parse(fields.field(row)) for row in odd_rows.tolist()])
 
-    def read(self, u8: Bytes, arrow: pa.Buffer, starts: Index, sizes: Index) -> PropertyColumns:
-        """Cut the properties fields at `starts`, which ascend. The buffer must have at least one byte after each field."""
-        return self._read(Fields.of(u8, arrow, starts, sizes), None)
 
-    def _read(self, fields: Fields, odd: Mask | None) -> PropertyColumns:
-        """`odd`: the non-empty fields that are known to need the exact parser."""
-        tokens, odd = tokens_of(fields, odd)
-        names = tokens.keys()
-        shapes = self._shapes_of(tokens, names)
-        is_odd = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
-        unclear = None if tokens.empty is None else self._empty_repeats(tokens.empty, tokens.row_pairs, shapes)
-        if unclear is not None:
-            is_odd[np.flatnonzero(~is_odd)[unclear]] = True
-            return self._read(fields, is_odd)
-        odd_rows = fields.filled[is_odd]
-        field_of = np.full(len(fields.sizes), -1)
-        field_of[fields.filled[~is_odd]] = np.arange(len(shapes))
-        cut = _Cut(tokens, names, shapes, self.shapes, dict(zip(self._names, self._places, strict=True)), self._repeats)
-        return PropertyColumns(cut, field_of, odd_rows, [parse(fields.field(row)) for row in odd_rows.tolist()])
+def _empty_repeats(empty: Mask, row_pairs: NDArray[np.int32], repeats: Mask) -> Mask | None:
+    """Rows with both an empty value and a repeated name; None if there are none. The exact parser decides which value counts."""
+    rows = np.searchsorted(row_pairs, np.flatnonzero(empty), "right") - 1
+    both = np.zeros(len(repeats), np.bool_)
+    both[rows] = repeats[rows]
+    return both if both.any() else None
 
-    def _empty_repeats(self, empty: Mask, row_pairs: NDArray[np.int32], shapes: Index) -> Mask | None:
-        """Rows with both an empty value and a repeated name; None if there are none. The exact parser decides which value counts."""
-        rows = np.searchsorted(row_pairs, np.flatnonzero(empty), "right") - 1
-        both = np.zeros(len(shapes), np.bool_)
-        both[rows] = self._repeats[shapes[rows]]
-        return both if both.any() else None
 
-    def _shapes_of(self, tokens: Tokens, keys: pa.Array) -> Index:
-        """The shape of each row, identified by its names joined together and by their lengths."""
-        rows, ends, content = len(tokens.row_pairs) - 1, offsets_of(keys), content_of(keys)
-        if self.shapes and self._all_alike(tokens, content, self._latest):
-            return np.full(rows, self._latest, np.intp)
-        if len(self.shapes) > TUNING.most_shapes or self._learned > TUNING.most_learned:
-            self.forget()
-        texts, names = _numbered(ends[tokens.row_pairs], keys.buffers()[2])
-        sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
-        both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
-        known = len(self.shapes)
-        ids = [self._shape(names[pair // len(gaps)], gaps[pair % len(gaps)]) for pair in both.dictionary.to_pylist()]
-        if len(self.shapes) > known:
-            self._add(self.shapes[known:])
-        self._latest = ids[-1] if ids else 0
-        shapes: Index = np.array(ids, np.intp)[both.indices.to_numpy()]
-        return shapes
-
-    def _all_alike(self, tokens: Tokens, content: Bytes, shape: int) -> bool:
-        """Whether every row has this one shape. Cheaper than finding the shape of each row."""
-        gaps, text = np.frombuffer(self.shapes[shape].gaps, np.int32), np.frombuffer(self.shapes[shape].text, np.uint8)
-        rows = len(tokens.row_pairs) - 1
-        if not rows or not len(gaps) or len(tokens.name_gaps) != rows * len(gaps) or len(content) != rows * len(text):
-            return False
-        alike = bool((tokens.name_gaps.reshape(rows, -1) == gaps).all() and (content.reshape(rows, -1) == text).all())
-        return alike and bool((tokens.row_pairs[1:] - tokens.row_pairs[:-1] == len(gaps)).all())
-
-    def _shape(self, text: bytes, gaps: bytes) -> int:
-        """The number of the shape with these names; adds the shape if it is new."""
-        known = self._known.get((text, gaps))
-        if known is None:
-            known = self._known[text, gaps] = len(self.shapes)
-            self.shapes.append(Shape.of(text, gaps, self._wanted))
-            self._learned += len(text) + len(gaps)
-        return known
+def _shapes_of(tokens: Tokens, keys: pa.Array, wanted: Sequence[bytes]) -> tuple[Index, list[Shape]]:
+    """The shape of each row, identified by its names joined together and by their lengths; and the distinct shapes."""
+    texts, names = _numbered(offsets_of(keys)[tokens.row_pairs], keys.buffers()[2])
+    sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))
+    both = pa.array(texts.astype(np.int64) * len(gaps) + sizes).dictionary_encode()
+    pairs = both.dictionary.to_pylist()  # a loop, because there are few shapes
+    return both.indices.to_numpy(), [Shape.of(names[pair // len(gaps)], gaps[pair % len(gaps)], wanted) for pair in pairs]
 
 
 def _numbered(ends: NDArray[np.int32], content: pa.Buffer) -> tuple[NDArray[np.int32], list[bytes]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.compare import InMemory, Segments, expected_rows, rows_of, same, segments_of, table_of
+from support.kernels import VARIABLE
 from support.plain_decoder import units_of as plain_units
 from support.plain_decoder import walk
 from support.tune import Tune
@@ -23,6 +25,7 @@ from native_reader.columns import properties as scan_properties
 from native_reader.columns import rows as scan_rows
 from native_reader.columns import tokens as scan_tokens
 from native_reader.columns.strings import Source, decoded
+from native_reader.kernel import NUMPY
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import PADDING
@@ -202,47 +205,26 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
     assert 0 < work(2000) <= 2.5 * work(1000) <= 25_000
 
 
-def test_shapes_that_never_repeat_are_learned_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_never_repeat_are_looked_at_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = 0
 
-    class Shapes(list[Any]):
-        def __iter__(self) -> Any:
-            nonlocal seen
-            seen += len(self)
-            return super().__iter__()
+    def counted(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> scan_properties.Shape:
+        nonlocal seen
+        seen += len(text)
+        return original(text, gaps, wanted)
 
-        def __getitem__(self, place: Any) -> Any:
-            nonlocal seen
-            found = super().__getitem__(place)
-            seen += len(found) if isinstance(place, slice) else 1
-            return found
+    original = scan_properties.Shape.of
+    monkeypatch.setattr(scan_properties.Shape, "of", counted)
+    monkeypatch.setenv(VARIABLE, NUMPY)
 
-    def forget(self: scan_properties.PropertyReader) -> None:
-        original(self)
-        self.shapes = Shapes(self.shapes)
-
-    original = scan_properties.PropertyReader.forget
-    monkeypatch.setattr(scan_properties.PropertyReader, "forget", forget)
-
-    def shapes_looked_at(count: int) -> int:
+    def work(count: int) -> int:
         nonlocal seen
         seen = 0
         messages = [Message(topic="t", body=b"", properties=pack_properties([(f"n{i}", "v"), ("TAGS", "x")])) for i in range(count)]
         assert table_of(segments_of(*messages, size=1 << 20), columns="tags,properties")["tags"].to_pylist() == ["x"] * count
         return seen
 
-    assert 0 < shapes_looked_at(800) <= 2.5 * shapes_looked_at(400)
-
-
-def test_the_bytes_of_remembered_shapes_are_bounded(tune: Tune) -> None:
-    tune(most_learned=20_000)
-    reader = scan_properties.PropertyReader(["TAGS"])
-    for chunk in range(40):
-        fields = [pack_properties([(f"c{chunk}r{row}n{i}", "v") for i in range(100)]) for row in range(3)]
-        source, sizes = Source.of(*fields), np.array([len(field) for field in fields])
-        found = reader.read(*source, np.cumsum(sizes) - sizes, sizes)
-        assert [dict(row) for row in found.map().to_pylist()] == [parse(field) for field in fields]
-        assert sum(len(shape.text) + len(shape.gaps) for shape in reader.shapes) < 20_000 + 2 * len(source.u8)
+    assert 0 < work(800) <= 2.5 * work(400)
 
 
 BAD = [b"\xff", b"\xe4", b"\xe4\xb8", b"\xf0\x9f\x98", b"\x80", b"\xbf\xbf", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"]
@@ -259,7 +241,7 @@ def test_decoded_together_as_decoded_alone(values: list[bytes]) -> None:
 def test_properties_that_are_not_utf8_are_read_as_the_exact_parser_does(fields: list[list[tuple[bytes, bytes]]]) -> None:
     packed = [b"\x02".join(name + b"\x01" + value for name, value in field) for field in fields]
     source, sizes = Source.of(*packed), np.array([len(field) for field in packed])
-    found = scan_properties.PropertyReader(["a"]).read(*source, np.cumsum(sizes) - sizes, sizes)
+    found = scan_properties.cut_properties(source, np.cumsum(sizes) - sizes, sizes, ["a"])
     assert len(source.u8) - sizes.sum() == PADDING
     assert [dict(row or ()) for row in found.map().to_pylist()] == [parse(field) for field in packed]
     assert found.single("a").to_pylist() == [parse(field).get("a") for field in packed]

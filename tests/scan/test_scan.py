@@ -87,8 +87,7 @@ def test_names_with_the_same_hash_are_distinguished() -> None:
     )
 
 
-def test_more_shapes_than_are_remembered(tune: Tune) -> None:
-    tune(most_shapes=8)
+def test_every_message_has_names_of_its_own() -> None:
     messages = [Message(topic="t", body=b"x" * 3000, properties=pack_properties([(f"n{i}", "v"), ("KEYS", "a b")])) for i in range(300)]
     same(segments_of(*messages, size=2 << 20), "plain")
 
