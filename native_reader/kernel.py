@@ -44,7 +44,7 @@ COLUMNS = frozenset(
         *("uniq_key", "offset_msg_id", "stored_body", "real_topic"),
     )
 )
-"""The columns of `messages` that the kernel makes."""
+"""The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
 _log = logging.getLogger("native_reader")
 
 Numbers = NDArray[np.int64]
@@ -103,6 +103,16 @@ def _missing(error: ImportError) -> str:
 
 def _compiled() -> Any:
     return chosen(environ.get(_VARIABLE, ""))[0]
+
+
+def property_column(name: str) -> str:
+    """What the kernel calls the column of one property."""
+    return f"properties[{name}]"
+
+
+def makes(column: str) -> bool:
+    """Whether the kernel makes this column."""
+    return column in COLUMNS or (column.endswith("]") and column.isascii())
 
 
 class Loaded(Protocol):
@@ -197,7 +207,7 @@ class Made(NamedTuple):
 def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schema, *, at_most: int, at_once: int) -> Iterator[Made]:
     """The columns of these records. The pieces together are all rows; one that numpy is to make has no columns.
 
-    `schema`: their names and types, all of COLUMNS. `is_inner`: which rows are messages of inner batches: their bodies are decompressed.
+    `schema`: their names and types. `is_inner`: which rows are messages of inner batches: their bodies are decompressed.
     `at_most`: a body that would be larger is null. `at_once`: the bytes that the compressed bodies of a piece may become.
     """
     compiled = _compiled()

@@ -29,9 +29,8 @@ class Batches:
         """The rows in pieces that are as large as their bodies allow, each with its batch."""
         rows = chunk.rows
         own = self._own if rows.decoded is None else self._own_without_body
-        is_inner = None if rows.inner is None else rows.inner >= 0
         limits = {"at_most": self._at_most, "at_once": TUNING.decompressed_at_once}
-        for which, arrays in kernel.columns(rows.source.u8, rows.records, is_inner, own, **limits):
+        for which, arrays in kernel.columns(rows.source.u8, rows.records, rows.is_inner, own, **limits):
             piece = chunk.piece(which)
             needs_bodies = _BODY in self._names and _BODY not in arrays
             begin = 0

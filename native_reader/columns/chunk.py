@@ -12,6 +12,7 @@ from native_reader.columns.properties import PropertyColumns, cut_properties
 from native_reader.columns.rows import Rows, by_record
 from native_reader.columns.strings import short, text
 from native_reader.layout.record import Index
+from native_reader.predicate.tree import Column
 
 
 class Columns:
@@ -55,6 +56,8 @@ class Chunk:
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns, self.rows = columns, rows
         self.records = rows.records
+        self.made: dict[Column, pa.Array] = {}
+        """Columns of conditions that the kernel has made of these rows."""
         self._topic: pa.Array | None = None
         self._properties: PropertyColumns | None = None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader import kernel
 from native_reader.columns.chunk import Chunk
 from native_reader.columns.schema import COLUMNS
 from native_reader.columns.spec import Source
@@ -24,6 +25,7 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     ">=": pc.greater_equal,
 }
 _FEW_BYTES = 1024
+_BODY = "body"
 
 
 class Filter:
@@ -35,32 +37,56 @@ class Filter:
         for part in parts:
             if _of_record(part) == of_records:
                 stages.setdefault(_cost(part), []).append(part)
-        self._on_bodies = And(tuple(stages.pop(Source.BODY, ())))
-        self._needs_bodies = any(column.name == "body" for column in self._on_bodies.columns())
-        self._stages = [And(tuple(stages[cost])) for cost in sorted(stages)]
+        on_bodies = stages.pop(Source.BODY, [])
+        self._needs_bodies = any(column.name == _BODY for part in on_bodies for column in part.columns())
+        self._stages = [_Stage(stages[cost]) for cost in sorted(stages)]
+        self._on_bodies = _Stage(on_bodies) if on_bodies else None
         self._max_decompressed_bytes = max_decompressed_bytes
 
     @property
     def is_empty(self) -> bool:
         """Whether every row matches."""
-        return not self._stages and not self._on_bodies.parts
+        return not self._stages and self._on_bodies is None
 
     def survivors(self, chunk: Chunk) -> Iterator[Chunk]:
         """The rows for which the predicate is true. Several pieces if it depends on bodies, which stay decompressed."""
         for stage in self._stages:
-            chunk = _selected(chunk, stage)
+            chunk = stage.selected(chunk)
             if not len(chunk):
                 return
         for piece in chunk.with_bodies(self._max_decompressed_bytes) if self._needs_bodies else (chunk,):
-            survivors = _selected(piece, self._on_bodies) if self._on_bodies.parts else piece
+            survivors = piece if self._on_bodies is None else self._on_bodies.selected(piece)
             if len(survivors):
                 yield survivors
 
 
-def _selected(chunk: Chunk, predicate: Predicate) -> Chunk:
-    matches = truth(predicate, chunk)
-    chosen = (matches.fill_null(False) if matches.null_count else matches).to_numpy(zero_copy_only=False)
-    return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
+class _Stage:
+    """A part of a predicate, whose columns are made together."""
+
+    def __init__(self, parts: Iterable[Predicate]) -> None:
+        self._predicate = And(tuple(parts))
+        names = {column: column.name if column.key is None else kernel.property_column(column.key) for column in self._predicate.columns()}
+        # Bodies are decompressed a few at a time, and kept for the batch.
+        self._made = {name: column for column, name in names.items() if kernel.makes(name) and name != _BODY}
+        self._schema = pa.schema([(name, _type_of(column)) for name, column in self._made.items()])
+
+    def selected(self, chunk: Chunk) -> Chunk:
+        """The rows for which it is true."""
+        matches = truth(self._predicate, self._with_columns(chunk))
+        chosen = (matches.fill_null(False) if matches.null_count else matches).to_numpy(zero_copy_only=False)
+        return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
+
+    def _with_columns(self, chunk: Chunk) -> Chunk:
+        """The same rows, with the columns that the kernel makes."""
+        rows = chunk.rows
+        pieces = kernel.columns(rows.source.u8, rows.records, rows.is_inner, self._schema, at_most=0, at_once=0)
+        for _, arrays in pieces:  # one piece: only bodies make more
+            chunk.made |= {self._made[name]: array for name, array in arrays.items()}
+        return chunk
+
+
+def _type_of(column: Column) -> pa.DataType:
+    return COLUMNS[column.name].type if column.key is None else pa.string()
 
 
 def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
@@ -104,7 +130,9 @@ def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
 
 def _values(column: Column, chunk: Chunk) -> pa.Array:
     """The column's values; integers of any width and timestamps as 64-bit integers."""
-    values = COLUMNS[column.name].make(chunk) if column.key is None else chunk.property(column.key)
+    values = chunk.made.get(column)
+    if values is None:
+        values = COLUMNS[column.name].make(chunk) if column.key is None else chunk.property(column.key)
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values

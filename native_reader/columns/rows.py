@@ -67,6 +67,11 @@ class Rows:
         decoded = None if self.decoded is None else self.decoded.where(np.arange(len(self))[which])
         return replace(self, records=self.records[which], inner=None if self.inner is None else self.inner[which], decoded=decoded)
 
+    @property
+    def is_inner(self) -> Mask | None:
+        """Which rows are messages of inner batches; None if no row is."""
+        return None if self.inner is None else self.inner >= 0
+
     def compressed(self) -> Index:
         """The rows with a compressed body. Messages of a compressed batch are already decompressed."""
         if not self.records.flags & COMPRESSED:
