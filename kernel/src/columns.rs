@@ -35,6 +35,8 @@ enum Column {
 /// Which columns to make, in which order; and how much memory the properties of the last chunk took.
 pub struct Plan {
     columns: Vec<Column>,
+    /// Those columns that are made from properties.
+    of_properties: Vec<usize>,
     properties: Vec<Wanted>,
     pairs: AtomicUsize,
     names: AtomicUsize,
@@ -48,7 +50,13 @@ struct Wanted {
 impl Plan {
     /// The names of `messages`; `properties[NAME]` is the property NAME. None if one is not made here.
     pub fn new(names: &[String]) -> Option<Plan> {
-        let mut plan = Plan { columns: Vec::new(), properties: Vec::new(), pairs: AtomicUsize::new(0), names: AtomicUsize::new(0) };
+        let mut plan = Plan {
+            columns: Vec::new(),
+            of_properties: Vec::new(),
+            properties: Vec::new(),
+            pairs: AtomicUsize::new(0),
+            names: AtomicUsize::new(0),
+        };
         for name in names {
             let column = match name.as_str() {
                 "topic" => Column::Topic,
@@ -72,6 +80,9 @@ impl Plan {
                 "real_topic" => Column::Single(plan.property("REAL_TOPIC")),
                 other => Column::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?)),
             };
+            if matches!(column, Column::Map | Column::Single(_) | Column::Keys(_) | Column::MessageId(_)) {
+                plan.of_properties.push(plan.columns.len());
+            }
             plan.columns.push(column);
         }
         Some(plan)
@@ -83,10 +94,6 @@ impl Plan {
             self.properties.push(Wanted { name: name.into(), sign: sign_of(name.as_bytes(), 0, name.len()) });
             self.properties.len() - 1
         })
-    }
-
-    fn needs_properties(&self) -> bool {
-        !self.properties.is_empty() || self.columns.iter().any(|column| matches!(column, Column::Map))
     }
 }
 
@@ -150,7 +157,7 @@ impl<'a> Builders<'a> {
             for (column, builder) in plan.columns.iter().zip(&mut new.columns) {
                 builder.extend(*column, bytes, block, lossy);
             }
-            if plan.needs_properties() {
+            if !plan.of_properties.is_empty() {
                 block.iter().for_each(|place| new.add_properties(bytes, place));
             }
         }
@@ -170,16 +177,17 @@ impl<'a> Builders<'a> {
             let pair = pairs.iter().find(|pair| pair.sign == wanted.sign && bytes.get(pair.name.0..pair.name.1) == Some(&wanted.name))?;
             bytes.get(pair.value.0..pair.value.1)
         };
-        for (column, builder) in plan.columns.iter().zip(&mut self.columns) {
-            match (column, builder) {
-                (Column::Map, Builder::Maps(ends, names, values)) => {
+        for &number in &plan.of_properties {
+            match (plan.columns.get(number), self.columns.get_mut(number)) {
+                (Some(Column::Map), Some(Builder::Maps(ends, names, values))) => {
                     for &Pair { name, value, .. } in pairs {
                         names.push_part(bytes, name.0, name.1);
                         values.push_part(bytes, value.0, value.1);
                     }
                     ends.push(names.count());
                 }
-                (column, builder) => builder.push_property(*column, bytes, place, value_of),
+                (Some(column), Some(builder)) => builder.push_property(*column, bytes, place, value_of),
+                _ => {}
             }
         }
     }
@@ -469,10 +477,9 @@ impl Texts {
 
     /// Whether every value is UTF-8: all bytes together are, and no value ends inside a character.
     fn is_utf8(&self) -> bool {
-        match simdutf8::basic::from_utf8(&self.data) {
-            Ok(text) => text.is_ascii() || self.ends.iter().all(|&end| usize::try_from(end).is_ok_and(|end| text.is_char_boundary(end))),
-            Err(_) => false,
-        }
+        self.data.is_ascii()
+            || simdutf8::basic::from_utf8(&self.data)
+                .is_ok_and(|text| self.ends.iter().all(|&end| usize::try_from(end).is_ok_and(|end| text.is_char_boundary(end))))
     }
 
     fn node(self, valid: Option<Valid>) -> Node {
