@@ -166,7 +166,7 @@ class _Chain(Records):
 
     def messages(self, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records:
         """These rows; where `units` is not negative, the message of an inner batch that begins there."""
-        return self._like(self._chain.messages(u8, *map(_bytes_of, (which, units, inner))), u8)
+        return self._like(self._chain.messages(u8, _bytes_of(which), _bytes_of(units), _bytes_of(inner)), u8)
 
     def with_flag(self, flag: int) -> Index:
         return np.frombuffer(self._chain.with_flag(flag), np.int64)
