@@ -142,6 +142,12 @@ def grown(disk: Disk) -> GrowingStore:
 
 
 @pytest.fixture
+def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test looks into what numpy does."""
+    monkeypatch.setenv("RMQSTORE_KERNEL", kernel.NUMPY)
+
+
+@pytest.fixture
 def tune() -> Iterator[Tune]:
     """Changes `native_reader.tuning.TUNING` until the test ends."""
     with ExitStack() as stack:

@@ -3,7 +3,7 @@
 use crate::arrow::{Buffer, Node};
 use crate::bodies::{Decoder, Outcome};
 use crate::properties::{Cutter, Pair, exact, sign_of};
-use crate::record::{INNER_BATCH, Place};
+use crate::record::{INNER_BATCH, Place, field};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows that are done together, so that what one column has read is in the cache for the next.
@@ -17,19 +17,21 @@ const UNIQ_KEY: &str = "UNIQ_KEY";
 /// One column of a batch.
 #[derive(Clone, Copy)]
 enum Column {
-    Int(fn(&Place) -> i32),
-    Long(fn(&Place) -> i64),
+    Int(fn(&[u8], &Place) -> i32),
+    Long(fn(&[u8], &Place) -> i64),
     Moment(fn(&Place) -> i64),
     Topic,
     Kind,
     Body,
     StoredBody,
     OffsetId,
+    Host(fn(&Place) -> (usize, usize)),
     Map,
     /// The property with this number among `Plan::properties`, as text, as words, or as an id.
     Single(usize),
     Keys(usize),
     MessageId(usize),
+    Level(usize),
 }
 
 /// Which columns to make, in which order; and how much memory the properties of the last chunk took.
@@ -60,8 +62,8 @@ impl Plan {
         for name in names {
             let column = match name.as_str() {
                 "topic" => Column::Topic,
-                "queue_id" => Column::Int(|place| place.queue_id),
-                "queue_offset" => Column::Long(|place| place.queue_offset),
+                "queue_id" => Column::Int(|_, place| place.queue_id),
+                "queue_offset" => Column::Long(|_, place| place.queue_offset),
                 "tags" => Column::Single(plan.property("TAGS")),
                 "keys" => Column::Keys(plan.property("KEYS")),
                 "msg_id" => Column::MessageId(plan.property(UNIQ_KEY)),
@@ -70,17 +72,25 @@ impl Plan {
                 "born_timestamp" => Column::Moment(|place| place.born_timestamp),
                 "store_timestamp" => Column::Moment(|place| place.store_timestamp),
                 "kind" => Column::Kind,
-                "physical_offset" => Column::Long(|place| place.physical_offset),
-                "sys_flag" => Column::Int(|place| place.sys_flag),
-                "record_size" => Column::Int(|place| place.size.cast_signed()),
-                "body_size" => Column::Int(|place| place.body_size.cast_signed()),
+                "physical_offset" => Column::Long(|_, place| place.physical_offset),
+                "sys_flag" => Column::Int(|_, place| place.sys_flag),
+                "record_size" => Column::Int(|_, place| place.size.cast_signed()),
+                "body_size" => Column::Int(|_, place| place.body_size.cast_signed()),
+                "delay_level" => Column::Level(plan.property("DELAY")),
+                "magic" => Column::Int(field::magic),
+                "body_crc" => Column::Int(field::body_crc),
+                "flag" => Column::Int(field::flag),
+                "reconsume_times" => Column::Int(field::reconsume_times),
+                "prepared_transaction_offset" => Column::Long(field::prepared_transaction_offset),
+                "born_host" => Column::Host(Place::born_host_range),
+                "store_host" => Column::Host(Place::store_host_range),
                 "uniq_key" => Column::Single(plan.property(UNIQ_KEY)),
                 "offset_msg_id" => Column::OffsetId,
                 "stored_body" => Column::StoredBody,
                 "real_topic" => Column::Single(plan.property("REAL_TOPIC")),
                 other => Column::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?)),
             };
-            if matches!(column, Column::Map | Column::Single(_) | Column::Keys(_) | Column::MessageId(_)) {
+            if matches!(column, Column::Map | Column::Single(_) | Column::Keys(_) | Column::MessageId(_) | Column::Level(_)) {
                 plan.of_properties.push(plan.columns.len());
             }
             plan.columns.push(column);
@@ -139,6 +149,7 @@ struct Builders<'a> {
 
 enum Builder {
     Ints(Vec<i32>),
+    Levels(Vec<i32>, Valid),
     Longs(Vec<i64>),
     Moments(Vec<i64>, Valid),
     Texts(Texts),
@@ -248,6 +259,7 @@ impl<'a> Builders<'a> {
             .into_iter()
             .map(|builder| match builder {
                 Builder::Ints(values) => node(rows, Buffer::I32(values), None),
+                Builder::Levels(values, valid) => node(rows, Buffer::I32(values), Some(valid)),
                 Builder::Longs(values) => node(rows, Buffer::I64(values), None),
                 Builder::Moments(values, valid) => node(rows, Buffer::I64(values), Some(valid)),
                 Builder::Texts(texts) => texts.node(None),
@@ -273,11 +285,12 @@ impl Builder {
         let total = |size: fn(&Place) -> usize| places.iter().map(size).sum::<usize>();
         match column {
             Column::Int(_) => Builder::Ints(Vec::with_capacity(rows)),
+            Column::Level(_) => Builder::Levels(Vec::with_capacity(rows), Valid::with_capacity(rows)),
             Column::Long(_) => Builder::Longs(Vec::with_capacity(rows)),
             Column::Moment(_) => Builder::Moments(Vec::with_capacity(rows), Valid::with_capacity(rows)),
             Column::Topic => Builder::Texts(Texts::with_capacity(rows, total(|place| usize::from(place.topic_size)))),
             Column::Kind => Builder::Texts(Texts::with_capacity(rows, 6 * rows)),
-            Column::OffsetId | Column::MessageId(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
+            Column::OffsetId | Column::MessageId(_) | Column::Host(_) => Builder::Texts(Texts::with_capacity(rows, 32 * rows)),
             Column::StoredBody => Builder::Texts(Texts::with_capacity(rows, total(|place| place.body_size as usize))),
             Column::Single(_) => Builder::Nullable(Texts::with_capacity(rows, 8 * rows), Valid::with_capacity(rows)),
             Column::Keys(_) => {
@@ -299,8 +312,8 @@ impl Builder {
     /// Adds a block of rows to a column that needs no property.
     fn extend(&mut self, column: Column, bytes: &[u8], block: &[Place], lossy: bool) {
         match (column, self) {
-            (Column::Int(field), Builder::Ints(values)) => values.extend(block.iter().map(field)),
-            (Column::Long(field), Builder::Longs(values)) => values.extend(block.iter().map(field)),
+            (Column::Int(field), Builder::Ints(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
+            (Column::Long(field), Builder::Longs(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
             (Column::Moment(field), Builder::Moments(values, valid)) => {
                 for milliseconds in block.iter().map(field) {
                     values.push(milliseconds.wrapping_mul(1000));
@@ -327,6 +340,11 @@ impl Builder {
                     texts.push(bytes.get(begin..end).unwrap_or_default());
                 }
             }
+            (Column::Host(range), Builder::Texts(texts)) => {
+                for (begin, end) in block.iter().map(range) {
+                    texts.push_host(bytes.get(begin..end).unwrap_or_default());
+                }
+            }
             (Column::OffsetId, Builder::Texts(texts)) => block.iter().for_each(|place| texts.push_offset_id(bytes, place)),
             _ => {}
         }
@@ -349,6 +367,11 @@ impl Builder {
                 ends.push(words.count());
                 valid.push(value.is_some());
             }
+            (Column::Level(number), Builder::Levels(values, valid)) => {
+                let level = value_of(number).and_then(level_of);
+                values.push(level.unwrap_or_default());
+                valid.push(level.is_some());
+            }
             (Column::MessageId(number), Builder::Texts(texts)) => match value_of(number) {
                 Some(value) => texts.push(value),
                 None => texts.push_offset_id(bytes, place),
@@ -361,6 +384,13 @@ impl Builder {
     fn bytes(&self) -> Option<&Texts> {
         if let Builder::Texts(texts) = self { Some(texts) } else { None }
     }
+}
+
+/// A delay level: digits, perhaps after a minus, that fit in an i32.
+fn level_of(text: &[u8]) -> Option<i32> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_number = text.len() <= 11 && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
 }
 
 fn node(length: usize, values: Buffer, valid: Option<Valid>) -> Node {
@@ -465,6 +495,46 @@ impl Texts {
         self.close();
     }
 
+    /// `address:port` as Java prints it, IPv6 without `::`; from 4 or 16 address bytes and a port of four.
+    fn push_host(&mut self, host: &[u8]) {
+        const IPV4_MAPPED: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF];
+        if let Some((address, port)) = host.split_last_chunk() {
+            match address.strip_prefix(IPV4_MAPPED).unwrap_or(address) {
+                &[a, b, c, d] => {
+                    for (byte, end) in [(a, b'.'), (b, b'.'), (c, b'.'), (d, b':')] {
+                        self.extend_decimal(i32::from(byte));
+                        self.data.push(end);
+                    }
+                }
+                long => {
+                    for group in long.as_chunks().0 {
+                        let digits = format!("{:x}:", u16::from_be_bytes(*group)); // IPv6 is rare
+                        self.data.extend_from_slice(digits.as_bytes());
+                    }
+                }
+            }
+            self.extend_decimal(i32::from_be_bytes(*port));
+        }
+        self.close();
+    }
+
+    fn extend_decimal(&mut self, number: i32) {
+        let (mut rest, mut digits, mut begin) = (number.unsigned_abs(), [0; 11], 11);
+        loop {
+            begin -= 1;
+            digits[begin] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if number < 0 {
+            begin -= 1;
+            digits[begin] = b'-';
+        }
+        self.data.extend_from_slice(&digits[begin..]);
+    }
+
     /// The broker's own id: its address and the physical offset in hexadecimal.
     fn push_offset_id(&mut self, bytes: &[u8], place: &Place) {
         const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -564,7 +634,7 @@ mod tests {
     use super::*;
     use crate::record::{chain, tests::record};
 
-    const NAMES: &str = "topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
+    const NAMES: &str = "born_host store_host magic body_crc flag reconsume_times prepared_transaction_offset topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
 
     #[test]
     fn no_flipped_bit_panics_in_any_column() {

@@ -33,7 +33,7 @@ pub struct Place {
     pub physical_offset: i64,
     pub born_timestamp: i64,
     pub store_timestamp: i64,
-    /// The number in an inner batch and its flag there; -1 and 0 for other rows.
+    /// The number in an inner batch, -1 for other rows, and its flag there. Rows that numpy made have some number.
     pub inner: i32,
     pub inner_flag: i32,
 }
@@ -54,10 +54,21 @@ impl Place {
         (self.properties as usize, self.properties as usize + usize::from(self.properties_size))
     }
 
+    /// Where the address and the port of the producer are.
+    pub fn born_host_range(&self) -> (usize, usize) {
+        let start = self.start as usize + 48;
+        (start, start + if self.sys_flag & BORN_IPV6 != 0 { 20 } else { 8 })
+    }
+
     /// Where the address and the port of the broker are.
     pub fn store_host_range(&self) -> (usize, usize) {
         let start = self.start as usize + 64 + if self.sys_flag & BORN_IPV6 != 0 { LONGER } else { 0 };
         (start, start + if self.sys_flag & STORE_IPV6 != 0 { 20 } else { 8 })
+    }
+
+    /// Where the field is that comes `after` so many bytes after the broker's host.
+    fn after_hosts(&self, after: usize) -> usize {
+        self.store_host_range().1 + after
     }
 }
 
@@ -180,6 +191,31 @@ pub fn message_at(bytes: &[u8], start: usize, record: &Place, inner: i64) -> Opt
     is_inside(bytes, &place).then_some(place)
 }
 
+/// Fields of the head that few reads want, taken from the buffer. 0 if they are outside, which they are not in a valid record.
+pub mod field {
+    use super::{Place, i32_at, i64_at};
+
+    pub fn magic(bytes: &[u8], place: &Place) -> i32 {
+        i32_at(bytes, place.start as usize + 4).unwrap_or_default()
+    }
+
+    pub fn body_crc(bytes: &[u8], place: &Place) -> i32 {
+        i32_at(bytes, place.start as usize + 8).unwrap_or_default()
+    }
+
+    pub fn flag(bytes: &[u8], place: &Place) -> i32 {
+        if place.inner < 0 { i32_at(bytes, place.start as usize + 16).unwrap_or_default() } else { place.inner_flag }
+    }
+
+    pub fn reconsume_times(bytes: &[u8], place: &Place) -> i32 {
+        i32_at(bytes, place.after_hosts(0)).unwrap_or_default()
+    }
+
+    pub fn prepared_transaction_offset(bytes: &[u8], place: &Place) -> i64 {
+        i64_at(bytes, place.after_hosts(4)).unwrap_or_default()
+    }
+}
+
 /// Whether the DLedger entry header before a record is one of that record.
 fn entry_agrees(bytes: &[u8], start: usize, size: usize, offset: i64) -> Option<bool> {
     let at = start.checked_sub(ENTRY_HEAD)?;
@@ -244,8 +280,8 @@ pub fn place_of(bytes: &[u8], head: &[u8], parts: [i64; 8], is_inner: bool) -> O
         physical_offset: long(head, 28),
         born_timestamp: long(head, 40),
         store_timestamp: long(head, 56),
-        inner: -1,
-        inner_flag: 0,
+        inner: if is_inner { 0 } else { -1 },
+        inner_flag: word(head, 16),
     };
     is_inside(bytes, &place).then_some(place)
 }

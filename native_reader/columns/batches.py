@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from native_reader import kernel
-from native_reader.columns.chunk import Chunk
+from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.schema import COLUMNS, schema_of
 from native_reader.tuning import TUNING
 
@@ -18,10 +18,11 @@ _REASON = "corrupt_reason"
 class Batches:
     """Builds the batches of one read. `at_most`: a body that would be larger is null."""
 
-    def __init__(self, names: tuple[str, ...], schema: pa.Schema, at_most: int) -> None:
-        self._names, self._schema, self._at_most = names, schema, at_most
+    def __init__(self, columns: Columns, schema: pa.Schema, at_most: int) -> None:
+        self._names, self._schema, self._at_most = columns.names, schema, at_most
         # Which bodies could not be decompressed is the reason of their rows, and only numpy keeps it.
-        own = [name for name in names if name in kernel.COLUMNS and not (name == _BODY and _REASON in names)]
+        needs_failed = columns.marks_failed and _REASON in columns.names
+        own = [name for name in columns.names if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
         self._own = schema_of(own)
         self._own_without_body = schema_of(name for name in own if name != _BODY)
 

@@ -95,7 +95,7 @@ class Reading:
             marks_failed=projection.mode == PERMISSIVE,
         )
         self._schema = projection.schema
-        self._made = Batches(projection.columns, self._schema, projection.max_decompressed_bytes)
+        self._made = Batches(self._columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = not projection.columns and self._of_messages.is_empty

@@ -12,6 +12,7 @@ from native_reader.columns import properties, rows
 from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.records import Message, pack_properties
 
+pytestmark = pytest.mark.usefixtures("by_numpy")
 BODIES = [b"body %d" % number for number in range(5)]
 
 

@@ -165,7 +165,28 @@ def test_the_kernel_makes_every_column_that_the_seam_names() -> None:
     compiled.Columns(sorted(kernel.COLUMNS))
     assert COLUMNS.keys() >= kernel.COLUMNS
     with pytest.raises(ValueError, match="a column that the kernel does not make"):
-        compiled.Columns(["born_host"])
+        compiled.Columns(["segment"])
+
+
+@pytest.mark.kernel
+def test_threads_read_after_the_one_that_loaded_the_kernel_has_ended() -> None:
+    """mimalloc 3.3.2 frees the heap that all threads begin with: the second thread crashed."""
+    program = """
+import threading
+from support.compare import InMemory
+from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import Message
+log = CommitLog(4096)
+log.append(Message(topic="t", body=b"x"))
+store = InMemory(log.segments())
+for _ in range(3):
+    thread = threading.Thread(target=lambda: print(store.messages().to_table().num_rows))
+    thread.start()
+    thread.join()
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), VARIABLE: "compiled"}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "1\n1\n1\n", "")
 
 
 @pytest.mark.kernel

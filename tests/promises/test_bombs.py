@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.compare import InMemory, Segments, expected_rows, rows_of, same, segments_of, table_of
-from support.kernels import VARIABLE
 from support.plain_decoder import units_of as plain_units
 from support.plain_decoder import walk
 from support.tune import Tune
@@ -25,7 +24,6 @@ from native_reader.columns import properties as scan_properties
 from native_reader.columns import rows as scan_rows
 from native_reader.columns import tokens as scan_tokens
 from native_reader.columns.strings import Source, decoded
-from native_reader.kernel import NUMPY
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import PADDING
@@ -61,6 +59,7 @@ def test_an_inner_batch_under_a_long_topic_comes_in_batches_that_fit(tune: Tune,
     assert [{name: row[name] for name in expected[0]} for row in rows_of(everything)] == expected
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_a_condition_on_messages_builds_no_column_of_a_long_topic(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     sizes: list[int] = []
 
@@ -78,6 +77,7 @@ def test_a_condition_on_messages_builds_no_column_of_a_long_topic(monkeypatch: p
     assert max(sizes) < 300_000
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_a_kind_is_decided_once_for_each_record(monkeypatch: pytest.MonkeyPatch) -> None:
     calls, characters = Counter[str](), 0
 
@@ -205,6 +205,7 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
     assert 0 < work(2000) <= 2.5 * work(1000) <= 25_000
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_names_that_never_repeat_are_looked_at_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = 0
 
@@ -215,7 +216,6 @@ def test_names_that_never_repeat_are_looked_at_in_linear_time(monkeypatch: pytes
 
     original = scan_properties.Shape.of
     monkeypatch.setattr(scan_properties.Shape, "of", counted)
-    monkeypatch.setenv(VARIABLE, NUMPY)
 
     def work(count: int) -> int:
         nonlocal seen
@@ -247,6 +247,7 @@ def test_properties_that_are_not_utf8_are_read_as_the_exact_parser_does(fields: 
     assert found.single("a").to_pylist() == [parse(field).get("a") for field in packed]
 
 
+@pytest.mark.usefixtures("by_numpy")
 def test_values_that_are_not_utf8_need_no_exact_parser_and_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = parsed = 0
 
