@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +39,8 @@ class Shape:
     """The position of each requested name, -1 if absent."""
 
     @staticmethod
-    def of(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> Shape:
+    @lru_cache(256)  # a store has fewer; and few enough that forged names, of 64 KiB at most, do not fill the memory
+    def of(text: bytes, gaps: bytes, wanted: tuple[bytes, ...]) -> Shape:
         """The shape of these names; `wanted`: the requested ones."""
         ends = np.cumsum(np.frombuffer(gaps, np.int32) - 1).tolist()
         names = [text[begin:end] for begin, end in pairwise([0, *ends])]
@@ -136,7 +138,7 @@ def _cut(fields: Fields, odd: Mask | None, names: Sequence[str]) -> PropertyColu
     """`odd`: the non-empty fields that are known to need the exact parser."""
     tokens, odd = tokens_of(fields, odd)
     keys = tokens.keys()
-    shapes, known = _shapes_of(tokens, keys, [name.encode(errors="surrogatepass") for name in names])
+    shapes, known = _shapes_of(tokens, keys, tuple(name.encode(errors="surrogatepass") for name in names))
     repeats = np.array([shape.repeats for shape in known], np.bool_)
     is_odd = np.zeros(len(fields.filled), np.bool_) if odd is None else odd
     unclear = None if tokens.empty is None else _empty_repeats(tokens.empty, tokens.row_pairs, repeats[shapes])
@@ -159,7 +161,7 @@ def _empty_repeats(empty: Mask, row_pairs: NDArray[np.int32], repeats: Mask) -> 
     return both if both.any() else None
 
 
-def _shapes_of(tokens: Tokens, keys: pa.Array, wanted: Sequence[bytes]) -> tuple[Index, list[Shape]]:
+def _shapes_of(tokens: Tokens, keys: pa.Array, wanted: tuple[bytes, ...]) -> tuple[Index, list[Shape]]:
     """The shape of each row, identified by its names joined together and by their lengths; and the distinct shapes."""
     texts, names = _numbered(offsets_of(keys)[tokens.row_pairs], keys.buffers()[2])
     sizes, gaps = _numbered(4 * tokens.row_pairs, pa.py_buffer(tokens.name_gaps.astype(np.int32)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -197,7 +196,7 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
         names = [b"%06d" % i for i in range(count)]
         gaps = np.full(count, 7, np.int32).tobytes()
         _Counted.work = 0
-        shape = scan_properties.Shape.of(_CountedText(b"".join(names)), gaps, [b"TAGS", names[1]])
+        shape = scan_properties.Shape.of(_CountedText(b"".join(names)), gaps, (b"TAGS", names[1]))
         assert shape.places == (-1, 1)
         assert not shape.repeats
         return _Counted.work
@@ -209,7 +208,7 @@ def test_a_shape_of_many_names_is_learned_in_linear_time() -> None:
 def test_names_that_never_repeat_are_looked_at_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = 0
 
-    def counted(text: bytes, gaps: bytes, wanted: Sequence[bytes]) -> scan_properties.Shape:
+    def counted(text: bytes, gaps: bytes, wanted: tuple[bytes, ...]) -> scan_properties.Shape:
         nonlocal seen
         seen += len(text)
         return original(text, gaps, wanted)
