@@ -152,7 +152,7 @@ def work(check: Callable[[int], Checked], first: int, step: int, until: float, l
             checked = check(seed)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # every exception is a finding; a panic of the kernel is no Exception
+        except BaseException as error:  # every exception is a finding; a panic of the kernel is not an Exception
             return Checked(inputs, alive), f"seed {seed}: {type(error).__name__}: {error}"[:2000]
         inputs += checked.inputs
         alive += checked.alive

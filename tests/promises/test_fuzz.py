@@ -16,7 +16,7 @@ def run(check: Callable[[int], fuzz.Checked], option: str, shard: int, logs: int
     for seed in range(first, first + logs):
         try:
             checked = check(seed)
-        except BaseException as error:  # a panic of the kernel is no Exception
+        except BaseException as error:  # a panic of the kernel is not an Exception
             error.add_note(f"shown again by: python tests/fuzz.py{option} --logs 1 --seed {seed}")
             raise
         inputs += checked.inputs
