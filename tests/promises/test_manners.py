@@ -39,24 +39,36 @@ def forget(path: Path, begin: int, length: int) -> None:
         os.posix_fadvise(file.fileno(), begin, length, os.POSIX_FADV_DONTNEED)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the pages of its page cache")
-def test_a_read_leaves_the_page_cache_of_a_running_broker_unchanged(store: Path) -> None:
-    (segment,) = (store / "commitlog").iterdir()
+def cached_here_and_there(segment: Path) -> set[int]:
+    """The absent pages of a segment of which only the pages that a broker's consumers have read recently are cached."""
     forget(segment, 0, SIZE)
     forgotten = absent_pages(segment)
-    with segment.open("rb") as file:  # pages that a broker's consumers have read recently
+    with segment.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         for offset in (0, 3 << 20, (3 << 20) + 5 * PAGE, (4 << 20) - PAGE, 7 << 20):
             os.pread(file.fileno(), PAGE, offset)
-    before = absent_pages(segment)
-    assert forgotten == set() or len(forgotten) > len(before) > 1000  # a file system in memory drops no pages
+    rest = absent_pages(segment)
+    assert forgotten == set() or len(forgotten) > len(rest) > 1000  # a file system in memory drops no pages
+    return rest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the pages of its page cache")
+def test_a_read_leaves_the_page_cache_of_a_running_broker_unchanged(store: Path) -> None:
+    (segment,) = (store / "commitlog").iterdir()
+    dropped = set(range(SIZE // PAGE))
     with held(store / "lock"):
-        assert nr.open(store).messages().count_rows() == 135  # the newest waits for its queue entry
-        assert nr.open(store).messages(columns="topic,body").to_table().num_rows == 135
-    after = absent_pages(segment)
-    assert after == before
+        for _ in range(5):  # the kernel too may drop a page at any moment, but not the same one each time
+            before = cached_here_and_there(segment)
+            assert nr.open(store).messages().count_rows() == 135  # the newest waits for its queue entry
+            assert nr.open(store).messages(columns="topic,body").to_table().num_rows == 135
+            after = absent_pages(segment)
+            assert before <= after
+            dropped &= after - before
+            if not dropped:
+                break
+    assert not dropped
     assert nr.open(store).messages().count_rows() == 136
-    assert absent_pages(segment) == set()  # at rest, the pages stay cached for the next read
+    assert len(absent_pages(segment)) < 10  # at rest, the pages stay cached for the next read
 
 
 def test_absent_pages_are_grouped_in_runs(tmp_path: Path) -> None:
