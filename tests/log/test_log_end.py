@@ -164,6 +164,16 @@ def test_one_wrong_queue_entry_is_not_a_loss(whole: CommitLog, caplog: pytest.Lo
     assert caplog.text == ""
 
 
+def test_two_wrong_queue_entries_that_confirm_each_other_are_a_loss() -> None:
+    """The same bit was flipped in the only entries of two queues. Where one of these records would end, the other would begin."""
+    log = log_of(message(number, queue_offset=0) for number in range(3))
+    files = files_of(log) | dispatched(log.placed)
+    for name in (f"store/consumequeue/T1/0/{ZERO}", f"store/consumequeue/T2/0/{ZERO}"):
+        files[name] = bytes([files[name][0] ^ 1]) + files[name][1:]
+    assert "2 records in 2 queues are after the end of the log" in refused(files)
+    assert count(files, fail_on_data_loss=False) == 3
+
+
 def test_a_path_to_one_segment_misses_nothing(tmp_path: Path, whole: CommitLog, caplog: pytest.LogCaptureFixture) -> None:
     """The queues name records of the other segments, which are not part of the read."""
     store = on_disk(tmp_path, store_of(whole)) / "store"

@@ -63,9 +63,13 @@ def keyed(draw: st.DrawFn) -> Predicate:
     return one
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> AccessRead:
-    """All access paths give the same rows. Except rolled back ones of 4.0 to 4.2, if the prepared one is not indexed."""
-    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool = False) -> AccessRead:
+    """All access paths give the same rows. Except rolled back ones of 4.0 to 4.2, if the prepared one is not indexed.
+
+    Two wrong entries of queues can confirm each other after the end of the log: not an error here.
+    """
+    paths = ("scan", "auto", "trust")
+    scanned, auto, trust = (AccessRead(files, predicate, access, most, fail_on_data_loss=not wrong_queues) for access in paths)
     assert trust.rows <= scanned.rows, str(predicate)
     if auto.rows != scanned.rows:
         assert auto.rows <= scanned.rows, str(predicate)
@@ -121,7 +125,7 @@ def test_a_wrong_index_changes_no_rows(data):
 def test_wrong_queues_and_a_wrong_index_change_no_rows(data):
     files = data.draw(changed_queues(data.draw(changed_indexes(data.draw(queued_stores(index=True))))))
     for _ in range(2):
-        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+        compare(files, data.draw(keyed()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])), wrong_queues=True)
 
 
 def test_an_id_without_a_valid_offset_is_looked_up_only_as_a_key() -> None:

@@ -34,8 +34,10 @@ SIDE = re.compile("/(batch)?consumequeue/|/index/|/abort$|/checkpoint$|/config/"
 MOST = "most of it must be read"
 
 
-def compare(files: Files, predicate: Predicate, most: int = 1 << 20) -> tuple[AccessRead, AccessRead]:
-    scanned, auto, trust = (AccessRead(files, predicate, access, most) for access in ("scan", "auto", "trust"))
+def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool = False) -> tuple[AccessRead, AccessRead]:
+    """All access paths give the same rows. Two wrong entries can confirm each other after the end of the log: not an error here."""
+    paths = ("scan", "auto", "trust")
+    scanned, auto, trust = (AccessRead(files, predicate, access, most, fail_on_data_loss=not wrong_queues) for access in paths)
     assert auto.rows == scanned.rows, str(predicate)
     assert trust.rows <= scanned.rows, str(predicate)
     for looked in (auto, scanned):
@@ -78,7 +80,7 @@ def test_wrong_queues_change_no_rows(data):
     files = data.draw(changed_queues(data.draw(queued_stores())))
     with tuned(queue_read_at_once=data.draw(st.sampled_from([16 << 10, 40]))):  # queues of a few entries are searched too
         for _ in range(3):
-            compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])))
+            compare(files, data.draw(selective()), data.draw(st.sampled_from([1 << 20, 1 << 20, 500])), wrong_queues=True)
 
 
 def of_one_topic(topics: Sequence[str], most: int) -> st.SearchStrategy[Predicate]:
@@ -108,7 +110,7 @@ def compare_changed(data: st.DataObject, topics: Sequence[str], kinds: Sequence[
     files = data.draw(changed_queues(data.draw(queues_in_small_files(topics)), kinds, 2))
     with tuned(queue_read_at_once=data.draw(st.sampled_from([16 << 10, 40]))):
         for _ in range(3):
-            compare(files, data.draw(of_one_topic(topics, most)))
+            compare(files, data.draw(of_one_topic(topics, most)), 1 << 20, wrong_queues=True)
 
 
 # Stores of real brokers

@@ -94,8 +94,9 @@ def test_a_stream_reads_what_a_batch_reads(files: Files, options: dict[str, str]
     with tuned(small_range=0, calls_per_topic=0, most_share=0.9):
         start = {} if "startingTimestamp" in options or "startingPhysicalOffset" in options else {"startingOffsets": "earliest"}
         query = drained(f"{memory.url}/store", columns, **start, **options)
-        plan = store.messages(access=options["access"], **conditions).plan()
-    rows = store.messages(columns=columns, access="scan", **conditions).to_table().to_pylist()
+        # Streams do not look for losses after the end, and two wrong entries of queues can confirm each other there.
+        plan = store.messages(access=options["access"], fail_on_data_loss=False, **conditions).plan()
+    rows = store.messages(columns=columns, access="scan", fail_on_data_loss=False, **conditions).to_table().to_pylist()
     found, expected = Counter(tuple(row.values()) for row in query.rows()), Counter(tuple(row.values()) for row in rows)
     if found != expected:  # only what a key does not find
         assert found < expected

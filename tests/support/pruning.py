@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 import native_reader as nr
 from native_reader.api import Scan
 from native_reader.options import MessageOptions
-from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
-from native_reader.testing.memory import MemoryStorage
 from support.queued_stores import TAGS, TOPICS
 from support.stores import Files, in_memory
 
@@ -25,9 +23,11 @@ _START = 1_700_000_000_000_000
 class AccessRead:
     """One read: its plan, its rows, and the ways in which they were read."""
 
-    def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20) -> None:
-        storage = in_memory(files)
-        self.plan, self.run = _run(storage, predicate, access, most)
+    def __init__(self, files: Files, predicate: Predicate, access: str, most: int = 1 << 20, *, fail_on_data_loss: bool = True) -> None:
+        options = MessageOptions(access=access, max_partition_bytes=most, time_skew_tolerance=0, fail_on_data_loss=fail_on_data_loss)
+        memory = in_memory(files)  # gone without a reference
+        self.plan = Scan(nr.open(memory.url).stores, options, predicate).plan()
+        self.run = Run(self.plan, _WHICH)
         self.rows = Counter((row["physical_offset"], row["inner_index"]) for batch in self.run for row in batch.to_pylist())
         self.ways = set(self._ways())
 
@@ -39,12 +39,6 @@ class AccessRead:
             yield "after all" if after_all else split.access
         yield from (line.rpartition(": ")[2] for line in self.run.report.scanned)
         yield from (f"not by {why}" for _, why in self.plan.skipped)
-
-
-def _run(storage: MemoryStorage, predicate: Predicate, access: str, most: int) -> tuple[Plan, Run]:
-    options = MessageOptions(access=access, max_partition_bytes=most, time_skew_tolerance=0)
-    plan = Scan(nr.open(storage.url).stores, options, predicate).plan()
-    return plan, Run(plan, _WHICH)
 
 
 @st.composite
