@@ -44,18 +44,25 @@ format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .
 	$(PYTHON) -m ruff format .
 
+# About 40 minutes; make bench BYTES=64MiB for a quick check. It takes up to 12 GB of disk: stores go when no other benchmark needs them.
+bench: of := $(if $(BYTES),--bytes $(BYTES))
 bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(PYTHON) benchmarks/run.py
-	$(PYTHON) benchmarks/stages.py
-	$(PYTHON) benchmarks/java.py
-	$(PYTHON) benchmarks/damage.py
-	$(PYTHON) benchmarks/pruning.py
-	$(PYTHON) benchmarks/lookups.py
-	$(PYTHON) benchmarks/harm.py
-	$(PYTHON) benchmarks/spark.py --slots 1
-	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN)
-	$(PYTHON) benchmarks/streaming.py
+	$(PYTHON) benchmarks/run.py $(of)
+	$(PYTHON) benchmarks/stages.py $(of)
+	@cd build/bench && rm -rf *.parquet *equal* *zlib*
+	$(PYTHON) benchmarks/java.py $(of)
+	$(PYTHON) benchmarks/damage.py $(of)
+	@cd build/bench && rm -rf *-flipped
+	$(PYTHON) benchmarks/pruning.py $(of)
+	@cd build/bench && rm -rf pruning-* timed-* planned
+	$(PYTHON) benchmarks/lookups.py $(of)
+	@cd build/bench && rm -rf keys-*
+	$(PYTHON) benchmarks/spark.py --slots 1 $(of)
+	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN) $(of)
+	@cd build/bench && rm -rf *.parquet
+	$(PYTHON) benchmarks/harm.py $(of)
+	$(PYTHON) benchmarks/streaming.py --rounds 3 --idle 10 $(of)
 
 sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)

@@ -6,7 +6,6 @@ a full scan: with the log in the page cache, not in the page cache, or with `max
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
 
 from java import written
+from measure import parser_of, print_setting
 from rocketmq import Broker, Java, missing, running
 
 SCAN = """
@@ -69,18 +69,15 @@ def latencies(broker: Broker, seconds: int) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
-    parser.add_argument("--bytes", type=int, default=1 << 30)
+    parser = parser_of(__doc__, 1 << 30, 3)
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     reason = missing()
     if reason is not None:
         print(f"not measured: {reason}")
         return
     java = Java("5.5.0")
-    log = written(java, arguments.folder.absolute(), "1 KiB", arguments.bytes)
+    log = written(java, arguments.folder, "1 KiB", arguments.bytes)
     settings = {
         "mappedFileSizeCommitLog": (log / "commitlog" / f"{0:020}").stat().st_size,
         "mappedFileSizeConsumeQueue": 6_000_000, "maxHashSlotNum": 5_000_000, "maxIndexNum": 20_000_000, "maxMessageSize": 4 << 20,
@@ -91,6 +88,7 @@ def main() -> None:
         with running(java, home, storePathRootDir=f"{scratch}/store", **settings) as broker:
             latencies(broker, arguments.seconds)  # warm up: Java compiles its code
             rounds = [[measured(broker, arguments.seconds, case) for case in CASES.values()] for _ in range(arguments.rounds)]
+    print_setting()
     print("| other process | median of a send, ms | 99th percentile, ms | sends/s | scanned, MiB of rows/s |")
     print("|---|---|---|---|---|")
     for number, name in enumerate(CASES):

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
+import re
+import shlex
+import shutil
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from native_reader.kernel import COMPILED, NUMPY, chosen
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 MIB, GIB = 1 << 20, 1 << 30
 KERNELS = (NUMPY,) if chosen("")[0] is None else (NUMPY, COMPILED)
@@ -39,6 +48,14 @@ def parser_of(doc: str | None, size: int, rounds: int) -> argparse.ArgumentParse
 def size_of(text: str) -> int:
     units = {"KiB": 1 << 10, "MiB": MIB, "GiB": GIB}
     return int(text[:-3]) * units[text[-3:]] if text[-3:] in units else int(text)
+
+
+def store_at(path: Path, spec: StoreSpec) -> str:
+    """The path of the store, written if it does not exist."""
+    if not (path / "checkpoint").exists():
+        shutil.rmtree(path, ignore_errors=True)
+        write_store(path, spec)
+    return str(path)
 
 
 def use_cores(count: int) -> bool:
@@ -83,7 +100,23 @@ def by_kernel(rounds: int, ours: Mapping[str, Work], others: Mapping[str, Work] 
     return {kernel: {name: times[name] for name in others} | {name: times[kernel, name] for name in ours} for kernel in KERNELS}
 
 
+def print_setting() -> None:
+    """When, how and where: the figures of other machines differ."""
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    machine = f"{_processor()}, {len(_CORES) or os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+    versions = f"Python {platform.python_version()}, numpy {np.__version__}, pyarrow {pa.__version__}, kernel: {chosen('')[1]}"
+    print(f"\nMeasured on {date.today()} with `python benchmarks/{command}`: {machine}; {versions}.\n")
+
+
+def _processor() -> str:
+    known = Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*: (.*)", known.read_text()) if known.exists() else None
+    return named[1] if named else platform.processor()
+
+
 def print_head() -> None:
+    print_setting()
     print(f"| best ÷ best (median of the rounds) | {' | '.join(KERNELS)} | wanted |\n|---|{'---|' * len(KERNELS)}---|")
 
 

@@ -20,14 +20,13 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
 
-from measure import GIB, MIB, by_kernel, interleaved, parser_of, print_head, print_ratio
+from measure import GIB, MIB, by_kernel, interleaved, parser_of, print_head, print_ratio, store_at
 from rocketmq import Java, missing
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import Message, encode
 from native_reader.testing.spec import StoreSpec
-from native_reader.testing.store_writer import write_store
 from native_reader.tuning import tuned
 
 HALF, SMALL, YOUNG, DELETED = "orders", "sessions", "search-queries", "pricing"
@@ -43,14 +42,6 @@ SPEC: dict[str, Any] = {
     "deleted": DELETED,
     "index": False,
 }
-
-
-def made(path: Path, spec: StoreSpec) -> nr.Store:
-    """The store, written if it does not exist."""
-    if not (path / "checkpoint").exists():
-        shutil.rmtree(path, ignore_errors=True)
-        write_store(path, spec)
-    return nr.open(path)
 
 
 def read(store: nr.Store, **options: Any) -> nr.Run:
@@ -112,7 +103,7 @@ def by_tag(store: nr.Store) -> None:
 
 def by_time(folder: Path) -> None:
     """One hundredth of a log with a hundred segments, selected by time."""
-    store = made(folder / "timed-100x16MiB", StoreSpec(bytes=1600 * MIB, mapped_file_size_commit_log=16 * MIB, index=False))
+    store = nr.open(store_at(folder / "timed-100x16MiB", StoreSpec(bytes=1600 * MIB, mapped_file_size_commit_log=16 * MIB, index=False)))
     moments = store.messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64")
     first, last = moments[0].as_py() // 1000, moments[-1].as_py() // 1000
     begin, total = first + (last - first) // 3, sum(segment.size for segment in store.stores[0].segments)
@@ -192,7 +183,7 @@ def main() -> None:
     pa.set_cpu_count(1)
     folder = arguments.folder
     path = folder / f"pruning-{arguments.bytes // MIB}MiB"
-    store = made(path, StoreSpec(bytes=arguments.bytes, **SPEC))
+    store = nr.open(store_at(path, StoreSpec(bytes=arguments.bytes, **SPEC)))
     print_head()
     by_queue(store, arguments.rounds)
     print("\n| what | time | ÷ everything | wanted | |\n|---|---|---|---|---|")

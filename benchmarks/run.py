@@ -15,11 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from measure import KERNELS, MIB, by_kernel, parser_of, print_head, print_ratio, print_row, use_cores, with_kernel
+from measure import KERNELS, MIB, by_kernel, parser_of, print_head, print_ratio, print_row, store_at, use_cores, with_kernel
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
-from native_reader.testing.store_writer import write_store
 
 SIX = ["topic", "queue_id", "queue_offset", "store_timestamp", "physical_offset", "record_size"]
 STORES = {
@@ -42,10 +41,7 @@ print(open("/proc/self/status").read())
 
 def made(folder: Path, name: str, size: int) -> str:
     """The path of the store, written if it does not exist."""
-    path = folder / f"{name.replace(' ', '-').replace(',', '')}-{size // MIB}MiB"
-    if not (path / "checkpoint").exists():
-        write_store(path, replace(STORES[name], bytes=size))
-    return str(path)
+    return store_at(folder / f"{name.replace(' ', '-').replace(',', '')}-{size // MIB}MiB", replace(STORES[name], bytes=size))
 
 
 def consume(path: str, columns: list[str] | None = None, jobs: int = 1) -> int:

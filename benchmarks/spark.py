@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from measure import KERNELS, MIB, VARIABLE, by_kernel, parser_of, print_head, print_ratio
@@ -59,22 +60,18 @@ class PrebuiltReader(DataSourceReader):
                 yield batches.get_batch(number)
 
 
-def prebuild(store: str, folder: Path) -> str:
-    """Write the batches of each task to a file in memory."""
-    folder.mkdir(parents=True, exist_ok=True)
+def prebuild(store: str, folder: Path) -> None:
+    """Write the batches of each task to a file."""
     scan = nr.open(store).messages()
     for number, splits in enumerate(scan.plan().packed()):
-        file = folder / f"{number:04}.arrow"
-        if not file.exists():
-            with pa.OSFile(str(file), "wb") as out, pa.ipc.new_file(out, scan.schema) as writer:
-                for split in splits:
-                    part = nr.open(store).messages(
-                        starting_physical_offset=split.segment.base + split.start,
-                        ending_physical_offset=split.segment.base + min(split.stop, split.end),
-                    )
-                    for batch in part.to_batches():
-                        writer.write_batch(batch)
-    return str(folder)
+        with pa.OSFile(str(folder / f"{number:04}.arrow"), "wb") as out, pa.ipc.new_file(out, scan.schema) as writer:
+            for split in splits:
+                part = nr.open(store).messages(
+                    starting_physical_offset=split.segment.base + split.start,
+                    ending_physical_offset=split.segment.base + min(split.stop, split.end),
+                )
+                for batch in part.to_batches():
+                    writer.write_batch(batch)
 
 
 def by_hand(spark: SparkSession, store: str, schema: StructType) -> DataFrame:
@@ -147,18 +144,19 @@ def read(spark: SparkSession, store: str | Path, **options: str) -> DataFrame:
 
 
 def full_scans(spark: SparkSession, store: str, name: str, arguments: argparse.Namespace, wanted: tuple[str, ...]) -> None:
-    ready = prebuild(store, Path(arguments.memory) / f"prebuilt-{Path(store).name}")
     parquet = Path(f"{store}.spark.parquet")
     if not parquet.exists():
         read(spark, store).write.option("compression", "none").parquet(str(parquet))
-    times = by_kernel(
-        arguments.rounds,
-        {"ours": noop(lambda: read(spark, store)), "heads": noop(lambda: read(spark, store, columns="heads"))},
-        {
-            "prebuilt": noop(lambda: spark.read.format("prebuilt").option("store", store).load(ready)),
-            "Parquet": noop(lambda: spark.read.parquet(str(parquet))),
-        },
-    )
+    with TemporaryDirectory(dir=arguments.memory) as ready:
+        prebuild(store, Path(ready))
+        times = by_kernel(
+            arguments.rounds,
+            {"ours": noop(lambda: read(spark, store)), "heads": noop(lambda: read(spark, store, columns="heads"))},
+            {
+                "prebuilt": noop(lambda: spark.read.format("prebuilt").option("store", store).load(ready)),
+                "Parquet": noop(lambda: spark.read.parquet(str(parquet))),
+            },
+        )
     print_ratio(f"{name}: prebuilt batches ÷ ours", times, "prebuilt", "ours", wanted[0])
     print_ratio(f"{name}: Spark's Parquet ÷ ours", times, "Parquet", "ours", wanted[1])
     print_ratio(f"{name}: default columns ÷ heads", times, "ours", "heads", wanted[2])
@@ -211,7 +209,6 @@ def session(slots: int, folder: Path) -> SparkSession:
 
 
 def main() -> None:
-    cores = os.cpu_count() or 1
     parser = parser_of(__doc__, 1 << 30, 5)
     parser.add_argument("--memory", default="/dev/shm", help="a file system in memory")
     parser.add_argument("--slots", type=int, default=1)
@@ -220,7 +217,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     spark = session(arguments.slots, folder)
     register_kernels(spark)
-    print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
+    print(f"`local[{arguments.slots}]`, Spark {spark.version}, {arguments.bytes // MIB:,} MiB")
     print_head()
     for name, wanted in WANTED.items():
         full_scans(spark, made(folder, name, arguments.bytes), name, arguments, wanted)

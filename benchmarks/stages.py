@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from measure import GIB, KERNELS, Work, parser_of, use_cores, with_kernel
+from measure import GIB, KERNELS, Work, parser_of, print_setting, use_cores, with_kernel
 from run import consume, made
 
 from native_reader.columns.batches import Batches
@@ -66,6 +66,7 @@ def profile(work: Work) -> dict[str, float]:
 def main() -> None:
     arguments = parser_of(__doc__, GIB, 5).parse_args()
     use_cores(1)
+    print_setting()
     for stage, owner, name in STAGES:
         setattr(owner, name, timed(stage, getattr(owner, name)))
     for store in ("1 KiB mixed", "1 KiB equal", "100 B mixed"):

@@ -6,7 +6,6 @@ time, of the reader's calls and of the Python process that Spark 4.3 keeps for a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -19,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measure import MIB, interleaved, size_of
+from measure import MIB, interleaved, parser_of, print_setting, store_at
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming import StreamingQuery
@@ -32,7 +31,6 @@ from support.locks import held
 
 import native_reader as nr
 from native_reader.testing.spec import GIB, StoreSpec
-from native_reader.testing.store_writer import write_store
 from rmqstore_spark.source import RocketmqStore
 
 SEGMENT = 64 << 10
@@ -102,13 +100,6 @@ class NothingReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return iter(())
-
-
-def made(path: Path, spec: StoreSpec) -> str:
-    """The path of the store, written if it does not exist."""
-    if not (path / "checkpoint").exists():
-        write_store(path, spec)
-    return str(path)
 
 
 def without_queues(store: str) -> str:
@@ -339,24 +330,22 @@ def from_the_beginning(few: str, many: str, rounds: int) -> None:
 
 def main() -> None:
     cores = os.cpu_count() or 1
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path("build/bench"))
-    parser.add_argument("--bytes", type=size_of, default=4 * GIB)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser = parser_of(__doc__, 4 * GIB, 4)
     parser.add_argument("--slots", type=int, default=cores)
     parser.add_argument("--idle", type=float, default=20.0, help="duration of the idle part, in seconds")
     parser.add_argument("--parts", default="rates,planning,beginning,idle", help="what to measure")
     arguments = parser.parse_args()
-    folder, parts = arguments.folder.absolute(), arguments.parts.split(",")
+    folder, parts = arguments.folder, arguments.parts.split(",")
     folder.mkdir(parents=True, exist_ok=True)
-    backlog = made(folder / f"streaming-{arguments.bytes // MIB}MiB", StoreSpec(bytes=arguments.bytes, index=False))
+    backlog = store_at(folder / f"streaming-{arguments.bytes // MIB}MiB", StoreSpec(bytes=arguments.bytes, index=False))
     few, many = (
-        made(folder / f"segments-{count}", StoreSpec(bytes=count * SEGMENT, mapped_file_size_commit_log=SEGMENT, index=False))
+        store_at(folder / f"segments-{count}", StoreSpec(bytes=count * SEGMENT, mapped_file_size_commit_log=SEGMENT, index=False))
         for count in (FEW, MANY)
     )
     spark = session(arguments.slots, folder)
     spark.dataSource.register(Nothing)
-    print(f"local[{arguments.slots}] on {cores} cores, {arguments.bytes // MIB:,} MiB\n")
+    print_setting()
+    print(f"`local[{arguments.slots}]`, Spark {spark.version}, {arguments.bytes // MIB:,} MiB\n")
     print("| what | measured | against | ratio, best ÷ best (median) | wanted |\n|---|---|---|---|---|")
     trigger = sustained(spark, backlog, few, arguments.rounds) if "rates" in parts else 1.0
     if "planning" in parts:
