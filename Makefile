@@ -67,11 +67,11 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
 
-# make fuzz SECONDS=3600 for longer.
-SECONDS ?= 300
+# make fuzz FUZZ="--inputs 1000000" for a number of inputs. Either way it uses all cores.
+FUZZ ?= --seconds 300
 fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with both kernels, for five minutes each
-	$(PYTHON) tests/fuzz.py --seconds $(SECONDS)
-	$(PYTHON) tests/fuzz.py --seconds $(SECONDS) --kernels
+	$(PYTHON) tests/fuzz.py $(FUZZ)
+	$(PYTHON) tests/fuzz.py $(FUZZ) --kernels
 
 coverage: $(STAMP)  ## branch coverage of layout and scan
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'

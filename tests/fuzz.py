@@ -3,8 +3,8 @@
     python tests/fuzz.py --seconds 60             stores of real brokers, read by the engine and by the plain decoder
     python tests/fuzz.py --seconds 60 --kernels   small logs, read by both kernels of the engine: many more inputs a second
 
-A finding ends the run and prints its seed. To repeat it: add --seed 123 --logs 1. Then add a test with these bytes, named after the
-fault.
+`--inputs 1000000` instead of `--seconds` reads that many. A finding ends its process: the seed is printed, and the store is written to
+build/fuzz. To repeat it: add --seed 123 --inputs 1. Then add a test with these bytes, named after the fault.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.changed_logs import all_records, changed_log
+from support.changed_logs import Log, all_records, changed_log
 from support.changes import OF_LOGS
 from support.compare import InMemory, Segments, same
 from support.golden import unpack
@@ -34,6 +35,7 @@ from native_reader import kernel
 from native_reader.columns.schema import COLUMNS
 from native_reader.tuning import tuned
 
+FINDINGS = Path(__file__).parents[1] / "build" / "fuzz"
 MOST_BYTES = 12 << 10
 COMPARED_WHOLE = 25
 """One in this many inputs is compared in every column and mode, and in splits; the others only in offsets, damage and byte counts."""
@@ -56,6 +58,15 @@ class Store(NamedTuple):
     segments: Segments
 
 
+class Drawn(NamedTuple):
+    """A log of so many changed records, and how it is read."""
+
+    log: Log
+    count: int
+    options: dict[str, Any]
+    decompressed_at_once: int
+
+
 @functools.cache
 def stores() -> list[Store]:
     """The stores in this repository, truncated because the plain decoder is slow."""
@@ -75,7 +86,7 @@ def stores() -> list[Store]:
     return loaded
 
 
-def mutated(seed: int) -> tuple[Store, Segments]:
+def mutated(seed: int) -> Log:
     chance, known = random.Random(seed), stores()
     store = chance.choice(known)
     segments = [(base, bytearray(content)) for base, content in store.segments]
@@ -88,17 +99,17 @@ def mutated(seed: int) -> tuple[Store, Segments]:
         del segments[chance.randrange(len(segments))]
     # A segment that grew must not overlap the next one.
     ends = [*(base for base, _ in segments[1:]), 2**63][: len(segments)]
-    return store, [(base, bytes(data[: end - base])) for (base, data), end in zip(segments, ends, strict=True)]
+    return Log([(base, bytes(data[: end - base])) for (base, data), end in zip(segments, ends, strict=True)], store.framing)
 
 
 def check(seed: int) -> Checked:
     """Compare the engine with the plain decoder on one changed store; raises on a difference."""
-    store, segments = mutated(seed)
+    segments, framing = mutated(seed)
     if seed % COMPARED_WHOLE == 0:
-        table = same(segments, store.framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))
+        table = same(segments, framing, random.Random(seed).choice([1 << 27, 1 << 27, 3000, 500]))
         return Checked(1, len(table) > 0)
-    plain = walk([each for each in segments if each[1]], store.framing, lenient=True)
-    stored = InMemory(segments, store.framing)
+    plain = walk([each for each in segments if each[1]], framing, lenient=True)
+    stored = InMemory(segments, framing)
     run = stored.messages(columns=_COLUMNS, mode="PERMISSIVE", fail_on_data_loss=False).run()
     offsets: list[int] = []
     for batch in run:
@@ -118,8 +129,7 @@ def records() -> list[bytes]:
     return all_records()
 
 
-def check_kernels(seed: int) -> Checked:
-    """Compare both kernels on one log of changed records; raises on a difference. Each record is an input."""
+def drawn(seed: int) -> Drawn:
     chance = random.Random(seed)
     # FAILFAST ends at the first damage, so more records would not be compared.
     mode, count = chance.choice([("FAILFAST", 1), *[("DROPMALFORMED", 64), ("PERMISSIVE", 64)] * 3])
@@ -136,50 +146,83 @@ def check_kernels(seed: int) -> Checked:
     if chance.random() < 0.05:
         options["max_record_bytes"] = chance.randrange(100, 1500)
     options["verify_crc"] = chance.random() < 0.15
-    with tuned(decompressed_at_once=chance.choice([1, 100, 1000, 1 << 24, 1 << 24, 1 << 24])):
+    return Drawn(log, count, options, chance.choice([1, 100, 1000, 1 << 24, 1 << 24, 1 << 24]))
+
+
+def check_kernels(seed: int) -> Checked:
+    """Compare both kernels on one log of changed records; raises on a difference. Each record is an input."""
+    log, count, options, at_once = drawn(seed)
+    with tuned(decompressed_at_once=at_once):
         report = read_by_both(InMemory(log.segments, log.framing), **options).report
     return Checked(count, 0 if report is None else min(count, sum(each.records for each in report.segments)))
 
 
-def work(check: Callable[[int], Checked], first: int, step: int, until: float, logs: int) -> tuple[Checked, str]:
-    """Check logs; returns the sums, and the finding that ended it."""
+def work(check: Callable[[int], Checked], seeds: range, current: Path, until: float, wanted: int) -> tuple[Checked, dict[int, str]]:
+    """Check logs until so many inputs were compared; returns the sums, and the seed and the error that ended it.
+
+    `current` has the seed that is checked, in case the process dies.
+    """
     logging.getLogger("native_reader").setLevel(logging.ERROR)
     inputs = alive = 0
-    for seed in range(first, first + logs * step, step):
-        if time.monotonic() > until:
+    for seed in seeds:
+        if inputs >= wanted or time.monotonic() > until:
             break
+        current.write_text(str(seed))
         try:
             checked = check(seed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # every exception is a finding; a panic of the kernel is not an Exception
-            return Checked(inputs, alive), f"seed {seed}: {type(error).__name__}: {error}"[:2000]
+            return Checked(inputs, alive), {seed: f"{type(error).__name__}: {error}"[:2000]}
         inputs += checked.inputs
         alive += checked.alive
-    return Checked(inputs, alive), ""
+    return Checked(inputs, alive), {}
+
+
+def results_of(arguments: argparse.Namespace) -> tuple[Checked, dict[int, str]]:
+    """The sums of all processes, and what each finding says, by its seed."""
+    jobs, first, until = min(arguments.jobs, arguments.inputs), arguments.seed, time.monotonic() + arguments.seconds
+    check_one, wanted = check_kernels if arguments.kernels else check, -(-arguments.inputs // jobs)
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(jobs) as workers:
+        currents = [Path(folder, str(job)) for job in range(jobs)]
+        shards = [range(first + job, sys.maxsize, jobs) for job in range(jobs)]
+        futures = [workers.submit(work, check_one, *shard, until, wanted) for shard in zip(shards, currents, strict=True)]
+        try:
+            results = [future.result() for future in futures]
+        except BrokenProcessPool:
+            reached = [int(current.read_text()) for current in currents if current.exists()]
+            return Checked(0, 0), dict.fromkeys(reached, "a process died; the others were ended")
+    sums = Checked(*map(sum, zip(*(checked for checked, _ in results), strict=True)))
+    return sums, {seed: error for _, found in results for seed, error in found.items()}
+
+
+def saved(log: Log, folder: Path) -> Path:
+    """The log as a store on disk."""
+    segments = folder / ("commitlog" if log.framing == "plain" else "dledger-n0/data")
+    segments.mkdir(parents=True, exist_ok=True)
+    for base, content in log.segments:
+        (segments / f"{base:020}").write_bytes(content)
+    return folder
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", action="store_true", help="compare both kernels")
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--logs", type=int, default=1 << 40, help="how many stores, or logs of up to 64 inputs")
+    parser.add_argument("--inputs", type=int, default=1 << 40, help="how many at least; with --kernels, a log has up to 64")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 40))
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     arguments = parser.parse_args()
     if arguments.kernels and kernel.chosen("")[0] is None:
         sys.stdout.write("Kernels are not compared, because the compiled one is not installed\n")
         return 0
-    jobs, begun = min(arguments.jobs, arguments.logs), time.monotonic()
-    with ProcessPoolExecutor(jobs) as workers:
-        places = [(arguments.seed + job, jobs, begun + arguments.seconds, -(-arguments.logs // jobs)) for job in range(jobs)]
-        chosen = check_kernels if arguments.kernels else check
-        results = [future.result() for future in [workers.submit(work, chosen, *place) for place in places]]
-    inputs, alive = sum(each[0].inputs for each in results), sum(each[0].alive for each in results)
-    findings = [each[1] for each in results if each[1]]
+    begun = time.monotonic()
+    (inputs, alive), findings = results_of(arguments)
     took, share = time.monotonic() - begun, alive / max(inputs, 1)
     sys.stdout.write(f"{inputs:,} inputs from seed {arguments.seed} in {took:,.0f} s, {share:.0%} of them with a valid record left\n")
-    sys.stdout.writelines(f"{finding}\n" for finding in findings)
+    for seed, error in findings.items():
+        log = drawn(seed).log if arguments.kernels else mutated(seed)
+        sys.stdout.write(f"seed {seed}, {saved(log, FINDINGS / str(seed))}: {error}\n")
     return 1 if findings or (inputs > 100 and share < 0.5) else 0
 
 

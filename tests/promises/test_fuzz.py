@@ -17,7 +17,7 @@ def run(check: Callable[[int], fuzz.Checked], option: str, shard: int, logs: int
         try:
             checked = check(seed)
         except BaseException as error:  # a panic of the kernel is not an Exception
-            error.add_note(f"shown again by: python tests/fuzz.py{option} --logs 1 --seed {seed}")
+            error.add_note(f"shown again by: python tests/fuzz.py{option} --inputs 1 --seed {seed}")
             raise
         inputs += checked.inputs
         alive += checked.alive
