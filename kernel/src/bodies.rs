@@ -14,6 +14,11 @@ use zstd_safe::{DCtx, ErrorCode};
 
 use self::Outcome::{Done, Null, Odd};
 
+/// Room for a body, in sizes of its compressed form: most bodies need no more.
+pub const EXPANSION: usize = 4;
+/// The most that a block of zstd can become.
+pub const LARGEST_BLOCK: usize = 128 << 10;
+
 /// What became of a stored body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -68,7 +73,7 @@ impl Decoder {
             zlib
         };
         let (start, most) = (out.len(), at_most.saturating_add(1)); // a byte too many shows that a body is too large
-        let mut room = stored.len().saturating_mul(4).max(512).min(most);
+        let mut room = stored.len().saturating_mul(EXPANSION).max(512).min(most);
         loop {
             if !resized(out, start, room) {
                 return Odd;
@@ -153,7 +158,7 @@ impl ZstdFrame {
     const MAGIC: u64 = 0xFD2F_B528;
     /// A stream refuses a larger one.
     const LARGEST_WINDOW: u64 = 1 << 27;
-    const LARGEST_BLOCK: u64 = 128 << 10;
+    const LARGEST_BLOCK: u64 = LARGEST_BLOCK as u64;
 
     /// The frame, if it is of the plain kind, without a dictionary, and ends where the bytes end.
     fn of(stored: &[u8]) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! The rows of a chunk as the buffers of Arrow columns.
 
 use crate::arrow::{Buffer, Node};
-use crate::bodies::{Decoder, Outcome};
+use crate::bodies::{Decoder, EXPANSION, LARGEST_BLOCK, Outcome};
 use crate::properties::{Cutter, Pair, exact, sign_of};
 use crate::record::{INNER_BATCH, Place, field};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -303,7 +303,7 @@ impl Builder {
                 let names = (plan.names.load(Ordering::Relaxed) * pairs).min(size);
                 let mut ends = Vec::with_capacity(rows + 1);
                 ends.push(0);
-                Builder::Maps(ends, Texts::with_capacity(pairs.min(size), names), Texts::with_capacity(pairs.min(size), size - names))
+                Builder::Maps(ends, Texts::with_capacity(pairs.min(size), names), Texts::with_capacity(pairs.min(size), size))
             }
             Column::Body => Builder::Body,
         }
@@ -409,9 +409,12 @@ struct Bodies {
 
 impl Bodies {
     fn of(bytes: &[u8], places: &[Place], limits: Limits) -> Bodies {
-        let size = places.iter().map(|place| place.body_size as usize).sum();
-        let mut new =
-            Bodies { texts: Texts::with_capacity(places.len(), size), valid: Valid::with_capacity(places.len()), ..Bodies::default() };
+        let size_of = |packed: bool| places.iter().filter(|place| place.packed == packed).map(|place| place.body_size as usize).sum();
+        let (plain, packed): (usize, usize) = (size_of(false), size_of(true));
+        // Without room for what compressed bodies become, every chunk that has one copies all its bodies to a larger buffer.
+        let room = if packed > 0 { packed.saturating_mul(EXPANSION).min(limits.bodies).saturating_add(LARGEST_BLOCK) } else { 0 };
+        let (texts, valid) = (Texts::with_capacity(places.len(), plain + room), Valid::with_capacity(places.len()));
+        let mut new = Bodies { texts, valid, ..Bodies::default() };
         let (mut decoder, mut held) = (Decoder::new(), 0);
         for place in places {
             let (begin, end) = place.body_range();
