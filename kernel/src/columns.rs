@@ -127,10 +127,7 @@ pub fn make(plan: &Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Made
     let bodies = has_body.then(|| Bodies::of(bytes, places, limits));
     let (rows, is_odd) = bodies.as_ref().map_or((places.len(), false), |bodies| (bodies.rows, bodies.is_odd));
     let places = places.get(..rows).unwrap_or(places);
-    let mut columns = Builders::filled(plan, bytes, places, false);
-    if !columns.are_utf8() {
-        columns = Builders::filled(plan, bytes, places, true);
-    }
+    let columns = Builders::filled(plan, bytes, places);
     if !columns.fit() {
         return Made { columns: Vec::new(), rows: 0, is_odd: true };
     }
@@ -143,8 +140,6 @@ struct Builders<'a> {
     plan: &'a Plan,
     columns: Vec<Builder>,
     cutter: Cutter,
-    /// Replace what is not UTF-8 by U+FFFD, row by row.
-    lossy: bool,
 }
 
 enum Builder {
@@ -161,12 +156,12 @@ enum Builder {
 }
 
 impl<'a> Builders<'a> {
-    fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place], lossy: bool) -> Builders<'a> {
+    fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place]) -> Builders<'a> {
         let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places)).collect();
-        let mut new = Builders { plan, columns, cutter: Cutter::default(), lossy };
+        let mut new = Builders { plan, columns, cutter: Cutter::default() };
         for block in places.chunks(BLOCK) {
             for (column, builder) in plan.columns.iter().zip(&mut new.columns) {
-                builder.extend(*column, bytes, block, lossy);
+                builder.extend(*column, bytes, block);
             }
             if !plan.of_properties.is_empty() {
                 block.iter().for_each(|place| new.add_properties(bytes, place));
@@ -178,7 +173,7 @@ impl<'a> Builders<'a> {
     #[inline(always)]
     fn add_properties(&mut self, bytes: &[u8], place: &Place) {
         let (begin, end) = place.properties_range();
-        if self.cutter.cut(bytes, begin, end) || self.lossy {
+        if !self.cutter.cut(bytes, begin, end) {
             self.add_exact_properties(bytes, place);
             return;
         }
@@ -224,25 +219,14 @@ impl<'a> Builders<'a> {
         }
     }
 
-    /// Whether all text is UTF-8, or has been made so.
-    fn are_utf8(&self) -> bool {
-        self.lossy || self.texts().all(Texts::is_utf8)
-    }
-
     /// Whether 32-bit offsets are enough.
     fn fit(&self) -> bool {
-        self.texts().chain(self.columns.iter().filter_map(Builder::bytes)).all(|texts| i32::try_from(texts.data.len()).is_ok())
-    }
-
-    fn texts(&self) -> impl Iterator<Item = &Texts> {
-        self.columns.iter().zip(&self.plan.columns).filter(|(_, column)| !matches!(column, Column::StoredBody)).flat_map(|(builder, _)| {
-            let (one, other) = match builder {
-                Builder::Texts(texts) | Builder::Nullable(texts, _) | Builder::Lists(_, texts, _) => (Some(texts), None),
-                Builder::Maps(_, names, values) => (Some(names), Some(values)),
-                _ => (None, None),
-            };
-            one.into_iter().chain(other)
-        })
+        let texts = self.columns.iter().flat_map(|builder| match builder {
+            Builder::Texts(texts) | Builder::Nullable(texts, _) | Builder::Lists(_, texts, _) => [Some(texts), None],
+            Builder::Maps(_, names, values) => [Some(names), Some(values)],
+            _ => [None, None],
+        });
+        texts.flatten().all(|texts| i32::try_from(texts.data.len()).is_ok())
     }
 
     fn learn(&self, plan: &Plan) {
@@ -310,7 +294,7 @@ impl Builder {
     }
 
     /// Adds a block of rows to a column that needs no property.
-    fn extend(&mut self, column: Column, bytes: &[u8], block: &[Place], lossy: bool) {
+    fn extend(&mut self, column: Column, bytes: &[u8], block: &[Place]) {
         match (column, self) {
             (Column::Int(field), Builder::Ints(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
             (Column::Long(field), Builder::Longs(values)) => values.extend(block.iter().map(|place| field(bytes, place))),
@@ -322,10 +306,11 @@ impl Builder {
             }
             (Column::Topic, Builder::Texts(texts)) => {
                 for (begin, end) in block.iter().map(Place::topic_range) {
-                    if lossy {
-                        texts.push(String::from_utf8_lossy(bytes.get(begin..end).unwrap_or_default()).as_bytes());
-                    } else {
+                    let topic = bytes.get(begin..end).unwrap_or_default();
+                    if topic.is_ascii() {
                         texts.push_part(bytes, begin, end);
+                    } else {
+                        texts.push(String::from_utf8_lossy(topic).as_bytes());
                     }
                 }
             }
@@ -378,11 +363,6 @@ impl Builder {
             },
             _ => {}
         }
-    }
-
-    /// The values that need not be UTF-8.
-    fn bytes(&self) -> Option<&Texts> {
-        if let Builder::Texts(texts) = self { Some(texts) } else { None }
     }
 }
 
@@ -546,13 +526,6 @@ impl Texts {
             self.data.extend(part.iter().flat_map(|&byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
         }
         self.close();
-    }
-
-    /// Whether every value is UTF-8: all bytes together are, and no value ends inside a character.
-    fn is_utf8(&self) -> bool {
-        self.data.is_ascii()
-            || simdutf8::basic::from_utf8(&self.data)
-                .is_ok_and(|text| self.ends.iter().all(|&end| usize::try_from(end).is_ok_and(|end| text.is_char_boundary(end))))
     }
 
     fn node(self, valid: Option<Valid>) -> Node {

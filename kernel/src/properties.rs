@@ -27,7 +27,8 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Cuts the field into its pairs, without the broker's own checksum. True if two names may be equal.
+    /// Cuts the field into its pairs, without the broker's own checksum. False if they are for `exact`: two names may be equal, or not
+    /// all is UTF-8.
     #[inline(always)]
     pub fn cut(&mut self, bytes: &[u8], begin: usize, end: usize) -> bool {
         self.pairs.clear();
@@ -42,7 +43,7 @@ impl Cutter {
                 self.pairs.push(Pair { name, value: (begin + middle + 1, begin + end), sign: sign_of(bytes, name.0, name.1) });
             }
         };
-        each_separator(field, |at, byte| match byte {
+        let is_ascii = each_separator(field, |at, byte| match byte {
             NAME_END if middle.is_none() => middle = Some(at),
             VALUE_END => {
                 closed(piece, middle, at);
@@ -51,7 +52,8 @@ impl Cutter {
             _ => {} // a zero, or a second \x01, which is part of the value
         });
         closed(piece, middle, field.len());
-        self.may_repeat()
+        // Separators are ASCII, so what they cut out of UTF-8 is UTF-8.
+        (is_ascii || simdutf8::basic::from_utf8(field).is_ok()) && !self.may_repeat()
     }
 
     #[inline(always)]
@@ -121,13 +123,15 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Calls `seen` with each byte of at most 2 and its place, ascending. Looks at eight bytes at once.
+/// Calls `seen` with each byte of at most 2 and its place, ascending; returns whether all bytes are ASCII. Looks at eight at once.
 #[inline(always)]
-fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) {
+fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
     const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
     const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
+    let mut all = 0;
     let mut visit = |at: usize, block: &[u8; 8]| {
         let bytes = u64::from_le_bytes(*block);
+        all |= bytes;
         let mut marks = !(((bytes & LOW) + ADD) | bytes) & !LOW; // the top bit of each byte that is at most 2
         while marks != 0 {
             let place = marks.trailing_zeros() as usize / 8;
@@ -139,9 +143,10 @@ fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) {
     for (number, block) in blocks.iter().enumerate() {
         visit(8 * number, block);
     }
-    let mut last = [0xFF; 8];
+    let mut last = [0x7F; 8];
     last[..rest.len()].copy_from_slice(rest);
     visit(8 * blocks.len(), &last);
+    all & !LOW == 0
 }
 
 #[cfg(test)]
@@ -181,10 +186,26 @@ mod tests {
     }
 
     #[test]
+    fn only_names_that_differ_and_text_are_cut_without_exact() {
+        let mut cutter = Cutter::default();
+        let fields: [(&[u8], bool); 6] = [
+            ("a\x01b\x02".as_bytes(), true),
+            ("a\x01b\x02a\x01c\x02".as_bytes(), false),
+            ("ä\x01主题\x02b\x01ü".as_bytes(), true),
+            (b"a\x01b\xFF\x02", false),
+            (b"a\x01\xC3\x02\xA4\x01b", false),
+            (b"12345678\x01123456\x80", false),
+        ];
+        for (field, is_plain) in fields {
+            assert_eq!(cutter.cut(field, 0, field.len()), is_plain, "{field:?}");
+        }
+    }
+
+    #[test]
     fn signs_of_many_names_are_compared_too() {
         let field: Vec<u8> = (0..200).flat_map(|number| format!("name{}\x01v\x02", number % 150).into_bytes()).collect();
         let mut cutter = Cutter::default();
-        assert!(cutter.cut(&field, 0, field.len()));
+        assert!(!cutter.cut(&field, 0, field.len()));
         assert_eq!(pairs(&field).len(), 150);
     }
 }
