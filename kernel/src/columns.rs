@@ -6,8 +6,8 @@ use crate::properties::{Cutter, Pair, exact, sign_of};
 use crate::record::{INNER_BATCH, Place, field};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows that are done together, so that what one column has read is in the cache for the next.
-const BLOCK: usize = 512;
+/// Rows that are done together, so that what one column has read is in the cache for the next. Few, because bodies are copied too.
+const BLOCK: usize = 128;
 /// The years 1 to 9999; other times are null.
 const FIRST_MS: i64 = -62_135_596_800_000;
 const LAST_MS: i64 = 253_402_300_799_999;
@@ -123,16 +123,13 @@ pub struct Made {
 
 /// Makes the columns for as many of the rows as the limits allow. All parts of the rows are inside `bytes`.
 pub fn make(plan: &Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Made {
-    let has_body = plan.columns.iter().any(|column| matches!(column, Column::Body));
-    let bodies = has_body.then(|| Bodies::of(bytes, places, limits));
-    let (rows, is_odd) = bodies.as_ref().map_or((places.len(), false), |bodies| (bodies.rows, bodies.is_odd));
-    let places = places.get(..rows).unwrap_or(places);
-    let columns = Builders::filled(plan, bytes, places);
+    let columns = Builders::filled(plan, bytes, places, limits);
     if !columns.fit() {
         return Made { columns: Vec::new(), rows: 0, is_odd: true };
     }
     columns.learn(plan);
-    Made { columns: columns.nodes(rows, bodies), rows, is_odd }
+    let (rows, is_odd) = (columns.rows, columns.is_odd);
+    Made { columns: columns.nodes(), rows, is_odd }
 }
 
 /// The columns while they are built, in the order of the plan.
@@ -140,6 +137,9 @@ struct Builders<'a> {
     plan: &'a Plan,
     columns: Vec<Builder>,
     cutter: Cutter,
+    rows: usize,
+    /// Whether the next row is for the exact way.
+    is_odd: bool,
 }
 
 enum Builder {
@@ -151,23 +151,39 @@ enum Builder {
     Nullable(Texts, Valid),
     Lists(Vec<i32>, Texts, Valid),
     Maps(Vec<i32>, Texts, Texts),
-    /// Built elsewhere, because it decides how many rows there are.
-    Body,
+    Body(Bodies),
 }
 
 impl<'a> Builders<'a> {
-    fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place]) -> Builders<'a> {
-        let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places)).collect();
-        let mut new = Builders { plan, columns, cutter: Cutter::default() };
+    fn filled(plan: &'a Plan, bytes: &[u8], places: &[Place], limits: Limits) -> Builders<'a> {
+        let columns = plan.columns.iter().map(|&column| Builder::new(column, plan, places, limits)).collect();
+        let mut new = Builders { plan, columns, cutter: Cutter::default(), rows: 0, is_odd: false };
         for block in places.chunks(BLOCK) {
-            for (column, builder) in plan.columns.iter().zip(&mut new.columns) {
-                builder.extend(*column, bytes, block);
-            }
-            if !plan.of_properties.is_empty() {
-                block.iter().for_each(|place| new.add_properties(bytes, place));
+            let rows = new.add(bytes, block);
+            new.rows += rows;
+            if rows < block.len() {
+                break;
             }
         }
         new
+    }
+
+    /// Adds the first rows of a block, and returns how many. Bodies decide it, so they come first.
+    fn add(&mut self, bytes: &[u8], block: &[Place]) -> usize {
+        let mut rows = block.len();
+        for builder in &mut self.columns {
+            if let Builder::Body(bodies) = builder {
+                (rows, self.is_odd) = bodies.extend(bytes, block);
+            }
+        }
+        let block = block.get(..rows).unwrap_or(block);
+        for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
+            builder.extend(*column, bytes, block);
+        }
+        if !self.plan.of_properties.is_empty() {
+            block.iter().for_each(|place| self.add_properties(bytes, place));
+        }
+        rows
     }
 
     #[inline(always)]
@@ -238,7 +254,8 @@ impl<'a> Builders<'a> {
         }
     }
 
-    fn nodes(self, rows: usize, mut bodies: Option<Bodies>) -> Vec<Node> {
+    fn nodes(self) -> Vec<Node> {
+        let rows = self.rows;
         self.columns
             .into_iter()
             .map(|builder| match builder {
@@ -257,14 +274,14 @@ impl<'a> Builders<'a> {
                     let entries = Node { length: pairs, nulls: 0, buffers: vec![Buffer::None], children };
                     Node { children: vec![entries], ..node(rows, Buffer::I32(ends), None) }
                 }
-                Builder::Body => bodies.take().unwrap_or_default().node(),
+                Builder::Body(bodies) => bodies.texts.node(Some(bodies.valid)),
             })
             .collect()
     }
 }
 
 impl Builder {
-    fn new(column: Column, plan: &Plan, places: &[Place]) -> Builder {
+    fn new(column: Column, plan: &Plan, places: &[Place], limits: Limits) -> Builder {
         let rows = places.len();
         let total = |size: fn(&Place) -> usize| places.iter().map(size).sum::<usize>();
         match column {
@@ -289,7 +306,7 @@ impl Builder {
                 ends.push(0);
                 Builder::Maps(ends, Texts::with_capacity(pairs.min(size), names), Texts::with_capacity(pairs.min(size), size))
             }
-            Column::Body => Builder::Body,
+            Column::Body => Builder::Body(Bodies::new(places, limits)),
         }
     }
 
@@ -379,49 +396,50 @@ fn node(length: usize, values: Buffer, valid: Option<Valid>) -> Node {
 }
 
 /// The bodies, decompressed.
-#[derive(Default)]
 struct Bodies {
     texts: Texts,
     valid: Valid,
-    rows: usize,
-    is_odd: bool,
+    decoder: Decoder,
+    limits: Limits,
+    /// The size of those that were decompressed.
+    held: usize,
 }
 
 impl Bodies {
-    fn of(bytes: &[u8], places: &[Place], limits: Limits) -> Bodies {
+    fn new(places: &[Place], limits: Limits) -> Bodies {
         let size_of = |packed: bool| places.iter().filter(|place| place.packed == packed).map(|place| place.body_size as usize).sum();
         let (plain, packed): (usize, usize) = (size_of(false), size_of(true));
         // Without room for what compressed bodies become, every chunk that has one copies all its bodies to a larger buffer.
         let room = if packed > 0 { packed.saturating_mul(EXPANSION).min(limits.bodies).saturating_add(LARGEST_BLOCK) } else { 0 };
         let (texts, valid) = (Texts::with_capacity(places.len(), plain + room), Valid::with_capacity(places.len()));
-        let mut new = Bodies { texts, valid, ..Bodies::default() };
-        let (mut decoder, mut held) = (Decoder::new(), 0);
-        for place in places {
-            let (begin, end) = place.body_range();
-            let (stored, before) = (bytes.get(begin..end).unwrap_or_default(), new.texts.data.len());
-            if !place.packed {
-                new.texts.data.extend_from_slice(stored);
-            }
-            let outcome =
-                if place.packed { decoder.append(stored, place.sys_flag, limits.body, &mut new.texts.data) } else { Outcome::Done };
-            let size = if place.packed { new.texts.data.len() - before } else { 0 };
-            let is_full = held > 0 && size > 0 && held + size > limits.bodies;
-            let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(new.texts.data.len()).is_err();
-            if is_full || is_odd {
-                new.texts.data.truncate(before);
-                new.is_odd = is_odd && !is_full;
-                break;
-            }
-            held += size;
-            new.texts.close();
-            new.valid.push(!matches!(outcome, Outcome::Null));
-            new.rows += 1;
-        }
-        new
+        Bodies { texts, valid, decoder: Decoder::new(), limits, held: 0 }
     }
 
-    fn node(self) -> Node {
-        self.texts.node(Some(self.valid))
+    /// Adds the bodies of the first rows, as many as the limits allow; returns how many, and whether the next row is odd.
+    fn extend(&mut self, bytes: &[u8], block: &[Place]) -> (usize, bool) {
+        for (row, place) in block.iter().enumerate() {
+            let (begin, end) = place.body_range();
+            let (stored, before) = (bytes.get(begin..end).unwrap_or_default(), self.texts.data.len());
+            if !place.packed {
+                self.texts.data.extend_from_slice(stored);
+            }
+            let outcome = if place.packed {
+                self.decoder.append(stored, place.sys_flag, self.limits.body, &mut self.texts.data)
+            } else {
+                Outcome::Done
+            };
+            let size = if place.packed { self.texts.data.len() - before } else { 0 };
+            let is_full = self.held > 0 && size > 0 && self.held + size > self.limits.bodies;
+            let is_odd = matches!(outcome, Outcome::Odd) || i32::try_from(self.texts.data.len()).is_err();
+            if is_full || is_odd {
+                self.texts.data.truncate(before);
+                return (row, is_odd && !is_full);
+            }
+            self.held += size;
+            self.texts.close();
+            self.valid.push(!matches!(outcome, Outcome::Null));
+        }
+        (block.len(), false)
     }
 }
 
@@ -429,12 +447,6 @@ impl Bodies {
 struct Texts {
     ends: Vec<i32>,
     data: Vec<u8>,
-}
-
-impl Default for Texts {
-    fn default() -> Texts {
-        Texts::with_capacity(0, 0)
-    }
 }
 
 impl Texts {
