@@ -99,11 +99,6 @@ impl Chain {
         self.places.last().map(|place| (place.start, place.size))
     }
 
-    /// The index of the first record that is larger.
-    fn first_larger(&self, size: usize) -> Option<usize> {
-        self.places.iter().position(|place| place.size as usize > size)
-    }
-
     /// The rows with these numbers: int64, native byte order.
     fn take(&self, rows: &Bound<'_, PyAny>) -> PyResult<Chain> {
         let rows = Bytes::of(rows)?;
@@ -236,7 +231,8 @@ fn chain(py: Python<'_>, buffer: &Bound<'_, PyAny>, filled: usize, limit: usize,
     let bytes = buffer.as_slice();
     let bytes = bytes.get(..filled).unwrap_or(bytes);
     Ok(py.detach(|| {
-        let mut places = Vec::with_capacity(bytes.len() / 1024 + 16);
+        // Enough for bodies of 100 bytes; what is not used costs nothing.
+        let mut places = Vec::with_capacity(bytes.len() / 256 + 16);
         record::chain(bytes, limit, offset, frame, &mut places);
         Chain::of(places)
     }))
