@@ -123,29 +123,36 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Calls `seen` with each byte of at most 2 and its place, ascending; returns whether all bytes are ASCII. Looks at eight at once.
+/// Calls `seen` with each byte of at most 2 and its place, ascending; returns whether all bytes are ASCII.
+///
+/// Bytes are marked 64 at a time, because processors often mispredict a loop over one or two marks.
 #[inline(always)]
 fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
     const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
     const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
-    let mut all = 0;
-    let mut visit = |at: usize, block: &[u8; 8]| {
-        let bytes = u64::from_le_bytes(*block);
-        all |= bytes;
-        let mut marks = !(((bytes & LOW) + ADD) | bytes) & !LOW; // the top bit of each byte that is at most 2
+    const GATHER: u64 = 0x0102_0408_1020_4080; // a product with it has the lowest bit of each byte in its highest byte
+    let mut all = 0_u64;
+    let mut visit = |at: usize, block: &[u8; 64]| {
+        let mut marks = 0_u64;
+        for (number, eight) in block.as_chunks().0.iter().enumerate() {
+            let bytes = u64::from_le_bytes(*eight);
+            all |= bytes;
+            let marked = !(((bytes & LOW) + ADD) | bytes) & !LOW; // the top bit of each byte that is at most 2
+            marks |= ((marked >> 7).wrapping_mul(GATHER) >> 56) << (8 * number);
+        }
         while marks != 0 {
-            let place = marks.trailing_zeros() as usize / 8;
+            let place = marks.trailing_zeros() as usize;
             seen(at + place, block[place]);
             marks &= marks - 1;
         }
     };
-    let (blocks, rest) = field.as_chunks::<8>();
+    let (blocks, rest) = field.as_chunks();
     for (number, block) in blocks.iter().enumerate() {
-        visit(8 * number, block);
+        visit(64 * number, block);
     }
-    let mut last = [0x7F; 8];
+    let mut last = [0x7F; 64];
     last[..rest.len()].copy_from_slice(rest);
-    visit(8 * blocks.len(), &last);
+    visit(64 * blocks.len(), &last);
     all & !LOW == 0
 }
 
@@ -162,6 +169,21 @@ mod tests {
 
     fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn each_separator_is_seen_once_at_its_place() {
+        for size in 0..200 {
+            let mut field: Vec<u8> = (0..size).map(|at: usize| (at * 7 % 11) as u8).collect();
+            let expected: Vec<(usize, u8)> = field.iter().copied().enumerate().filter(|&(_, byte)| byte <= VALUE_END).collect();
+            let mut found = Vec::new();
+            assert!(each_separator(&field, |at, byte| found.push((at, byte))));
+            assert_eq!(found, expected);
+            if let Some(last) = field.last_mut() {
+                *last = 0x80;
+                assert!(!each_separator(&field, |_, _| {}));
+            }
+        }
     }
 
     #[test]
