@@ -56,8 +56,22 @@ impl Cutter {
         (is_ascii || simdutf8::basic::from_utf8(field).is_ok()) && !self.may_repeat()
     }
 
+    /// Whether two signs are equal. Nearly always, one bit a sign in a small table shows that none are.
     #[inline(always)]
     fn may_repeat(&mut self) -> bool {
+        const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15; // 2^64 divided by the golden ratio
+        let (mut table, mut taken) = ([0_u64; 16], 0_u64);
+        for pair in &self.pairs {
+            let place = pair.sign.wrapping_mul(SPREAD) >> 54;
+            let bits = &mut table[(place >> 6) as usize];
+            taken |= *bits >> (place & 63) & 1;
+            *bits |= 1_u64 << (place & 63);
+        }
+        taken != 0 && self.repeats()
+    }
+
+    #[cold]
+    fn repeats(&mut self) -> bool {
         if self.pairs.len() <= FEW {
             return self.pairs.iter().enumerate().any(|(i, pair)| self.pairs[..i].iter().any(|other| other.sign == pair.sign));
         }
