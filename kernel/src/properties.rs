@@ -117,14 +117,14 @@ fn is_checksum(trailer: &[u8; CRC_SIZE]) -> bool {
 }
 
 /// First bytes, last bytes and size of a name as one number. Equal names have equal signs; the others rarely do.
+///
+/// Without a branch, because names of less and of more than eight bytes alternate.
 #[inline(always)]
 pub fn sign_of(bytes: &[u8], begin: usize, end: usize) -> u64 {
     let size = end - begin;
-    let length = (size as u64) << 56;
-    if size < 8 {
-        return (word(bytes, begin) & ((1 << (8 * size)) - 1)) ^ length;
-    }
-    word(bytes, begin) ^ word(bytes, end - 8).rotate_left(21) ^ length
+    let first = word(bytes, begin) & u64::MAX.checked_shr(64 - 8 * size.min(8) as u32).unwrap_or(0);
+    let last = word(bytes, begin.max(end.saturating_sub(8))).rotate_left(21) & u64::from(size >= 8).wrapping_neg();
+    first ^ last ^ (size as u64) << 56
 }
 
 /// Eight bytes as a number; bytes after the buffer are zeros.
