@@ -36,7 +36,7 @@ class Batches:
             needs_bodies = _BODY in self._names and _BODY not in arrays
             begin = 0
             for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
-                ready = {name: array.slice(begin, len(part)) for name, array in arrays.items()}
+                ready = arrays if part is piece else {name: array.slice(begin, len(part)) for name, array in arrays.items()}
                 made = [ready[name] if name in ready else COLUMNS[name].make(part) for name in self._names]
                 yield part, pa.RecordBatch.from_arrays(made, schema=self._schema)
                 begin += len(part)
