@@ -159,7 +159,9 @@ class Window:
 
     def _grow(self, size: int) -> None:
         self._room = size
-        own = np.empty(size + PADDING, np.uint8)  # not np.zeros: most windows stay partly unused, and touching memory is slow
+        whole = np.empty(size + PADDING + _BLOCK, np.uint8)  # not np.zeros: most windows stay partly unused, and touching memory is slow
+        begin = -whole.ctypes.data % _BLOCK  # where a page begins: systems copy faster to there
+        own = whole[begin : begin + size + PADDING]
         own[:PADDING] = 0
         self._view, self.u8, self.arrow = own.data, own, pa.py_buffer(own)
         self._scratch: Mask | None = None
