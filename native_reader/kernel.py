@@ -2,7 +2,8 @@
 
     stage       takes                                                       returns
     chain       u1 bytes of a window, their offset in the log               the valid records from the first byte on
-    messages    u1 bytes, the records in them, places in inner batches      the messages in place of their batches
+    unwrapped   u1 bytes, the records in them                               the messages in place of their batches
+    messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
     checksums   u1 bytes, the records in them                               which have a wrong checksum
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
@@ -165,6 +166,11 @@ class _Chain(Records):
     def _like(self, chain: Any, u8: Bytes) -> _Chain:
         return _Chain(chain, self._window, self._loads, u8)
 
+    def unwrapped(self, u8: Bytes, most: int) -> tuple[Records, NDArray[np.int32]] | None:
+        """The messages, and the number of each in its batch; see the function."""
+        found = self._chain.unwrapped(u8, most)
+        return None if found is None else (self._like(found[0], u8), _numbers(found[1]).astype(np.int32))
+
     def messages(self, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records:
         """These rows; where `units` is not negative, the message of an inner batch that begins there."""
         return self._like(self._chain.messages(u8, _bytes_of(which), _bytes_of(units), _bytes_of(inner)), u8)
@@ -226,6 +232,14 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
             begin += count
     if begin < len(records):
         yield Made(slice(begin, len(records)), {})
+
+
+def unwrapped(records: Records, u8: Bytes, most: int) -> tuple[Records, NDArray[np.int32]] | None:
+    """The messages of these records, at most so many, and the number of each in its inner batch, -1 for other rows.
+
+    None, and numpy does it, also where no batch has messages, or one is compressed.
+    """
+    return records.unwrapped(u8, most) if isinstance(records, _Chain) and most > 0 else None
 
 
 def messages(records: Records, u8: Bytes, which: Index, units: Index, inner: NDArray[np.int32]) -> Records | None:

@@ -141,6 +141,26 @@ impl Chain {
         places.map(Chain::of).ok_or_else(|| PyIndexError::new_err("a message of a batch is outside the buffer"))
     }
 
+    /// The messages of all records, those of inner batches in place of the batches; and as int64 the number of each in its batch, -1
+    /// for other rows. None if there is none of a batch, or more than `most` in all, or a batch is compressed.
+    fn unwrapped<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Bound<'py, PyAny>,
+        most: usize,
+    ) -> PyResult<Option<(Chain, Bound<'py, PyByteArray>)>> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        let Some(places) = py.detach(|| record::unwrapped(bytes, &self.places, most)) else { return Ok(None) };
+        let inner = PyByteArray::new_with(py, 8 * places.len(), |out| {
+            for (place, number) in places.iter().zip(out.as_chunks_mut::<8>().0) {
+                *number = i64::from(place.inner).to_ne_bytes();
+            }
+            Ok(())
+        })?;
+        Ok(Some((Chain::of(places), inner)))
+    }
+
     /// Eight columns of int64 in native byte order, one after the other: starts, sizes, body_at, body_size, topic_at, topic_size,
     /// properties_at, properties_size.
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {

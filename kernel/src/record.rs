@@ -8,6 +8,8 @@ const MAGIC_V2: i32 = -626_843_477;
 const BORN_IPV6: i32 = 0x10;
 const STORE_IPV6: i32 = 0x20;
 const SMALLEST: usize = HEAD + 1 + 1 + 2;
+/// The fixed fields of a message in an inner batch, and the size of its properties.
+const SMALLEST_UNIT: usize = 22;
 const ENTRY_HEAD: usize = 48;
 /// By how much an IPv6 address is longer than an IPv4 one.
 const LONGER: usize = 12;
@@ -191,6 +193,47 @@ pub fn message_at(bytes: &[u8], start: usize, record: &Place, inner: i64) -> Opt
     is_inside(bytes, &place).then_some(place)
 }
 
+/// The messages of these records: those of an inner batch in its place. A batch whose lengths do not add up stays one row.
+///
+/// None if there is no message of a batch, or there are more than `most` rows, or a batch is compressed.
+pub fn unwrapped(bytes: &[u8], records: &[Place], most: usize) -> Option<Vec<Place>> {
+    let (mut places, mut is_any) = (Vec::with_capacity(2 * records.len()), false);
+    for record in records {
+        let before = places.len();
+        let is_batch = record.sys_flag & INNER_BATCH != 0;
+        if is_batch && record.packed {
+            return None;
+        }
+        if is_batch && add_messages(bytes, record, most, &mut places).is_some() {
+            is_any = true;
+        } else {
+            places.truncate(before);
+            places.push(*record);
+        }
+        if places.len() > most {
+            return None;
+        }
+    }
+    is_any.then_some(places)
+}
+
+/// Adds the messages of a batch, up to one more than `most` rows. None if there are none, or their lengths do not add up.
+fn add_messages(bytes: &[u8], batch: &Place, most: usize, places: &mut Vec<Place>) -> Option<()> {
+    let ((mut start, end), mut number) = (batch.body_range(), 0);
+    while start + SMALLEST_UNIT <= end && places.len() <= most {
+        let size = usize::try_from(i32_at(bytes, start)?).ok()?;
+        let place = message_at(bytes, start, batch, number)?;
+        // It has at least SMALLEST_UNIT bytes, so this ends.
+        if place.properties_range().1 != start.checked_add(size)? {
+            return None;
+        }
+        places.push(place);
+        start += size;
+        number += 1;
+    }
+    (number > 0 && (start == end || places.len() > most)).then_some(())
+}
+
 /// Fields of the head that few reads want, taken from the buffer. 0 if they are outside, which they are not in a valid record.
 pub mod field {
     use super::{Place, i32_at, i64_at};
@@ -348,6 +391,39 @@ pub mod tests {
                 assert!(place.properties_range().1 <= flipped.len());
                 assert!(head_of(&flipped, &place).is_some());
             }
+        }
+    }
+
+    fn unit(body: &[u8], properties: &[u8]) -> Vec<u8> {
+        let size = i32::try_from(SMALLEST_UNIT + body.len() + properties.len()).unwrap();
+        let mut out = [size.to_be_bytes(), [0; 4], [0; 4], 7_i32.to_be_bytes()].concat();
+        out.extend(i32::try_from(body.len()).unwrap().to_be_bytes());
+        out.extend(body);
+        out.extend(i16::try_from(properties.len()).unwrap().to_be_bytes());
+        out.extend(properties);
+        out
+    }
+
+    #[test]
+    fn messages_are_in_the_place_of_their_batch() {
+        let body = [unit(b"one", b"a\x01b"), unit(b"", b"")].concat();
+        let numbers = |body: &[u8], sys_flag: i32, most: usize| {
+            let bytes = [record(0, b"x", b"t", b"", 0), record(93, body, b"t", b"", sys_flag)].concat();
+            let unwrapped = unwrapped(&bytes, &places(&bytes, 0), most)?;
+            assert!(unwrapped.iter().all(|place| is_inside(&bytes, place)));
+            Some(unwrapped.iter().map(|place| (place.inner, place.body_size)).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers(&body, INNER_BATCH, 3), Some(vec![(-1, 1), (0, 3), (1, 0)]));
+        assert_eq!(numbers(&body, INNER_BATCH, 2), None);
+        assert_eq!(numbers(&body, 0, 3), None);
+        assert_eq!(numbers(&body, INNER_BATCH | COMPRESSED, 3), None);
+        for cut in 0..body.len() {
+            assert_eq!(numbers(&body[..cut], INNER_BATCH, 9).is_some(), cut == SMALLEST_UNIT + 6, "cut at {cut}");
+        }
+        for bit in 0..8 * body.len() {
+            let mut flipped = body.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(numbers(&flipped, INNER_BATCH, 9).is_none_or(|rows| rows.len() <= 3));
         }
     }
 

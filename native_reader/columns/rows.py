@@ -139,6 +139,11 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
     if not rows.records.flags & INNER_BATCH:
         yield rows
         return
+    most = (TUNING.unpacked_at_once - len(rows.source.u8) * _PROPERTIES_COST) // (_ROW + rows.records.longest_topic)  # as in `_cuts`
+    compiled = kernel.unwrapped(rows.records, rows.source.u8, most)
+    if compiled is not None:
+        yield Rows(rows.source, *compiled, failed=rows.failed)
+        return
     first, held, batches = 0, 0, list[_Batch]()
     for row in rows.records.with_flag(INNER_BATCH).tolist():
         if held >= TUNING.decompressed_at_once:

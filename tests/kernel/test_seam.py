@@ -26,7 +26,7 @@ from native_reader.columns.schema import COLUMNS
 from native_reader.testing import strategies as drawn
 from native_reader.testing.compression import COMPRESSED, TYPE_ZSTD, zstd_body
 from native_reader.testing.logs import CommitLog
-from native_reader.testing.records import Message
+from native_reader.testing.records import INNER_BATCH, InnerMessage, Message, pack_inner
 from native_reader.tuning import tuned
 
 HERE = Path(__file__).parents[2]
@@ -157,6 +157,26 @@ def test_a_body_for_the_exact_way_starts_no_batch() -> None:
     larger_than_its_window = bytes(1 << 20)
     batches = read_by_both(compressed_log(b"one", larger_than_its_window, b"three")).batches
     assert [batch["body"].to_pylist() for batch in batches] == [[b"one", larger_than_its_window, b"three"]]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_kernel_unwraps_inner_batches_if_none_is_compressed(compressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, units = CommitLog(16 << 10), pack_inner([InnerMessage(b"one", b"TAGS\x01a\x02", 5), InnerMessage(b"two")])
+    body, flags = (zstd_body(units), COMPRESSED | TYPE_ZSTD) if compressed else (units, 0)
+    for message in (Message(body=b"zero"), Message(body=body, sys_flag=INNER_BATCH | flags, queue_offset=7), Message(body=b"three")):
+        log.append(message)
+    store, calls = InMemory(log.segments()), []
+    own = kernel.messages
+    monkeypatch.setattr(kernel, "messages", lambda *arguments: calls.append(arguments) or own(*arguments))
+    (batch,) = read(store, "compiled", columns="body,flag,queue_offset,tags").batches
+    assert batch.to_pydict() == {
+        "body": [b"zero", b"one", b"two", b"three"],
+        "flag": [0, 5, 0, 0],
+        "queue_offset": [0, 7, 8, 0],
+        "tags": [None, "a", None, None],
+    }
+    assert len(calls) == compressed
 
 
 @pytest.mark.kernel
