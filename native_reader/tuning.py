@@ -18,8 +18,10 @@ class Tuning:
     """Limit on the memory of one piece of unpacked inner batches."""
 
     # Reading
-    batches_ahead: int = 4
-    """How many batches a split may be ahead of the consumer. Memory is bounded by jobs, not by splits."""
+    part_of_a_job: int = 15 << 20
+    """With several jobs, each reads this much of the log at once: not quite four chunks. Larger parts need more memory."""
+    bytes_ahead: int = 32 << 20
+    """The batches of one part that nobody took yet. Memory is bounded by jobs, not by splits."""
     large_extent: int = 256 << 10
     """A larger extent is walked separately."""
     many_damages: int = 64

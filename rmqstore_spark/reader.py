@@ -13,13 +13,13 @@ from native_reader.plan.estimate import SCAN
 from native_reader.plan.explain import BIG, stale_text
 from native_reader.plan.plan import Plan
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.read import Known, Projection, Reading
-from native_reader.scan.run import Ahead
+from native_reader.scan.ahead import side_by_side
+from native_reader.scan.read import Projection, Reading, Shared
 from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import Request
 
-_BATCHES_AHEAD = 2
-"""How many batches are prepared while Spark processes one; the pipe to Spark holds little."""
+_AHEAD = 8 << 20
+"""The bytes of batches that are made while Spark processes one; the pipe to Spark holds little."""
 
 
 class StoreReader(DataSourceReader):
@@ -58,13 +58,9 @@ def rows_of(partition: InputPartition, projection: Projection, predicate: Predic
     """The rows of one task."""
     with in_sparks_words():
         splits, pruning = partition.value or ((), None)
-        known: Known = {}
-        for split in splits:
-            ahead = Ahead(Reading(split, projection, predicate, pruning, known), _BATCHES_AHEAD)
-            try:
-                yield from ahead
-            finally:  # LIMIT stops early
-                ahead.stop()
+        shared = Shared()
+        readings = (Reading(split, projection, predicate, pruning, shared) for split in splits)
+        yield from side_by_side(readings, 1, most=_AHEAD)
 
 
 class TableReader(DataSourceReader):

@@ -124,7 +124,7 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
     most, is_spread = planning.max_partition_bytes, planning.min_partitions > 1
     if is_spread:
         most = max(1, min(most, sum(split.written for split in parts.splits) // planning.min_partitions))
-    splits = [piece for split in parts.splits for piece in _cut(split, most, 1.0 if is_spread else split.share)]
+    splits = [piece for split in parts.splits for piece in cut(split, most, 1.0 if is_spread else split.share)]
     hits = {uri: frozenset(lookup.hits) for uri, lookup in lookups.items()}
     splits.sort(key=lambda split: not _is_hit(split, hits))
     return Plan(
@@ -261,7 +261,7 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
     return None if path.touches(segment.base, segment.end) else "queue"
 
 
-def _cut(split: Split, most: int, share: float) -> list[Split]:
+def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]

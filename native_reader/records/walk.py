@@ -41,7 +41,8 @@ from native_reader.storage.window import Positions, Window
 
 CHUNK = 4 << 20
 """Fits a core's cache: larger chunks were measured to be slower, and need more memory."""
-_FIRST_CHUNK = 64 << 10
+FIRST_CHUNK = 64 << 10
+"""Enough for the first rows, if only they are wanted."""
 _AFTER_DAMAGE = 8 << 10
 """Small at first: data forged to break the chain again and again would otherwise be loaded again and again."""
 _AFTER_CUT = 4 << 10
@@ -76,6 +77,7 @@ class _Walk:
     """
 
     _describes_damage = True
+    _first_look = FIRST_CHUNK
 
     def __init__(self, window: Window, span: tuple[int, int, int], *, load_limit: int, limit: int, skip_damage: bool) -> None:
         self.reached, self._stop, self._end = span
@@ -89,7 +91,7 @@ class _Walk:
         """Position and size of the last record, with its frame."""
 
     def _pieces(self) -> Iterator[Piece]:
-        look = _FIRST_CHUNK
+        look = self._first_look
         while (begin := self.reached) < self._until:
             records = self._chunk(look)
             if len(records):
@@ -256,14 +258,23 @@ class ReadWalk(_Walk):
 
     `end` is where the log ends in this file; bytes after it are unwritten. Without `skip_damage`, the first damage raises. With
     it, records over the limit are damage, and are not loaded. `hands_over`: also search for the next record after `stop`, and
-    check that the next split begins there.
+    check that the next split begins there. `first`: how much to load at first.
     """
 
     def __init__(
-        self, window: Window, start: int, stop: int, end: int, *, max_record_bytes: int, skip_damage: bool = False, hands_over: bool = True
+        self,
+        window: Window,
+        start: int,
+        stop: int,
+        end: int,
+        *,
+        max_record_bytes: int,
+        skip_damage: bool = False,
+        hands_over: bool = True,
+        first: int = FIRST_CHUNK,
     ) -> None:
         super().__init__(window, (start, stop, end), load_limit=max_record_bytes, limit=max_record_bytes, skip_damage=skip_damage)
-        self._hands_over = hands_over
+        self._hands_over, self._first_look = hands_over, first
 
     def __iter__(self) -> Iterator[Piece]:
         yield from self._pieces()

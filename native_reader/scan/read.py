@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from native_reader.columns import checksums
 from native_reader.columns.batches import Batches
@@ -28,7 +29,7 @@ from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
-from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
@@ -40,9 +41,6 @@ _LOGGED = 10
 """How many ranges of one split are logged one by one."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
-
-Known = dict[str, int]
-"""By segment URI: a position where a record certainly starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +68,21 @@ class Projection:
         return self.mode == PERMISSIVE and any(name in self.columns for name in CORRUPT_COLUMNS)
 
 
+@dataclass(slots=True)
+class Shared:
+    """What the splits of one read share, so that none repeats what another did."""
+
+    certain: dict[str, int] = field(default_factory=dict)
+    """By segment URI: a position where a record certainly starts."""
+    memory: list[NDArray[np.uint8]] = field(default_factory=list)
+    """Of windows that are closed."""
+
+
 class Reading:
     """The rows of a split that match the predicate. Iterate it once for its batches; `report` then accounts for every byte.
 
     If you stop early, the report covers what was read until then. `pruning`: the predicate extended with the offsets where its
-    rows may be. `known`: shared by the splits of one read, so that no split repeats the walk of another.
+    rows may be. `shared`: for all splits of one read.
     """
 
     def __init__(
@@ -83,10 +91,10 @@ class Reading:
         projection: Projection,
         predicate: Predicate = EVERYTHING,
         pruning: Predicate | None = None,
-        known: Known | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self._split, self._projection = split, projection
-        self._known = {} if known is None else known
+        self._shared = Shared() if shared is None else shared
         self._columns = Columns(
             projection.columns,
             split.store,
@@ -123,14 +131,17 @@ class Reading:
         room = min(CHUNK, len(split) + projection.max_record_bytes)
         lenient = projection.mode != FAILFAST
         # A running broker needs its page cache, so the read must not displace it.
-        with Window(split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient) as window:
+        with Window(
+            split.segment, room, pace=pace, leave_no_trace=is_live(split.store), past_unreadable=lenient, memory=self._shared.memory
+        ) as window:
             self._window = window
             limits: dict[str, Any] = {"max_record_bytes": projection.max_record_bytes, "skip_damage": lenient}
             begin = split.start if split.access == TRUST else self._begin(window)
             if begin is None:
                 return
             if split.access == SCAN:
-                self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, **limits)
+                first = CHUNK if split.follows else FIRST_CHUNK
+                self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
                 self._walk = Pruned(window, split, begin, self._pruning, **limits)
             for records, damages in self._walk:
@@ -148,11 +159,11 @@ class Reading:
             return split.start
         if split.follows:  # the previous split fails if it does not arrive here
             return sync(window, split.start, stop)
-        known = self._known.get(uri, 0)
+        known = self._shared.certain.get(uri, 0)
         low = max(split.border, known if known <= split.start else 0)
         near: dict[str, Any] = {"queue": split.queue or None, "low": low, "max_record_bytes": self._projection.max_record_bytes}
         begin = certain_at_or_after(window, split.start, stop, **near)
-        self._known[uri] = low if begin is None else begin
+        self._shared.certain[uri] = low if begin is None else begin
         return begin
 
     def stop(self) -> None:

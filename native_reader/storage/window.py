@@ -25,10 +25,18 @@ class Window:
     """`load` fills it. `u8` and `arrow` then show the same bytes, and the first `filled` of them are valid.
 
     PADDING zero bytes follow the loaded bytes, so that a gather at any record start stays inside the buffer.
+    `memory`: of windows that are closed, for the next one. Fresh memory costs as much as reading into it.
     """
 
     def __init__(
-        self, segment: Segment, size: int, *, pace: Pace | None = None, leave_no_trace: bool = False, past_unreadable: bool = False
+        self,
+        segment: Segment,
+        size: int,
+        *,
+        pace: Pace | None = None,
+        leave_no_trace: bool = False,
+        past_unreadable: bool = False,
+        memory: list[NDArray[np.uint8]] | None = None,
     ) -> None:
         self.segment = segment
         self.unreadable: list[tuple[int, int]] = []
@@ -39,6 +47,7 @@ class Window:
         self._file = _opened(segment)
         if leave_no_trace:
             self._file.leave_no_trace()
+        self._memory, self._most = memory, size
         self._grow(min(size, segment.size))
 
     def load(self, position: int, length: int) -> int:
@@ -158,10 +167,14 @@ class Window:
         return self.segment.base + self.position
 
     def _grow(self, size: int) -> None:
-        self._room = size
-        whole = np.empty(size + PADDING + _BLOCK, np.uint8)  # not np.zeros: most windows stay partly unused, and touching memory is slow
+        whole = self._memory.pop() if self._memory else None
+        if whole is None or len(whole) < size + PADDING + _BLOCK:
+            whole = np.empty(
+                size + PADDING + _BLOCK, np.uint8
+            )  # not np.zeros: most windows stay partly unused, and touching memory is slow
         begin = -whole.ctypes.data % _BLOCK  # where a page begins: systems copy faster to there
-        own = whole[begin : begin + size + PADDING]
+        self._whole, own = whole, whole[begin : begin + size + PADDING]
+        self._room = size
         own[:PADDING] = 0
         self._view, self.u8, self.arrow = own.data, own, pa.py_buffer(own)
         self._scratch: Mask | None = None
@@ -174,8 +187,10 @@ class Window:
         return self._scratch
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. The loaded bytes are gone if the window has got memory for the next one."""
         self._file.close()
+        if self._memory is not None and self._room <= self._most:  # not that of a large record
+            self._memory.append(self._whole)
 
     def __enter__(self) -> Self:
         return self

@@ -15,13 +15,15 @@ import native_reader as nr
 from native_reader.testing import strategies as drawn
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import Message, encode
+from native_reader.tuning import tuned
 
 
 @pytest.mark.sweep
 @sampled(300)
 @given(log=drawn.commitlogs(), most=st.one_of(st.integers(40, 900), st.just(1 << 27)), jobs=st.sampled_from([1, 1, 3]))
 def test_any_log_with_any_cuts(log: drawn.DrawnLog, most: int, jobs: int) -> None:
-    table = same(log.segments, log.framing, most, jobs)
+    with tuned(part_of_a_job=max(40, most // 3)):
+        table = same(log.segments, log.framing, most, jobs)
     event(f"{log.framing}, {min(len(table) // 4 * 4, 12)} or more rows")
 
 
@@ -29,7 +31,8 @@ def test_any_log_with_any_cuts(log: drawn.DrawnLog, most: int, jobs: int) -> Non
 @sampled(300)
 @given(log=drawn.damaged_logs(), most=st.one_of(st.integers(40, 900), st.just(1 << 27)), jobs=st.sampled_from([1, 1, 3]))
 def test_damage_is_found_where_it_is(log: drawn.DrawnLog, most: int, jobs: int) -> None:
-    same(log.segments, log.framing, most, jobs)
+    with tuned(part_of_a_job=max(40, most // 3)):
+        same(log.segments, log.framing, most, jobs)
 
 
 @pytest.mark.sweep

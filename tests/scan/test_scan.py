@@ -15,7 +15,7 @@ from support.plain_decoder import walk
 from support.tune import Tune
 
 import native_reader as nr
-from native_reader.scan.read import Projection, Reading
+from native_reader.scan.read import Projection, Reading, Shared
 from native_reader.testing.compression import COMPRESSED
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
@@ -174,6 +174,22 @@ def test_a_record_that_claims_nearly_a_gibibyte_takes_no_memory(tmp_path: Path) 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20
+
+
+def test_the_splits_of_a_read_use_the_same_memory() -> None:
+    """A fresh buffer for each split cost as much time as reading into it."""
+    log = CommitLog(4096)
+    for number in range(40):
+        log.append(Message(topic="t", body=b"%d" % number * 100))
+    store = InMemory(log.segments(preallocated=False))
+    scan = store.messages(columns=["body"], max_partition_bytes=1000)
+    shared, used, bodies = Shared(), set(), []
+    for split in scan.plan().splits:
+        bodies += [batch["body"] for batch in Reading(split, Projection(("body",)), shared=shared)]
+        (memory,) = shared.memory
+        used.add(memory.ctypes.data)
+    assert len(used) == 1 < len(scan.plan().splits)
+    assert [body for column in bodies for body in column.to_pylist()] == [b"%d" % number * 100 for number in range(40)]
 
 
 def test_a_stopped_read_ends_with_its_chunk() -> None:

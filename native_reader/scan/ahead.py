@@ -1,0 +1,116 @@
+"""Readings in parallel: threads make the batches, and the consumer takes them in order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from native_reader.tuning import TUNING
+
+
+class Batches(Protocol):
+    """A reading: iterate it for its batches. After `stop`, it ends soon."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+    def stop(self) -> None:
+        """End after the current batch."""
+
+
+Read = TypeVar("Read", bound=Batches)
+
+
+class Ahead(Generic[Read]):
+    """What a reading has made and nobody took yet: one thread calls `make`, another iterates.
+
+    `make` waits while `most` bytes of batches are left. Call `give_up` if you stop iterating.
+    """
+
+    def __init__(self, reading: Read, most: int) -> None:
+        self.reading = reading
+        self._most, self._held = most, 0
+        self._batches: list[pa.RecordBatch] = []
+        self._error: BaseException | None = None
+        self._is_over = self._is_given_up = False
+        self._changed = threading.Condition()
+
+    def make(self) -> None:
+        """Read to the end."""
+        try:
+            for batch in () if self._is_given_up else self.reading:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_given_up or self._held < self._most)
+                    if self._is_given_up:
+                        break
+                    self._batches.append(batch)
+                    self._held += batch.nbytes
+                    self._changed.notify()
+        except BaseException as error:  # raised again in `__iter__`
+            self._error = error
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while batches := self._taken():
+            while batches:
+                yield batches.pop()
+        if self._error is not None:
+            raise self._error
+
+    def _taken(self) -> list[pa.RecordBatch]:
+        """What is there, the newest first, or once there is something; nothing at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._batches or self._is_over)
+            taken, self._batches, self._held = self._batches[::-1], [], 0
+            self._changed.notify()
+        return taken
+
+    def give_up(self) -> None:
+        """Let `make` end after the current chunk."""
+        self.reading.stop()
+        with self._changed:
+            self._is_given_up = True
+            self._changed.notify()
+
+
+def side_by_side(
+    readings: Iterator[Read], jobs: int, ended: Callable[[Read], None] = lambda _: None, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The batches of those readings, in order. `jobs` threads make them; each may be one reading ahead.
+
+    `ended` gets each reading that was begun, when it is over. `most`: the bytes of batches that may wait, for each reading.
+    """
+    ahead, waiting = deque[Ahead[Read]](), queue.SimpleQueue[Ahead[Read] | None]()
+
+    def work() -> None:
+        while (each := waiting.get()) is not None:
+            each.make()
+
+    # The same threads for all readings: memory that a thread freed is at hand only for the same thread.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    try:
+        while True:
+            while len(ahead) < 2 * jobs and (reading := next(readings, None)) is not None:
+                ahead.append(Ahead(reading, TUNING.bytes_ahead if most is None else most))
+                waiting.put(ahead[-1])
+            if not ahead:
+                break
+            yield from ahead[0]
+            ended(ahead.popleft().reading)
+    finally:
+        for each in ahead:
+            each.give_up()
+        for _ in threads:
+            waiting.put(None)
+        for thread in threads:
+            thread.join()
+        for each in ahead:
+            ended(each.reading)
