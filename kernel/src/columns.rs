@@ -143,6 +143,16 @@ struct Builders<'a> {
     is_odd: bool,
 }
 
+/// A part of a buffer.
+struct Part<'a>(&'a [u8], (usize, usize));
+
+impl<'a> Part<'a> {
+    fn content(&self) -> &'a [u8] {
+        let &Part(bytes, (begin, end)) = self;
+        bytes.get(begin..end).unwrap_or_default()
+    }
+}
+
 enum Builder {
     Ints(Vec<i32>),
     Levels(Vec<i32>, Valid),
@@ -195,10 +205,10 @@ impl<'a> Builders<'a> {
             return;
         }
         let (plan, pairs) = (self.plan, &self.cutter.pairs);
-        let value_of = |number: usize| -> Option<&[u8]> {
+        let value_of = |number: usize| -> Option<Part> {
             let wanted = plan.properties.get(number)?;
             let pair = pairs.iter().find(|pair| pair.sign == wanted.sign && bytes.get(pair.name.0..pair.name.1) == Some(&wanted.name))?;
-            bytes.get(pair.value.0..pair.value.1)
+            Some(Part(bytes, pair.value))
         };
         for &number in &plan.of_properties {
             match (plan.columns.get(number), self.columns.get_mut(number)) {
@@ -218,9 +228,9 @@ impl<'a> Builders<'a> {
     #[cold]
     fn add_exact_properties(&mut self, bytes: &[u8], place: &Place) {
         let pairs = exact(bytes, &self.cutter.pairs);
-        let value_of = |number: usize| -> Option<&[u8]> {
+        let value_of = |number: usize| -> Option<Part> {
             let wanted = self.plan.properties.get(number)?;
-            pairs.iter().find(|(name, _)| name.as_bytes() == wanted.name).map(|(_, value)| value.as_bytes())
+            pairs.iter().find(|(name, _)| name.as_bytes() == wanted.name).map(|(_, value)| Part(value.as_bytes(), (0, value.len())))
         };
         for (column, builder) in self.plan.columns.iter().zip(&mut self.columns) {
             match (column, builder) {
@@ -355,28 +365,31 @@ impl Builder {
 
     /// Adds a row to a column made from one property; `value_of` has the values of `Plan::properties`.
     #[inline(always)]
-    fn push_property<'b>(&mut self, column: Column, bytes: &[u8], place: &Place, value_of: impl Fn(usize) -> Option<&'b [u8]>) {
+    fn push_property<'b>(&mut self, column: Column, bytes: &[u8], place: &Place, value_of: impl Fn(usize) -> Option<Part<'b>>) {
         match (column, self) {
             (Column::Single(number), Builder::Nullable(texts, valid)) => {
                 let value = value_of(number);
-                texts.push(value.unwrap_or_default());
                 valid.push(value.is_some());
+                match value {
+                    Some(Part(bytes, (begin, end))) => texts.push_part(bytes, begin, end),
+                    None => texts.close(),
+                }
             }
             (Column::Keys(number), Builder::Lists(ends, words, valid)) => {
                 let value = value_of(number);
-                for word in value.unwrap_or_default().split(|&byte| byte == KEYS_SEPARATOR).filter(|word| !word.is_empty()) {
-                    words.push(word);
+                valid.push(value.is_some());
+                if let Some(Part(bytes, (begin, end))) = value {
+                    words.push_words(bytes, begin, end);
                 }
                 ends.push(words.count());
-                valid.push(value.is_some());
             }
             (Column::Level(number), Builder::Levels(values, valid)) => {
-                let level = value_of(number).and_then(level_of);
+                let level = value_of(number).and_then(|value| level_of(value.content()));
                 values.push(level.unwrap_or_default());
                 valid.push(level.is_some());
             }
             (Column::MessageId(number), Builder::Texts(texts)) => match value_of(number) {
-                Some(value) => texts.push(value),
+                Some(Part(bytes, (begin, end))) => texts.push_part(bytes, begin, end),
                 None => texts.push_offset_id(bytes, place),
             },
             _ => {}
@@ -491,6 +504,17 @@ impl Texts {
         self.close();
     }
 
+    /// Adds the words of a part of a buffer. It nearly always is one.
+    #[inline(always)]
+    fn push_words(&mut self, bytes: &[u8], begin: usize, end: usize) {
+        let part = bytes.get(begin..end).unwrap_or_default();
+        if has(part, KEYS_SEPARATOR) {
+            part.split(|&byte| byte == KEYS_SEPARATOR).filter(|word| !word.is_empty()).for_each(|word| self.push(word));
+        } else if !part.is_empty() {
+            self.push_part(bytes, begin, end);
+        }
+    }
+
     /// `address:port` as Java prints it, IPv6 without `::`; from 4 or 16 address bytes and a port of four.
     fn push_host(&mut self, host: &[u8]) {
         const IPV4_MAPPED: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF];
@@ -546,6 +570,17 @@ impl Texts {
         node.buffers.push(Buffer::U8(self.data));
         node
     }
+}
+
+/// Whether a byte is among others: eight at a time.
+#[inline(always)]
+fn has(bytes: &[u8], wanted: u8) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (blocks, rest) = bytes.as_chunks();
+    let differ = blocks.iter().map(|eight| u64::from_ne_bytes(*eight) ^ (ONES * u64::from(wanted)));
+    let marks = differ.fold(0, |marks, word| marks | (word.wrapping_sub(ONES) & !word & TOPS)); // not 0 if a byte of a word is 0
+    marks != 0 || rest.contains(&wanted)
 }
 
 /// Which values are there, as bits.
@@ -624,6 +659,21 @@ mod tests {
     use crate::record::{chain, tests::record};
 
     const NAMES: &str = "born_host store_host magic body_crc flag reconsume_times prepared_transaction_offset topic tags keys msg_id body properties born_timestamp kind offset_msg_id stored_body queue_id properties[KEYS]";
+
+    #[test]
+    fn a_byte_is_found_wherever_it_is() {
+        for size in 0..40 {
+            let mut bytes = vec![0xA0; size];
+            assert!(!has(&bytes, b' '));
+            for at in 0..size {
+                bytes[at] = b' ';
+                assert!(has(&bytes, b' '), "{at} of {size}");
+                bytes[at] = 0x1F;
+                assert!(!has(&bytes, b' '), "{at} of {size}");
+                bytes[at] = 0xFF;
+            }
+        }
+    }
 
     #[test]
     fn no_flipped_bit_panics_in_any_column() {
