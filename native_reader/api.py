@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from native_reader.plan.explain import Explanation
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
+from native_reader.scan.ahead import side_by_side
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
@@ -28,7 +28,7 @@ from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLE_NAMES, TABLES
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Part, PartReading, Request, Table
 
 _SHOWN = 300
 
@@ -58,16 +58,17 @@ class Store:
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
-        """A table by name. Those other than `messages` take only the options in TABLE_OPTIONS."""
+        """A table by name. Those other than `messages` take the options in TABLE_OPTIONS, and each its own."""
         if not isinstance(name, str) or name not in ("messages", *TABLES):
             near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
         if name == "messages":
             return self.messages(**options)
+        taken = (*TABLE_OPTIONS, *TABLES[name].options)
         for option in options:
-            if option not in TABLE_OPTIONS:
-                near = did_you_mean(option, TABLE_OPTIONS)
-                raise OptionError(f"table={name} does not support the option '{option}'.{near} Supported: {', '.join(TABLE_OPTIONS)}")
+            if option not in taken:
+                near = did_you_mean(option, taken)
+                raise OptionError(f"table={name} does not support the option '{option}'.{near} Supported: {', '.join(taken)}")
         return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
     def __repr__(self) -> str:
@@ -279,6 +280,4 @@ class TableScan(Lazy):
             for part in self.parts():
                 yield from self._table.read(part, self._projection)
             return
-        with ThreadPoolExecutor(jobs) as threads:
-            for batches in threads.map(lambda part: list(self._table.read(part, self._projection)), self.parts()):
-                yield from batches
+        yield from side_by_side((PartReading(self._table, part, self._projection) for part in self.parts()), jobs)

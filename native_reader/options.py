@@ -160,4 +160,4 @@ class MessageOptions(Options):
 
 
 TABLE_OPTIONS = tuple(each.name for each in options_of(MessageOptions) if each.tables)
-"""The options that the tables other than `messages` take."""
+"""The options that all tables other than `messages` take."""

@@ -137,11 +137,12 @@ def _check_table(spark: Mapping[str, Any], messages: Iterable[str]) -> None:
     """Reject options that a table other than `messages` does not take."""
     if spark["filter_pushdown"]:
         raise OptionError(f"table={spark['table']} does not support the option filterPushdown. Filter after loading")
+    taken = (*TABLE_OPTIONS, *TABLES[spark["table"]].options)
     for name in messages:
-        if name not in TABLE_OPTIONS:
-            taken = ", ".join(map(option_name, TABLE_OPTIONS))
+        if name not in taken:
             raise OptionError(
-                f"table={spark['table']} does not support the option {option_name(name)}. Supported options: {taken}. Filter after loading"
+                f"table={spark['table']} does not support the option {option_name(name)}. "
+                f"Supported options: {', '.join(map(option_name, taken))}. Filter after loading"
             )
 
 

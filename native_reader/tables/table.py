@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -40,10 +40,11 @@ Part = object
 
 @dataclass(frozen=True)
 class Request:
-    """The input of a table."""
+    """The input of a table. `columns`: the selected ones; None selects all."""
 
     stores: Sequence[StoreFiles]
     planning: Planning
+    columns: Collection[str] | None = None
 
     @cached_property
     def ends(self) -> Mapping[str, CheckedEnd]:
@@ -55,14 +56,24 @@ class Request:
         """A read of each whole log."""
         return whole_reads(self.stores, self.ends)
 
+    def wants(self, column: str) -> bool:
+        """Whether that column is selected. A table plans nothing for a column that is not."""
+        return self.columns is None or column in self.columns
+
 
 class Table(NamedTuple):
-    """A table: `parts` plans it, `rows` reads one part. A column without a value is null."""
+    """A table: `parts` plans it; `rows` or `batches` reads one part. A column without a value is null.
+
+    `rows` is for tables with few rows. `batches` must bound the memory of each batch, however large its part is.
+    `options`: the options that only this table takes, besides those that all tables take.
+    """
 
     name: str
     columns: Mapping[str, ColumnSpec]
     parts: Callable[[Request], list[Part]]
-    rows: Callable[[Part, Projection], list[dict[str, object]]]
+    rows: Callable[[Part, Projection], list[dict[str, object]]] | None = None
+    batches: Callable[[Part, Projection], Iterator[pa.RecordBatch]] | None = None
+    options: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -70,9 +81,28 @@ class Table(NamedTuple):
         return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
 
     def read(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-        """The rows of one part as a batch, if it has any."""
-        if rows := self.rows(part, projection):
+        """The rows of one part, in batches that are never empty."""
+        if self.batches is not None:
+            yield from (batch for batch in self.batches(part, projection) if len(batch))
+        elif self.rows is not None and (rows := self.rows(part, projection)):
             yield pa.RecordBatch.from_pylist(rows, self.schema)
+
+
+class PartReading:
+    """The batches of one part, which can end early."""
+
+    def __init__(self, table: Table, part: Part, projection: Projection) -> None:
+        self._batches, self._stopped = table.read(part, projection), False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch
+            if self._stopped:
+                return
+
+    def stop(self) -> None:
+        """End after the current batch."""
+        self._stopped = True
 
 
 def lost_of(request: Request) -> list[Part]:
