@@ -15,7 +15,7 @@ from native_reader.columns.strings import content_of, offsets_of, replaced, shor
 from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, UNIQ_KEY, delay_level
-from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, at, born_host_at, store_host_at
+from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Mask, at, born_host_at, store_host_at
 from native_reader.records.damages import CHECKSUM
 
 Maker = Callable[[Chunk], pa.Array]
@@ -33,12 +33,18 @@ def number_of(field: str) -> Maker:
 
 def time_of(field: str) -> Maker:
     def make(chunk: Chunk) -> pa.Array:
-        milliseconds = chunk.heads[field].astype(np.int64)
-        outside = (milliseconds < _FIRST_MS) | (milliseconds > _LAST_MS)
-        milliseconds *= 1000
-        return pa.array(milliseconds, mask=outside if outside.any() else None).view(TIMESTAMP)
+        return timestamps(chunk.heads[field].astype(np.int64))
 
     return make
+
+
+def timestamps(milliseconds: NDArray[np.int64], unknown: Mask | None = None) -> pa.Array:
+    """Times, null outside the years 1 to 9999 and where they are unknown. Changes its argument."""
+    outside = (milliseconds < _FIRST_MS) | (milliseconds > _LAST_MS)
+    if unknown is not None:
+        outside |= unknown
+    milliseconds *= 1000
+    return pa.array(milliseconds, mask=outside if outside.any() else None).view(TIMESTAMP)
 
 
 def property_of(name: str) -> Maker:

@@ -50,6 +50,10 @@ class Hits(NamedTuple):
         return Hits(self.hashes[which], self.offsets[which])
 
 
+LEAST_ROOM = 2
+"""Entry 0, which is unused, and one more."""
+_NO_CHAIN = "its last entry is in no chain. Check max_hash_slot_num"
+NO_SLOTS = "its number of slots is unknown. Set max_hash_slot_num"
 _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -84,17 +88,40 @@ def index_files(directory: str | None, slots: int | None = None) -> list[IndexFi
     return [IndexFile(f"{directory}/{entry.name}", entry.size, slots or default_slots(entry.size)) for entry in files]
 
 
+def room_of(file: IndexFile) -> int:
+    """How many entries fit in a file, with entry 0; 0 if its number of slots is unknown."""
+    return 0 if file.slots is None else max(0, (file.size - entries_at(file.slots)) // INDEX_ENTRY.itemsize)
+
+
+def read_head(stored: StoredFile) -> Head:
+    """The header of an open file."""
+    (header,) = stored.read_ranges([(0, INDEX_HEAD.size)])
+    if len(header) < INDEX_HEAD.size:
+        raise _cut_short(stored.uri)
+    return Head._make(INDEX_HEAD.unpack(header))
+
+
+def head_of(file: IndexFile) -> tuple[Head | None, str | None]:
+    """The header of a file, and why the file cannot be used: each is None if there is none."""
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            head, chains = read_head(stored), None if room_of(file) < LEAST_ROOM else _Chains(stored, file)
+            return head, NO_SLOTS if chains is None else chains.why_not(head)
+    except OSError as error:
+        return None, str(error)
+
+
 def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
     """Find entries with those key hashes in one file.
 
     `log`: the offset range of the log. `entry_costs`: the bytes of log that can be read in the time of one entry.
     Gives up when a plain read of the file's offset range would cost less.
     """
-    if file.slots is None or entries_at(file.slots) + 2 * INDEX_ENTRY.itemsize > file.size:
-        return FileHits(file.uri, why="its number of slots is unknown. Set max_hash_slot_num")
+    if room_of(file) < LEAST_ROOM:
+        return FileHits(file.uri, why=NO_SLOTS)
     try:
         with storage_of(file.uri).open(file.uri) as stored:
-            return _Chains(stored, file, file.slots).search(hashes, log, entry_costs)
+            return _Chains(stored, file).search(hashes, log, entry_costs)
     except OSError:
         return FileHits(file.uri, why="it cannot be read")
 
@@ -102,28 +129,26 @@ def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: 
 class _Chains:
     """One open index file."""
 
-    def __init__(self, stored: StoredFile, file: IndexFile, slots: int) -> None:
-        self._stored, self._uri, self._slots = stored, file.uri, slots
-        self._entries = entries_at(slots)
-        self._room = (file.size - self._entries) // INDEX_ENTRY.itemsize
+    def __init__(self, stored: StoredFile, file: IndexFile) -> None:
+        assert file.slots is not None
+        self._stored, self._uri, self._slots = stored, file.uri, file.slots
+        self._entries, self._room = entries_at(file.slots), room_of(file)
         self._matches: list[NDArray[np.void]] = []
         self._numbers: list[Numbers] = []
 
     def search(self, hashes: Numbers, log: tuple[int, int], entry_costs: int) -> FileHits:
         """See the function `search`."""
         head = self._head()
-        if head.next_entry <= 1:
-            return FileHits(self._uri, why="it is empty")
-        if not 0 <= head.begin <= head.end or head.next_entry > self._room:
-            return FileHits(self._uri, why="its header is inconsistent")
+        if (why := self._why_not(head)) is not None:
+            return FileHits(self._uri, why=why)
         ends = self._read(np.array([1, head.next_entry - 1]))
         first, last = ends["offset"].tolist()
         # Use the smaller of the two ranges: one wrong number must not make the file cover too much.
         begin, end = max(head.begin, first), min(head.end, last)
-        proofs, why = ends, None
+        proofs = ends
         try:
-            if self._slot_values(ends["hash"][1:].astype(np.int64) % self._slots)[0] < head.next_entry - 1:
-                raise _Contradiction("its last entry is in no chain. Check max_hash_slot_num")
+            if not self._is_in_chain(ends[1:], head.next_entry - 1):
+                raise _Contradiction(_NO_CHAIN)
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
             steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
@@ -134,6 +159,24 @@ class _Chains:
         hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._matches])
         inside = (hits["offset"] >= log[0]) & (hits["offset"] < log[1])
         return FileHits(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
+
+    def why_not(self, head: Head) -> str | None:
+        """Why the file cannot be used, from its header and its last entry."""
+        why = self._why_not(head)
+        if why is None and not self._is_in_chain(self._read(np.array([head.next_entry - 1])), head.next_entry - 1):
+            why = _NO_CHAIN
+        return why
+
+    def _why_not(self, head: Head) -> str | None:
+        if head.next_entry <= 1:
+            return "it is empty"
+        if not 0 <= head.begin <= head.end or head.next_entry > self._room:
+            return "its header is inconsistent"
+        return None
+
+    def _is_in_chain(self, entry: NDArray[np.void], number: int) -> bool:
+        """Whether the slot of the newest entry leads to it: it does not if the number of slots is wrong."""
+        return bool(self._slot_values(entry["hash"].astype(np.int64) % self._slots)[0] >= number)
 
     def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
         """Follow all chains at once, one entry of each per step."""
@@ -189,10 +232,7 @@ class _Chains:
                     raise _Contradiction("an entry has an offset that does not fit its neighbours")
 
     def _head(self) -> Head:
-        (header,) = self._stored.read_ranges([(0, INDEX_HEAD.size)])
-        if len(header) < INDEX_HEAD.size:
-            raise self._cut_short()
-        return Head._make(INDEX_HEAD.unpack(header))
+        return read_head(self._stored)
 
     def _slot_values(self, slots: Numbers) -> Numbers:
         return np.frombuffer(self._many(INDEX_HEAD.size + SLOT_SIZE * slots, SLOT_SIZE), ">i4").astype(np.int64)
@@ -203,11 +243,12 @@ class _Chains:
     def _many(self, places: Numbers, length: int) -> bytearray:
         content = bytearray(length * len(places))
         if self._stored.read_many(places.tolist(), [length] * len(places), memoryview(content)) < len(content):
-            raise self._cut_short()
+            raise _cut_short(self._uri)
         return content
 
-    def _cut_short(self) -> OSError:
-        return OSError(f"{self._uri} was truncated")
+
+def _cut_short(uri: str) -> OSError:
+    return OSError(f"{uri} was truncated")
 
 
 def _hits(entries: NDArray[np.void]) -> Hits:

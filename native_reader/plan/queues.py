@@ -5,6 +5,7 @@ A corrupt queue must never do more harm than to return fewer entries; callers wo
 
 from __future__ import annotations
 
+import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from native_reader.tuning import TUNING
 BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
+_NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
 _read_probe = struct.Struct(">qi").unpack
 
@@ -102,43 +104,48 @@ Columns = tuple[Numbers, Numbers, Numbers, Numbers, Numbers]
 """Numbers, counts, offsets, sizes and tags codes of entries."""
 
 
-def topics_in(directories: Sequence[str]) -> list[Topic]:
-    """The topics that have queues there. Without light queues (LMQ), which list records of other topics again."""
+def topics_in(directories: Sequence[str], *, light: bool = False) -> list[Topic]:
+    """The topics that have queues there. `light`: also light queues (LMQ), which list records of other topics again."""
     topics = []
     for directory in directories:
         storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
         for entry in _listed(directory):
             # A name that is not UTF-8 cannot be a column value.
-            if entry.is_directory and not entry.name.startswith(LIGHT_TOPIC) and entry.name.isprintable():
+            if entry.is_directory and (light or not entry.name.startswith(LIGHT_TOPIC)) and entry.name.isprintable():
                 topics.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
     return topics
 
 
-def queues_of(topic: Topic) -> list[Queue]:
-    """The queues of a topic, by number."""
-    return [_queue(topic, str(number)) for number in numbers_of(topic)]
+def queues_of(topic: Topic, *, strict: bool = False) -> list[Queue]:
+    """The queues of a topic, by number. `strict`: raises an error if a directory cannot be listed."""
+    return [_queue(topic, str(number), strict) for number in numbers_of(topic, strict=strict)]
 
 
-def numbers_of(topic: Topic) -> list[int]:
+def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
     """The queue numbers of a topic."""
-    names = [entry.name for entry in _listed(topic.uri) if entry.is_directory and entry.name.isascii() and entry.name.isdecimal()]
-    return sorted(int(name) for name in names if str(int(name)) == name)
+    entries = _listed(topic.uri, strict)
+    names = [entry.name for entry in entries if entry.is_directory and _NUMBER.fullmatch(entry.name)]
+    return sorted(int(name) for name in names if int(name) < 2**31)
 
 
-def _queue(topic: Topic, name: str) -> Queue:
+def _queue(topic: Topic, name: str, strict: bool) -> Queue:
     width = (BATCH_ENTRY if topic.batch else QUEUE_ENTRY).itemsize
     uri, files = f"{topic.uri}/{name}", []
-    for entry in _listed(uri):
+    for entry in _listed(uri, strict):
         if entry.is_file and is_segment_name(entry.name) and entry.size >= width and (topic.batch or int(entry.name) % width == 0):
             files.append(QueueFile(f"{uri}/{entry.name}", int(entry.name) // width, entry.size // width))
     return Queue(topic.name, int(name), topic.batch, tuple(files))
 
 
-def _listed(uri: str) -> list[DirEntry]:
+def _listed(uri: str, strict: bool = False) -> list[DirEntry]:
     try:
         return storage_of(uri).list(uri)
-    except OSError:  # deleted meanwhile or cannot be listed; callers work without it
+    except FileNotFoundError:  # deleted meanwhile
         return []
+    except OSError:
+        if strict:
+            raise
+        return []  # callers work without it
 
 
 class QueueReader:
@@ -146,6 +153,7 @@ class QueueReader:
 
     def __init__(self, queue: Queue) -> None:
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
+        self.width = self._dtype.itemsize
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
         self._probe = bytearray(12)
         self._open: tuple[int, StoredFile] | None = None
@@ -157,14 +165,14 @@ class QueueReader:
 
     def within(self, low: int, high: int) -> Entries:
         """The entries of records at physical offsets `[low, high)`, without entries that are out of order."""
-        units = self._bound()
+        units = self.bound()
         first, stop = 0, units
-        if units * self._dtype.itemsize > TUNING.queue_read_at_once:
+        if units * self.width > TUNING.queue_read_at_once:
             first = self.first_at(low, 0, units)
             stop = self.first_at(high, first, units)
         # Records of a queue do not overlap, so a file with more entries than fit in the range is corrupt.
         fit = (high - low) // SMALLEST_RECORD + 1
-        entries = self._read(first, stop, max(fit, TUNING.queue_read_at_once // self._dtype.itemsize))
+        entries = self._read(first, stop, max(fit, TUNING.queue_read_at_once // self.width))
         if entries is None:
             return _NOTHING
         is_last = len(entries) > 0 and (stop == self.units or self._offset_at(stop) == _BEYOND)
@@ -172,23 +180,23 @@ class QueueReader:
 
     def last_below(self, offset: int) -> Entries:
         """The entry of the last record below that offset, or none."""
-        stop = self.first_at(offset, 0, self._bound())
+        stop = self.first_at(offset, 0, self.bound())
         return self.read(max(0, stop - 1), stop)
 
-    def _bound(self) -> int:
+    def bound(self) -> int:
         """A place after which nothing is written: brokers preallocate files."""
         if not self._queue.files:
             return 0
         last = len(self._queue.files) - 1
         try:
-            written = -(-self._file(last).written_end() // self._dtype.itemsize)
+            written = -(-self.file(last).written_end() // self.width)
         except OSError:  # deleted meanwhile or unreadable
             written = self._queue.files[last].units
         return self._firsts[last] + min(written, self._queue.files[last].units)
 
     def first_at(self, offset: int, first: int, stop: int) -> int:
         """The first place in `[first, stop)` whose record is at or after `offset`; unwritten places count as after all offsets."""
-        while (stop - first) * self._dtype.itemsize > TUNING.queue_read_at_once:
+        while (stop - first) * self.width > TUNING.queue_read_at_once:
             middle = (first + stop) // 2
             if self._offset_at(middle) < offset:
                 first = middle + 1
@@ -233,12 +241,12 @@ class QueueReader:
 
     def _pieces(self, which: int, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.void]]]:
         """Pieces of a file's places `[begin, end)`, without holes: the first place of each piece, and its entries, written or not."""
-        width = self._dtype.itemsize
+        width = self.width
         most = _PIECE // width
         while begin < end:
             if end - begin > most:  # a shorter range is read faster than the hole is searched
                 try:
-                    begin = max(begin, self._file(which).next_data(begin * width) // width)
+                    begin = max(begin, self.file(which).next_data(begin * width) // width)
                 except OSError:  # deleted meanwhile or unreadable
                     return
             units = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
@@ -250,7 +258,7 @@ class QueueReader:
     def _offset_at(self, place: int) -> int:
         which = bisect_right(self._firsts, place) - 1
         try:
-            got = self._file(which).read_into((place - self._firsts[which]) * self._dtype.itemsize, self._probe)
+            got = self.file(which).read_into((place - self._firsts[which]) * self.width, self._probe)
         except OSError:  # deleted meanwhile or unreadable
             return _BEYOND
         offset, size = _read_probe(self._probe)
@@ -259,14 +267,15 @@ class QueueReader:
         return -1 if size == FILLER_SIZE else offset
 
     def _units(self, which: int, place: int, count: int) -> NDArray[np.void]:
-        width = self._dtype.itemsize
+        width = self.width
         try:
-            (content,) = self._file(which).read_ranges([(place * width, count * width)])
+            (content,) = self.file(which).read_ranges([(place * width, count * width)])
         except OSError:  # deleted meanwhile or unreadable
             return np.empty(0, self._dtype)
         return np.frombuffer(content, self._dtype, len(content) // width)
 
-    def _file(self, which: int) -> StoredFile:
+    def file(self, which: int) -> StoredFile:
+        """One of its files, open until another one is read."""
         if self._open is not None and self._open[0] != which:
             self.close()
         if self._open is None:

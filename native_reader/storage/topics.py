@@ -9,14 +9,25 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from native_reader.storage.protocol import storage_of
 
 _LARGEST = 64 << 20
 _MOST_QUEUES = 1 << 16
+_MOST_INT32 = 2**31
 _TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
 _TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(?<![0-9])(-?[0-9]++)(?=\s*+:)', re.DOTALL)
+
+
+class TopicConfig(NamedTuple):
+    """A topic as it is configured; None where the file has no valid value."""
+
+    name: str
+    read_queues: int | None
+    write_queues: int | None
+    perm: int | None
+    attributes: Mapping[str, str]
 
 
 class Topics:
@@ -28,6 +39,10 @@ class Topics:
     def names(self) -> list[str]:
         """All topics with a printable name."""
         return [name for name in self._table if name.isprintable()]
+
+    def configs(self) -> list[TopicConfig]:
+        """All topics with a printable name."""
+        return [_config(name, self._table[name]) for name in self.names()]
 
     def has(self, name: str) -> bool:
         """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
@@ -82,6 +97,17 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return json.loads(_TEXT_OR_BARE_KEY.sub(lambda match: match[1] or f'"{match[2]}"', text))
+
+
+def _config(name: str, topic: Any) -> TopicConfig:
+    fields = topic if isinstance(topic, dict) else {}
+    numbers = [fields.get(each) for each in ("readQueueNums", "writeQueueNums", "perm")]
+    reads, writes, perm = (each if type(each) is int and abs(each) < _MOST_INT32 else None for each in numbers)
+    # JSON can have half a surrogate pair, which no column can hold.
+    texts = {
+        key: value for key, value in _attributes_of(topic).items() if isinstance(value, str) and key.isprintable() and value.isprintable()
+    }
+    return TopicConfig(name, reads, writes, perm, texts)
 
 
 def _attributes_of(topic: Any) -> Mapping[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
+
+_ROWS = 8192
 
 MISSING, LOST = "missing", "lost"
 NOT_THERE = {
@@ -80,12 +83,23 @@ class Table(NamedTuple):
         """All columns."""
         return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
 
+    def batch(self, columns: Mapping[str, object]) -> pa.RecordBatch:
+        """A batch of these columns, numpy or Arrow arrays."""
+        return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in self.schema], schema=self.schema)
+
     def read(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         """The rows of one part, in batches that are never empty."""
         if self.batches is not None:
             yield from (batch for batch in self.batches(part, projection) if len(batch))
         elif self.rows is not None and (rows := self.rows(part, projection)):
             yield pa.RecordBatch.from_pylist(rows, self.schema)
+
+
+def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as batches of limited size."""
+    rest = iter(rows)
+    while several := list(islice(rest, _ROWS)):
+        yield pa.RecordBatch.from_pylist(several, schema)
 
 
 class PartReading:

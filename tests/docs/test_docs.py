@@ -24,7 +24,7 @@ from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
 from native_reader.records.damages import REASONS
-from native_reader.tables import TABLES
+from native_reader.tables import TABLES, index_entries, queue_entries, queues
 from native_reader.tables.table import NOT_THERE
 from native_reader.testing.compression import CODECS, COMPRESSED
 from native_reader.testing.spec import StoreSpec
@@ -158,6 +158,15 @@ RECOVERY_MD = "docs/recovery.md"
 def test_every_reason_of_damage_is_documented() -> None:
     documented = {quoted(reason)[0]: meaning for reason, meaning in rows_of(RECOVERY_MD, "reason")}
     assert documented == REASONS | NOT_THERE
+
+
+def test_every_state_and_validity_is_documented() -> None:
+    for heading, meanings in (
+        ("state", queues.STATES),
+        ("validity of a queue entry", queue_entries.VALIDITIES),
+        ("validity of an index entry", index_entries.VALIDITIES),
+    ):
+        assert {quoted(name)[0]: meaning for name, meaning in rows_of(RECOVERY_MD, heading)} == meanings
 
 
 def test_the_columns_of_the_other_tables_are_documented() -> None:

@@ -1,0 +1,178 @@
+"""Where each consume queue begins and ends, found with a few small reads for a queue of any size.
+
+A table must show what is wrong with a queue, so, unlike a plan, it does not read a queue that cannot be read as an empty one.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC
+from native_reader.plan.queues import Queue, QueueReader
+from native_reader.storage.protocol import StoredFile
+
+SIMPLE, BATCH, LIGHT = "simple", "batch", "LMQ"
+
+_ENTRY, _BATCH_ENTRY = struct.Struct(">qi"), struct.Struct(">qi16xqh")
+_AT_ONCE = 8 << 10
+"""The end of a file is searched in this many bytes at once; holes begin at a page, so it is usually in the last ones."""
+_ROUNDS = 16
+_LARGEST = 2**63 - 1
+_PIECE = 1 << 20
+
+
+class Place(NamedTuple):
+    """One entry: the queue offset of its first message, how many messages, and the place of the record in the log."""
+
+    number: int
+    messages: int
+    offset: int
+    size: int
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it names a record. Fillers do not."""
+        return self.size > 0 and self.size != FILLER_SIZE and self.offset >= 0
+
+
+class Bounds(NamedTuple):
+    """The entries of a queue whose records have not expired: `entries` of them, with `gaps` missing between them.
+
+    `first`, `last`: the first and the last one; None if there is none. `newest`: the last entry of the queue, also if expired.
+    """
+
+    min_offset: int
+    max_offset: int
+    entries: int = 0
+    gaps: int = 0
+    expired: int = 0
+    first: Place | None = None
+    last: Place | None = None
+    newest: Place | None = None
+    found: str | None = None
+    """What is wrong with its files."""
+
+
+def type_of(queue: Queue) -> str:
+    """`simple`, `batch` or `LMQ`."""
+    return BATCH if queue.batch else LIGHT if queue.topic.startswith(LIGHT_TOPIC) else SIMPLE
+
+
+def bounds_of(queue: Queue, lowest: int) -> Bounds | None:
+    """The bounds of a queue in a log that begins at offset `lowest`; None if a file was deleted meanwhile.
+
+    An error of the storage names the file.
+    """
+    try:
+        with QueueReader(queue) as reader:
+            return _bounds(queue, reader, lowest)
+    except FileNotFoundError:
+        return None
+
+
+def _bounds(queue: Queue, reader: QueueReader, lowest: int) -> Bounds:
+    which, units, newest = _end(queue, reader)
+    if newest is None:
+        empty = queue.files[-1].base if queue.files and not queue.batch else 0
+        return Bounds(empty, empty)
+    firsts = [0, *accumulate(file.units for file in queue.files)]
+    most, stop, begin, fillers = min(newest.number + newest.messages, _LARGEST), firsts[which] + units, 0, 0
+    first = _place(queue, reader, 0, 0)
+    if first is None or not first.is_written or first.offset < lowest:
+        fillers = reader.first_at(0, 0, stop) if first is not None and first.size == FILLER_SIZE else 0
+        begin = reader.first_at(lowest, 0, stop)
+        at = bisect_right(firsts, begin) - 1
+        first = _place(queue, reader, at, begin - firsts[at]) if begin < stop else None
+    gaps = list(_gaps(queue, which))
+    expired, found = max(0, begin - fillers), _about(gaps, newest)
+    if first is None:
+        return Bounds(most, most, expired=expired, newest=newest, found=found)
+    # The gaps before the first entry are in the part of the queue that has expired.
+    missing = sum(max(0, stop - start) for file, start, stop in gaps if firsts[file] > begin)
+    last = newest if newest.is_written else None
+    return Bounds(first.number, most, stop - begin, missing, expired, first, last, newest, found)
+
+
+def _end(queue: Queue, reader: QueueReader) -> tuple[int, int, Place | None]:
+    """The last file with an entry, how many entries it has, and the last of them."""
+    for which in range(len(queue.files) - 1, -1, -1):
+        units = written_units(reader.file(which), reader.width, queue.files[which].units)
+        if units:
+            return which, units, _place(queue, reader, which, units - 1)
+    return 0, 0, None
+
+
+def _place(queue: Queue, reader: QueueReader, which: int, unit: int) -> Place | None:
+    (content,) = reader.file(which).read_ranges([(unit * reader.width, reader.width)])
+    if len(content) < reader.width:  # truncated meanwhile
+        return None
+    if queue.batch:
+        offset, size, base, count = _BATCH_ENTRY.unpack_from(content)
+        return Place(base, count, offset, size)
+    return Place(queue.files[which].base + unit, 1, *_ENTRY.unpack_from(content))
+
+
+def _gaps(queue: Queue, until: int) -> Iterator[tuple[int, int, int]]:
+    """Where a file does not begin at the end of the one before it: the file, and both places."""
+    # Files of batch entries are not always a multiple of an entry.
+    rounding = 1 if queue.batch else 0
+    for which, (one, other) in enumerate(pairwise(queue.files[: until + 1]), 1):
+        start = one.base + one.units
+        if not 0 <= other.base - start <= rounding:
+            yield which, start, other.base
+
+
+def written_units(stored: StoredFile, width: int, units: int) -> int:
+    """How many entries of a queue file precede the zeros at its end. Brokers allocate files ahead."""
+    small = units * width <= _AT_ONCE
+    bound = units if small else min(units, -(-stored.written_end() // width))
+    begin = max(0, bound - _AT_ONCE // width)
+    (content,) = stored.read_ranges([(begin * width, (bound - begin) * width)])
+    kept = -(-len(content.rstrip(b"\0")) // width)
+    return begin + kept if kept or not begin else _searched(stored, width, begin)
+
+
+def _searched(stored: StoredFile, width: int, stop: int) -> int:
+    """As `written_units`, in a file whose last zeros are not a hole, by bisection.
+
+    Lost pages are zeros between entries, so after each guess, places ever further behind it are tried.
+    """
+    zeros = bytes(width)
+
+    def is_written(place: int) -> bool:
+        (content,) = stored.read_ranges([(place * width, width)])
+        return content != zeros[: len(content)]
+
+    known = 0
+    for _ in range(_ROUNDS):
+        low, high = known, stop
+        while low < high:
+            middle = (low + high) // 2
+            if is_written(middle):
+                low = middle + 1
+            else:
+                high = middle
+        steps = (low + (1 << exponent) for exponent in range((stop - low).bit_length()))
+        behind = next((place for place in steps if place < stop and is_written(place)), None)
+        if behind is None:
+            return low
+        known = behind + 1
+    end = stop * width
+    while end > known * width:  # so many changes are damage: look at every byte
+        begin = max(known * width, end - _PIECE)
+        (content,) = stored.read_ranges([(begin, end - begin)])
+        if kept := len(content.rstrip(b"\0")):
+            return -(-(begin + kept) // width)
+        end = begin
+    return known
+
+
+def _about(gaps: Sequence[tuple[int, int, int]], newest: Place) -> str | None:
+    if gaps:
+        (_, start, stop), more = gaps[0], f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+        return (f"no file contains entries {start:,} to {stop - 1:,}" if start < stop else f"two files contain entry {stop:,}") + more
+    return None if newest.is_written or newest.size == FILLER_SIZE else "its last entry names no record"

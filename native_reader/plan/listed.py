@@ -1,0 +1,133 @@
+"""What the consume queues list of each topic: how many records, how many bytes, and which bytes of the log none of them lists."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, Mask
+from native_reader.plan.queues import Entries, Numbers, QueueReader, Topic, queues_of, topics_in
+from native_reader.plan.threads import map_files
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.window import Window
+
+_AT_ONCE = 1 << 18
+_BLANK = struct.Struct(">ii")
+
+
+@dataclass(slots=True)
+class Count:
+    """What the queues of one topic list. `first`, `last`: the lowest and the highest physical offset."""
+
+    queues: int = 0
+    records: int = 0
+    messages: int = 0
+    bytes: int = 0
+    first: int = -1
+    last: int = -1
+
+    def add(self, entries: Entries) -> None:
+        """Count these entries, which are not empty."""
+        first, last = int(entries.offsets[0]), int(entries.offsets[-1])
+        self.first = first if self.first < 0 else min(self.first, first)
+        self.last = max(self.last, last)
+        self.records += len(entries)
+        self.messages += int(entries.counts.sum())
+        self.bytes += int(entries.sizes.sum())
+
+
+@dataclass(slots=True)
+class Listed:
+    """The counts of each topic. `unlisted`: the bytes of the log that are in no queue. `is_complete`: each byte is listed once."""
+
+    topics: dict[str, Count] = field(default_factory=dict)
+    unlisted: int = 0
+    is_complete: bool = True
+
+
+def count_listed(store: StoreFiles, end: int) -> Listed:
+    """Count what the queues list of the log, which ends at `end`. Light queues list records of other topics again."""
+    log = _Claimed(store, end)
+    topics = topics_in(store.queues)
+    found = Listed()
+    for topic, count in zip(topics, map_files(log.of_topic, topics), strict=True):
+        # A topic can have both ordinary queues and batch queues.
+        before = found.topics.get(topic.name)
+        found.topics[topic.name] = count if before is None else _sum(before, count)
+    left = log.left()
+    found.unlisted, found.is_complete = sum(size for size in left if size > 0), not any(left)
+    return found
+
+
+def _sum(one: Count, other: Count) -> Count:
+    firsts = [each.first for each in (one, other) if each.first >= 0]
+    queues, records, messages, size = (getattr(one, name) + getattr(other, name) for name in ("queues", "records", "messages", "bytes"))
+    return Count(queues, records, messages, size, min(firsts, default=-1), max(one.last, other.last))
+
+
+class _Claimed:
+    """For each segment: how many of its bytes are listed, and where the last of these records ends."""
+
+    def __init__(self, store: StoreFiles, end: int) -> None:
+        self._store, self._end = store, end
+        self._bases = np.array([segment.base for segment in store.segments], np.int64)
+        self._stops = np.array([segment.end for segment in store.segments], np.int64)
+        self._frames = np.array([segment.frame for segment in store.segments], np.int64)
+        self._bytes = np.zeros(len(store.segments), np.int64)
+        self._ends = self._bases.copy()
+        self._lock = threading.Lock()
+
+    def of_topic(self, topic: Topic) -> Count:
+        """The count of one topic."""
+        count = Count()
+        for queue in queues_of(topic):
+            count.queues += 1
+            above = self._store.first_record - 1
+            with QueueReader(queue) as reader:
+                units = reader.bound()
+                for first in range(0, units, _AT_ONCE):
+                    entries = reader.read(first, min(first + _AT_ONCE, units))
+                    entries = entries.where((entries.offsets > above) & (entries.offsets < self._end))
+                    # An entry that is out of order names a record again, or none.
+                    highest = np.maximum.accumulate(entries.offsets)
+                    entries = entries.where(np.diff(highest, prepend=above) > 0)
+                    entries = entries.where(self._in_files(entries.offsets))
+                    if len(entries):
+                        above = int(entries.offsets[-1])
+                        self._claim(entries)
+                        count.add(entries)
+        return count
+
+    def _in_files(self, offsets: Numbers) -> Mask:
+        """Which of these offsets, all between the first and the end of the log, are not in a hole of the log."""
+        return np.asarray(offsets < self._stops[np.searchsorted(self._bases, offsets, "right") - 1], np.bool_)
+
+    def _claim(self, entries: Entries) -> None:
+        which = np.searchsorted(self._bases, entries.offsets, "right") - 1
+        with self._lock:  # the topics of a slow storage are read by several threads
+            np.add.at(self._bytes, which, entries.sizes + self._frames[which])
+            np.maximum.at(self._ends, which, entries.offsets + entries.sizes)
+
+    def left(self) -> list[int]:
+        """Of each segment, the bytes that no queue lists; below 0 if entries of lost records overlap others. Without a blank after them."""
+        found = []
+        for segment, listed, reached in zip(self._store.segments, self._bytes.tolist(), self._ends.tolist(), strict=True):
+            left = max(0, min(segment.end, self._end) - segment.base) - listed
+            found.append(left - min(left, _blank_at(segment, reached)) if left > 0 else left)
+        return found
+
+
+def _blank_at(segment: Segment, offset: int) -> int:
+    """The bytes from that offset to the end of its segment if they are a blank, else 0."""
+    rest = segment.end - offset
+    if not 0 <= rest <= segment.size:
+        return 0
+    if rest < BLANK_HEAD:
+        return rest
+    with Window(segment, 0, past_unreadable=True) as window:
+        fields = _BLANK.unpack(window.peek(offset - segment.base, BLANK_HEAD))
+    size, magic = fields if segment.frame == 0 else (fields[1], fields[0])
+    return rest if magic == (MAGIC_ENTRY_BLANK if segment.frame else MAGIC_BLANK) and size == rest else 0

@@ -1,0 +1,141 @@
+"""`index_entries`: one row for each entry of the index files, as it is on disk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from native_reader.columns.makers import timestamps
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.index_entry import INDEX_ENTRY, entries_at
+from native_reader.plan.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, read_head, room_of
+from native_reader.scan.read import Projection
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.tables.index_files import indexes_of
+from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
+from native_reader.tables.table import Part, Request, Table
+
+UNWRITTEN, CHAIN, ORDER = "unwritten", "chain", "order"
+VALIDITIES = {
+    UNWRITTEN: "zeros: the entry was lost or never written",
+    CHAIN: "the hash is negative, or the chain does not continue with an older entry",
+    **OF_OFFSETS,
+    ORDER: "the offset is lower than that of the entry before it: one of the two is wrong",
+    VALID: "none of these",
+}
+"""In order of precedence."""
+
+COLUMNS = {
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "file": ColumnSpec(pa.string(), "URI of the file"),
+    "number": ColumnSpec(pa.int32(), "the number of the entry in the file, from 1"),
+    "hash": ColumnSpec(pa.int32(), "Java's hash of `topic#key`, made non-negative"),
+    "slot": ColumnSpec(pa.int32(), "the slot of that hash, where its chain begins"),
+    "physical_offset": ColumnSpec(pa.int64(), "the offset of the record in the log"),
+    "store_timestamp": ColumnSpec(
+        TIMESTAMP, "when the record was stored, or up to a second before that; in entry 1, the time in the file's header"
+    ),
+    "previous": ColumnSpec(pa.int32(), "the number of the next older entry in its chain; 0 if it is the oldest"),
+    "validity": ColumnSpec(pa.string(), "one of the values below. The record itself is not read"),
+}
+_AT_ONCE = 1 << 16
+_LARGEST_TIME = 2**62
+"""Keeps sums of times within 64 bits."""
+
+_log = logging.getLogger("native_reader")
+
+
+class IndexPart(NamedTuple):
+    """Entries `[first, stop)` of an index file. `log`: the offsets of the log; None if the validity is not wanted, or there is no log."""
+
+    store: str
+    file: IndexFile
+    first: int
+    stop: int
+    log: LogRange | None
+
+
+def _parts(request: Request) -> list[Part]:
+    files = []
+    for store, file in indexes_of(request):
+        if room_of(file) < LEAST_ROOM:
+            _log.warning("%s: %s. Its entries are not listed", file.uri, NO_SLOTS)
+        else:
+            files.append((store, file))
+    ranges = ranges_of(request) if files and request.wants("validity") else {}
+    most = max(_AT_ONCE, request.planning.max_partition_bytes // INDEX_ENTRY.itemsize)
+    return [
+        IndexPart(store, file, first, min(first + most, room_of(file)), ranges.get(store))
+        for store, file in files
+        for first in range(1, room_of(file), most)
+    ]
+
+
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    assert isinstance(part, IndexPart)
+    try:
+        stored = storage_of(part.file.uri).open(part.file.uri)
+    except FileNotFoundError:  # deleted meanwhile
+        return
+    with stored:
+        if stored.size() < part.file.size:  # truncated meanwhile
+            return
+        head = read_head(stored)
+        before = _offset_before(stored, part)
+        for first in range(part.first, min(part.stop, head.next_entry), _AT_ONCE):
+            entries = _read(stored, part.file, first, min(first + _AT_ONCE, part.stop, head.next_entry))
+            offsets = entries["offset"].astype(np.int64)
+            if len(entries):
+                yield _batch(part, head, first, entries, np.diff(offsets, prepend=before) < 0)
+                before = int(offsets[-1])
+
+
+def _offset_before(stored: StoredFile, part: IndexPart) -> int:
+    """The offset of the entry before the part."""
+    if part.first == 1:
+        return -1
+    return int(_read(stored, part.file, part.first - 1, part.first)["offset"][0])
+
+
+def _read(stored: StoredFile, file: IndexFile, first: int, stop: int) -> NDArray[np.void]:
+    assert file.slots is not None
+    width = INDEX_ENTRY.itemsize
+    (content,) = stored.read_ranges([(entries_at(file.slots) + first * width, (stop - first) * width)])
+    return np.frombuffer(content, INDEX_ENTRY, len(content) // width)
+
+
+def _batch(part: IndexPart, head: Head, first: int, entries: NDArray[np.void], unordered: NDArray[np.bool_]) -> pa.RecordBatch:
+    count, slots = len(entries), part.file.slots
+    assert slots is not None
+    numbers = np.arange(first, first + count, dtype=np.int64)
+    hashes, seconds, previous = (entries[name].astype(np.int64) for name in ("hash", "seconds", "previous"))
+    offsets = entries["offset"].astype(np.int64)
+    # Until its first entry is written, a new file has the end time of the one before, and that entry's seconds count from it.
+    seconds[numbers == 1] = 0
+    begin = min(max(head.begin_time, -_LARGEST_TIME), _LARGEST_TIME)
+    masks = [
+        (entries == np.zeros(1, INDEX_ENTRY), UNWRITTEN),
+        ((hashes < 0) | (previous < 0) | (previous >= numbers), CHAIN),
+        *(part.log.outside(offsets) if part.log is not None else ()),
+        (unordered, ORDER),
+    ]
+    columns = {
+        "store": repeated([part.store], [count]),
+        "file": repeated([part.file.uri], [count]),
+        "number": numbers.astype(np.int32),
+        "hash": hashes.astype(np.int32),
+        "slot": (hashes % slots).astype(np.int32),
+        "physical_offset": offsets,
+        "store_timestamp": timestamps(begin + seconds * 1000),
+        "previous": previous.astype(np.int32),
+        "validity": labels(masks, count),
+    }
+    return INDEX_ENTRIES.batch(columns)
+
+
+INDEX_ENTRIES = Table("index_entries", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num",))

@@ -1,0 +1,216 @@
+"""`queue_entries`: one row for each written entry of a consume queue, as it is on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from native_reader.columns.makers import timestamps
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.layout.record import Mask
+from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
+from native_reader.plan.queues import QueueFile, queues_of, topics_in
+from native_reader.plan.threads import map_files
+from native_reader.scan.read import Projection
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.tables.queues import warn_of_rocksdb
+from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
+from native_reader.tables.table import Part, Request, Table
+
+FILLER, INVALID, ORDER = "filler", "invalid", "order"
+VALIDITIES = {
+    FILLER: "fills the places before the first entry of a queue that does not begin at 0",
+    INVALID: "no record has this offset and size",
+    **OF_OFFSETS,
+    ORDER: "the offset is not higher than that of the entry before it in the same file: one of the two is wrong",
+    VALID: "none of these",
+}
+"""In order of precedence."""
+
+COLUMNS = {
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "topic": ColumnSpec(pa.string(), "the topic; of a light queue (LMQ), the name of the queue"),
+    "queue_id": ColumnSpec(pa.int32(), "the number of the queue"),
+    "type": ColumnSpec(pa.string(), f"`{SIMPLE}`, `{BATCH}` or `{LIGHT}`"),
+    "queue_offset": ColumnSpec(
+        pa.int64(), "the place in the queue; of a batch entry, the queue offset of its first message. The record's own may differ in LMQ"
+    ),
+    "messages": ColumnSpec(pa.int32(), "the number of messages of a batch entry; otherwise 1"),
+    "physical_offset": ColumnSpec(pa.int64(), "the offset of the record in the log"),
+    "size": ColumnSpec(pa.int32(), "the size of the record"),
+    "tags_code": ColumnSpec(
+        pa.int64(),
+        "Java's hash of the tags, 0 without tags; in `SCHEDULE_TOPIC_XXXX` the time of delivery in milliseconds; "
+        "below -2147483648 an address in `consumequeue_ext`",
+    ),
+    "store_timestamp": ColumnSpec(TIMESTAMP, "when the record was stored; only batch entries have it"),
+    "validity": ColumnSpec(pa.string(), "one of the values below. The record itself is not read"),
+    "file": ColumnSpec(pa.string(), "URI of the file"),
+    "position": ColumnSpec(pa.int64(), "the position of the entry in the file"),
+}
+_PIECE, _BATCH = 1 << 20, 1 << 16
+
+
+class EntryFile(NamedTuple):
+    """One file of a queue."""
+
+    topic: str
+    queue_id: int
+    type: str
+    file: QueueFile
+
+
+class EntryFiles(NamedTuple):
+    """Some files of a store's queues. `log`: the offsets of its log; None if the validity is not wanted, or there is no log."""
+
+    store: str
+    log: LogRange | None
+    files: tuple[EntryFile, ...]
+
+
+class _Piece(NamedTuple):
+    """Written entries of one file: their positions, and which are out of order."""
+
+    file: EntryFile
+    positions: NDArray[np.int64]
+    entries: NDArray[np.void]
+    unordered: Mask
+
+
+def _parts(request: Request) -> list[Part]:
+    ranges = ranges_of(request) if request.wants("validity") else {}
+    parts: list[Part] = []
+    for store in request.stores:
+        topics = topics_in(store.queues, light=True)
+        if not topics:
+            warn_of_rocksdb(store)
+        queues = [queue for of_topic in map_files(lambda topic: queues_of(topic, strict=True), topics) for queue in of_topic]
+        files = [EntryFile(queue.topic, queue.queue_id, type_of(queue), file) for queue in queues for file in queue.files]
+        packed = _packed(files, request.planning.max_partition_bytes)
+        parts += [EntryFiles(store.uri, ranges.get(store.uri), each) for each in packed]
+    return parts
+
+
+def _packed(files: Iterable[EntryFile], most: int) -> Iterator[tuple[EntryFile, ...]]:
+    """The files in groups of about `most` bytes: a part for each of many small files costs more than the files."""
+    group: list[EntryFile] = []
+    room = most
+    for each in files:
+        size = each.file.units * _dtype(each).itemsize
+        if group and size > room:
+            yield tuple(group)
+            group, room = [], most
+        group.append(each)
+        room -= size
+    if group:
+        yield tuple(group)
+
+
+def _dtype(file: EntryFile) -> np.dtype[np.void]:
+    return BATCH_ENTRY if file.type == BATCH else QUEUE_ENTRY
+
+
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    assert isinstance(part, EntryFiles)
+    pieces: list[_Piece] = []
+    room = _BATCH
+    for file in part.files:
+        for piece in _pieces(file):
+            pieces.append(piece)
+            room -= len(piece.entries)
+            if room <= 0:
+                yield _batch(part, pieces)
+                pieces, room = [], _BATCH
+    if pieces:
+        yield _batch(part, pieces)
+
+
+def _pieces(file: EntryFile) -> Iterator[_Piece]:
+    """The written entries of a file, without the zeros between and after them."""
+    try:
+        stored = storage_of(file.file.uri).open(file.file.uri)
+    except FileNotFoundError:  # expired meanwhile
+        return
+    with stored:
+        before = -1
+        for position, units in _units(stored, file):
+            is_used = units.view(np.uint8).reshape(len(units), -1).any(axis=1)
+            which = np.flatnonzero(is_used)
+            if not len(which):
+                continue
+            entries = units.take(which)
+            offsets = entries["offset"].astype(np.int64)
+            named = np.flatnonzero(is_written(entries))
+            unordered = np.zeros(len(entries), np.bool_)
+            unordered[named] = np.diff(offsets[named], prepend=before) <= 0
+            before = int(offsets[named[-1]]) if len(named) else before
+            yield _Piece(file, position + which * units.dtype.itemsize, entries, unordered)
+
+
+def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[np.void]]]:
+    """Pieces of a file, without large holes: position and entries."""
+    dtype, position = _dtype(file), 0
+    end = written_units(stored, dtype.itemsize, file.file.units) * dtype.itemsize  # the rest of a file made ahead is zeros
+    most = _PIECE // dtype.itemsize * dtype.itemsize
+    while position < end:
+        if end - position > most:  # a shorter range is read faster than the hole is searched
+            position = max(position, stored.next_data(position) // dtype.itemsize * dtype.itemsize)
+        (content,) = stored.read_ranges([(position, max(0, min(end - position, most)))])
+        units = np.frombuffer(content, dtype, len(content) // dtype.itemsize)
+        if not len(units):  # truncated meanwhile
+            return
+        yield position, units
+        position += units.nbytes
+
+
+def _batch(part: EntryFiles, pieces: list[_Piece]) -> pa.RecordBatch:
+    """The rows of those pieces."""
+    counts = [len(each.entries) for each in pieces]
+    files = [each.file for each in pieces]
+    positions = np.concatenate([each.positions for each in pieces])
+    offsets, sizes, codes = (
+        np.concatenate([each.entries[name].astype(kind) for each in pieces])
+        for name, kind in (("offset", np.int64), ("size", np.int32), ("tags_code", np.int64))
+    )
+    numbers = np.concatenate([_numbers(each) for each in pieces])
+    times = np.concatenate([_of_batch(each, "store_timestamp", 0) for each in pieces])
+    is_batch = np.repeat([each.type == BATCH for each in files], counts)
+    masks = [(sizes == FILLER_SIZE, FILLER), ((sizes <= 0) | (offsets < 0), INVALID)]
+    if part.log is not None:
+        masks += part.log.outside(offsets)
+    masks.append((np.concatenate([each.unordered for each in pieces]), ORDER))
+    columns = {
+        "store": repeated([part.store], [len(offsets)]),
+        "topic": repeated([each.topic for each in files], counts),
+        "queue_id": np.repeat(np.array([each.queue_id for each in files], np.int32), counts),
+        "type": repeated([each.type for each in files], counts),
+        "queue_offset": numbers,
+        "messages": np.concatenate([_of_batch(each, "count", 1) for each in pieces]).astype(np.int32),
+        "physical_offset": offsets,
+        "size": sizes,
+        "tags_code": codes,
+        "store_timestamp": timestamps(times, ~is_batch),
+        "validity": labels(masks, len(offsets)),
+        "file": repeated([each.file.uri for each in files], counts),
+        "position": positions,
+    }
+    return QUEUE_ENTRIES.batch(columns)
+
+
+def _numbers(piece: _Piece) -> NDArray[np.int64]:
+    if piece.file.type == BATCH:
+        return piece.entries["base"].astype(np.int64)
+    return piece.file.file.base + piece.positions // QUEUE_ENTRY.itemsize
+
+
+def _of_batch(piece: _Piece, field: str, otherwise: int) -> NDArray[np.int64]:
+    """A field that only batch entries have."""
+    return piece.entries[field].astype(np.int64) if piece.file.type == BATCH else np.full(len(piece.entries), otherwise, np.int64)
+
+
+QUEUE_ENTRIES = Table("queue_entries", COLUMNS, _parts, batches=_batches)

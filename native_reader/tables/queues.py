@@ -1,0 +1,179 @@
+"""`queues`: one row for each consume queue, with its bounds and whether it lists all its records."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from native_reader.columns.spec import ColumnSpec
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
+from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
+from native_reader.plan.plan import StoreRead
+from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
+from native_reader.plan.threads import map_files
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.topics import Topics
+from native_reader.tables.table import Part, Request, Table, batches_of
+
+DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
+STATES = {
+    ORPHANED: "the topic is not in the configuration: it was deleted",
+    AHEAD: "it names records at or after the end of the log, which were lost or discarded",
+    BEHIND: "the log has records of this queue that no entry names, after all records that any queue names",
+    DISPATCHED: "none of these",
+}
+"""In order of precedence."""
+
+COLUMNS = {
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "topic": ColumnSpec(pa.string(), "the topic; of a light queue (LMQ), the name of the queue"),
+    "queue_id": ColumnSpec(pa.int32(), "the number of the queue"),
+    "type": ColumnSpec(pa.string(), f"`{SIMPLE}`, `{BATCH}` (its entries name inner batches), or `{LIGHT}`"),
+    "min_offset": ColumnSpec(pa.int64(), "the queue offset of its first message that has not expired; `max_offset` if there is none"),
+    "max_offset": ColumnSpec(pa.int64(), "the next queue offset"),
+    "entries": ColumnSpec(pa.int64(), "the entries from the first to the last of these messages; one entry can name an inner batch"),
+    "gaps": ColumnSpec(pa.int64(), "the entries between them that no file contains"),
+    "expired": ColumnSpec(pa.int64(), "the entries before them, whose records are no longer in the log"),
+    "first_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the first record; null if there is none"),
+    "last_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the last record; null if there is none"),
+    "state": ColumnSpec(pa.string(), "one of the states below; null if unknown"),
+    "files": ColumnSpec(pa.int64(), "the number of its files"),
+    "bytes": ColumnSpec(pa.int64(), "bytes of its files, including those not written yet"),
+    "found": ColumnSpec(pa.string(), "what is wrong with its files; null if nothing was found. The entries between the ends are not read"),
+}
+_MOST_UNDISPATCHED = 1 << 30
+"""A longer rest of the log is not read for the states: by far the most queues are then behind."""
+
+_log = logging.getLogger("native_reader")
+
+
+class StoreQueues(NamedTuple):
+    """The queues of a store. `end`: where its log ends; None if the states are not wanted."""
+
+    store: StoreFiles
+    end: int | None
+
+
+class Listed(NamedTuple):
+    """One queue as it was found. `bounds`: None if it cannot be read, for the reason in `found`."""
+
+    topic: str
+    queue_id: int
+    type: str
+    files: int
+    bytes: int
+    bounds: Bounds | None
+    found: str | None
+
+
+def _parts(request: Request) -> list[Part]:
+    stores = [store for store in request.stores if store.queues]
+    return [StoreQueues(store, request.ends[store.uri].offset if request.wants("state") else None) for store in stores]
+
+
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    assert isinstance(part, StoreQueues)
+    store, queues = part.store, list_queues(part.store)
+    states: Sequence[str | None] = [None] * len(queues) if part.end is None else _states(store, queues, part.end, projection)
+    yield from batches_of((_row(store, *each) for each in zip(queues, states, strict=True)), QUEUES.schema)
+
+
+def list_queues(store: StoreFiles) -> list[Listed]:
+    """All queues of a store, light ones too, with their bounds."""
+    topics = topics_in(store.queues, light=True)
+    if not topics:
+        warn_of_rocksdb(store)
+    lowest = store.first_record
+    return [each for of_topic in map_files(lambda topic: _of_topic(topic, lowest), topics) for each in of_topic]
+
+
+def warn_of_rocksdb(store: StoreFiles) -> None:
+    """Log that queues in RocksDB are not read."""
+    uri = store.consume_queue
+    if uri is not None and storage_of(uri).entry(f"{uri}/CURRENT") is not None:
+        _log.warning(
+            "%s: its consume queues are in RocksDB, which is not supported: they are not listed. The log has all messages", store.uri
+        )
+
+
+def _of_topic(topic: Topic, lowest: int) -> list[Listed]:
+    try:
+        queues = queues_of(topic, strict=True)
+    except OSError as error:
+        _log.warning("%s", error)
+        return []
+    return [listed for queue in queues if (listed := _listed(queue, lowest)) is not None]
+
+
+def _listed(queue: Queue, lowest: int) -> Listed | None:
+    """None if the queue was deleted meanwhile."""
+    try:
+        bounds = bounds_of(queue, lowest)
+        if bounds is None:
+            return None
+        found = bounds.found
+    except OSError as error:
+        bounds, found = None, str(error)
+    width = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
+    size = sum(file.units for file in queue.files) * width
+    return Listed(queue.topic, queue.queue_id, type_of(queue), len(queue.files), size, bounds, found)
+
+
+def _states(store: StoreFiles, queues: Sequence[Listed], end: int, projection: Projection) -> list[str | None]:
+    """The state of each queue."""
+    newest = [each.bounds.newest for each in queues if each.bounds is not None and each.bounds.newest is not None]
+    dispatched = max((place.offset + place.size for place in newest if place.is_written and place.offset < end), default=0)
+    configured = frozenset(Topics(store.config).names())
+    waiting = _undispatched(store, max(dispatched, store.min_offset), end, projection)
+    return [_state(each, configured, waiting, end) for each in queues]
+
+
+def _state(queue: Listed, configured: frozenset[str], waiting: Counter[tuple[str, int]] | None, end: int) -> str | None:
+    if queue.bounds is None:
+        return None
+    is_light, last = queue.type == LIGHT, queue.bounds.newest
+    if configured and not is_light and queue.topic not in configured and kind_of_topic(queue.topic) not in SYSTEM_KINDS:
+        return ORPHANED
+    if last is not None and last.is_written and last.offset >= end:
+        return AHEAD
+    if waiting is None or (waiting and is_light):  # only the properties of a record name its light queues
+        return None
+    return BEHIND if waiting[queue.topic, queue.queue_id] else DISPATCHED
+
+
+def _undispatched(store: StoreFiles, start: int, end: int, projection: Projection) -> Counter[tuple[str, int]] | None:
+    """The number of records of each queue in `[start, end)` of the log, where no queue has an entry; None if that is too long to read."""
+    if end - start > _MOST_UNDISPATCHED:
+        _log.warning("%s: no queue has an entry for the last %s bytes of the log, so the states are unknown", store.uri, f"{end - start:,}")
+        return None
+    found: Counter[tuple[str, int]] = Counter()
+    read, columns = StoreRead(store, end, start), ("topic", "queue_id", "kind")
+    for segment in store.segments:
+        if segment.end <= start or segment.base >= end:
+            continue
+        # Prepared and rolled back messages of brokers 4.0 to 4.2 are in no queue.
+        for batch in Reading(read.whole(segment), replace(projection, columns=columns, mode=PERMISSIVE, fail_on_data_loss=False)):
+            rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            found.update((topic, queue_id) for topic, queue_id, kind in rows if kind not in ("prepared", "rollback"))
+    return found
+
+
+def _row(store: StoreFiles, queue: Listed, state: str | None) -> dict[str, object]:
+    row: dict[str, object] = {"store": store.uri, "state": state}
+    row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes", "found")}
+    if (bounds := queue.bounds) is None:
+        return row
+    row |= {name: getattr(bounds, name) for name in ("min_offset", "max_offset", "entries", "gaps", "expired")}
+    first, last = (None if place is None or not place.is_written else place.offset for place in (bounds.first, bounds.last))
+    return row | {"first_physical_offset": first, "last_physical_offset": last}
+
+
+QUEUES = Table("queues", COLUMNS, _parts, batches=_batches)
