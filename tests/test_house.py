@@ -60,7 +60,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/__init__.py": set(),
     "rmqstore_spark/__main__.py": set(),
 }
-THIRD_PARTY = {"isal", "numpy", "pyarrow", "rmqstore_kernel", "sqlglot"}
+THIRD_PARTY = {"isal", "numpy", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}
 THIRD_PARTY_TESTING = {"numpy", "pyarrow", "hypothesis"}
 
 # The one module that meets the file system, with what it asks the kernel, and the ways to it that no other module may name.

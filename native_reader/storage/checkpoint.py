@@ -5,8 +5,9 @@
     16 indexed_time i8     store time of the last record in the last full index file
     24 flushed i8          offset up to which the master has flushed (5.0 and later)
     32 confirmed i8        offset up to which the slaves have confirmed (5.1.1 and later)
+    40 dispatched i8       offset of the last record with an entry in its consume queue (5.5.0 and later)
 
-The fields are hints, not bounds: each can be 0 in a healthy store. Most brokers leave both offsets at 0.
+The fields are hints, not bounds: each can be 0 in a healthy store. Most brokers leave `flushed` and `confirmed` at 0.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 from native_reader.storage.protocol import storage_of
 
-_FIELDS = struct.Struct(">5q")
+_FIELDS = struct.Struct(">6q")
 
 
 class Checkpoint(NamedTuple):
@@ -27,6 +28,7 @@ class Checkpoint(NamedTuple):
     indexed_time: int = 0
     flushed: int = 0
     confirmed: int = 0
+    dispatched: int = 0
 
     @property
     def newest(self) -> int:
@@ -37,9 +39,17 @@ class Checkpoint(NamedTuple):
 def checkpoint_of(store: str) -> Checkpoint:
     """The checkpoint of the store at that URI; fields that are missing or unreadable are 0."""
     try:
-        with storage_of(store).open(f"{store}/checkpoint") as file:
-            (content,) = file.read_ranges([(0, _FIELDS.size)])
+        return read_checkpoint(store) or Checkpoint()
     except OSError:
         return Checkpoint()
+
+
+def read_checkpoint(store: str) -> Checkpoint | None:
+    """The checkpoint of the store at that URI, or None if it has none; fields after the end of a truncated file are 0."""
+    try:
+        with storage_of(store).open(f"{store}/checkpoint") as file:
+            (content,) = file.read_ranges([(0, _FIELDS.size)])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     whole = content[: len(content) // 8 * 8]
     return Checkpoint._make(_FIELDS.unpack(whole.ljust(_FIELDS.size, b"\0")))

@@ -9,7 +9,9 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -17,7 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 from native_reader.errors import OptionError, UnreadableError, option_name, shown
 from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
-from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register
+from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register, storage_of
 
 if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@qqihh"), 3, (0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
@@ -27,6 +29,7 @@ else:  # type, whence, start, length, pid
 _LONGEST = 4096
 """PATH_MAX of Linux, in bytes; also the limit for patterns."""
 _MOST = 100_000
+_PIECE = 1 << 20
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 """Nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
 _ENCODING = sys.getfilesystemencoding()
@@ -240,6 +243,31 @@ def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | Non
         facts = status.st_mode, status.st_size, status.st_ino
     mode, size, identity = facts
     return DirEntry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
+
+
+@contextmanager
+def linked(uris: Mapping[str, str]) -> Iterator[str]:
+    """A temporary directory with a link to each local file, and a copy of each other file, by name."""
+    with ExitStack() as stack:
+        try:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="rmqstore-"))
+            for name, uri in uris.items():
+                if uri.startswith("file://"):
+                    os.symlink(_existing(uri), f"{directory}/{name}")
+                else:
+                    _copy(uri, f"{directory}/{name}")
+        except OSError as error:
+            text = f"could not fill a temporary directory: {error}. If the disk is full or read-only, set TMPDIR to another directory"
+            raise UnreadableError(text) from error
+        yield directory
+
+
+def _copy(uri: str, path: str) -> None:
+    with storage_of(uri).open(uri) as file, open(path, "wb") as copy:
+        position = 0
+        while piece := file.read_ranges([(position, _PIECE)])[0]:
+            copy.write(piece)
+            position += len(piece)
 
 
 register("file", lambda _: LocalStorage())

@@ -1,6 +1,6 @@
 """The file `config/topics.json`: a broker's topics, and which of them hold inner batches (5.0 and later).
 
-fastjson writes it: numeric keys have no quotes. `topics.json.bak` is the previous version, used if a crash truncated the file.
+Without it, reading works, but knows less; so damage in it is not an error here.
 """
 
 from __future__ import annotations
@@ -9,25 +9,14 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from native_reader.storage.protocol import storage_of
+from native_reader.errors import StoreDamaged
+from native_reader.storage.config_files import config_text, read_config
 
-_LARGEST = 64 << 20
+_FILE, _TABLE = "topics.json", "topicConfigTable"
 _MOST_QUEUES = 1 << 16
-_MOST_INT32 = 2**31
 _TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
-_TEXT_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*+"?)|(?<![0-9])(-?[0-9]++)(?=\s*+:)', re.DOTALL)
-
-
-class TopicConfig(NamedTuple):
-    """A topic as it is configured; None where the file has no valid value."""
-
-    name: str
-    read_queues: int | None
-    write_queues: int | None
-    perm: int | None
-    attributes: Mapping[str, str]
 
 
 class Topics:
@@ -39,10 +28,6 @@ class Topics:
     def names(self) -> list[str]:
         """All topics with a printable name."""
         return [name for name in self._table if name.isprintable()]
-
-    def configs(self) -> list[TopicConfig]:
-        """All topics with a printable name."""
-        return [_config(name, self._table[name]) for name in self.names()]
 
     def has(self, name: str) -> bool:
         """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
@@ -64,50 +49,15 @@ class Topics:
 
     @cached_property
     def _text(self) -> bytes:
-        return _read(self._directory, "topics.json")
+        return config_text(self._directory, _FILE)
 
     @cached_property
     def _table(self) -> Mapping[str, Any]:
-        table = _table_in(self._text)
-        return (_table_in(_read(self._directory, "topics.json.bak")) or {}) if table is None else table
-
-
-def _read(directory: str | None, name: str) -> bytes:
-    if directory is None:
-        return b""
-    try:
-        with storage_of(directory).open(f"{directory}/{name}") as file:
-            (text,) = file.read_ranges([(0, min(file.size(), _LARGEST))])
-    except OSError:  # missing or unreadable
-        return b""
-    return bytes(text)
-
-
-def _table_in(text: bytes) -> Mapping[str, Any] | None:
-    """The topics of a configuration; None if the text is truncated or has another structure."""
-    try:
-        table = _parsed(text.decode())["topicConfigTable"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return table if isinstance(table, dict) else None
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return json.loads(_TEXT_OR_BARE_KEY.sub(lambda match: match[1] or f'"{match[2]}"', text))
-
-
-def _config(name: str, topic: Any) -> TopicConfig:
-    fields = topic if isinstance(topic, dict) else {}
-    numbers = [fields.get(each) for each in ("readQueueNums", "writeQueueNums", "perm")]
-    reads, writes, perm = (each if type(each) is int and abs(each) < _MOST_INT32 else None for each in numbers)
-    # JSON can have half a surrogate pair, which no column can hold.
-    texts = {
-        key: value for key, value in _attributes_of(topic).items() if isinstance(value, str) and key.isprintable() and value.isprintable()
-    }
-    return TopicConfig(name, reads, writes, perm, texts)
+        try:
+            file = read_config(self._directory, _FILE, _TABLE)
+        except StoreDamaged:  # callers work without it
+            return {}
+        return {} if file is None else file.table(_TABLE)
 
 
 def _attributes_of(topic: Any) -> Mapping[str, Any]:

@@ -1,0 +1,111 @@
+"""The broker's configuration files in JSON: `config/*.json` and a few without a suffix. Which version counts, and what is wrong.
+
+A broker rewrites a file as a whole and keeps the previous version as `.bak`. A crash can leave the file missing, empty or
+truncated. Then the broker reads `.bak`, and so does this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from native_reader.errors import StoreDamaged, shown
+from native_reader.layout.fastjson import NotFastjson, parse
+from native_reader.storage.protocol import storage_of
+
+BACKUP = ".bak"
+_LARGEST = 64 << 20
+
+
+class ConfigFile(NamedTuple):
+    """A configuration file that was read. `uri` may be that of its backup."""
+
+    uri: str
+    content: Mapping[str, Any]
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """An object of the file by its key; empty if the key is missing."""
+        table = self.content.get(name, {})
+        if not isinstance(table, dict):
+            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table)}. {_ADVICE}")
+        return table
+
+
+_ADVICE = "Restore the file from a copy, or move it away to read the store without it"
+
+
+def read_config(directory: str | None, name: str, table: str) -> ConfigFile | None:
+    """The file of that name, or its backup if the file is missing or damaged; None if there is neither.
+
+    `table`: a key that the file must have, with an object. Raises StoreDamaged if what is there cannot be used.
+    """
+    problems: list[str] = []
+    for uri, content in _versions(directory, name):
+        problem = content if isinstance(content, str) else _problem_in(content, table)
+        if problem is None:
+            assert isinstance(content, dict)
+            return ConfigFile(uri, content)
+        problems.append(f"{uri}: {problem}")
+    if problems:
+        raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
+    return None
+
+
+def config_text(directory: str | None, name: str) -> bytes:
+    """The bytes of a configuration file; empty if it is missing, unreadable or too large."""
+    if directory is None:
+        return b""
+    try:
+        text = _read(f"{directory}/{name}")
+    except OSError:
+        return b""
+    return b"" if isinstance(text, str) else text
+
+
+def _versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
+    """The file and its backup, if they exist: the URI, and the value in it or a problem as text."""
+    for suffix in ("", BACKUP) if directory is not None else ():
+        uri = f"{directory}/{name}{suffix}"
+        try:
+            text = _read(uri)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            yield uri, f"could not be read: {error}"
+            continue
+        yield uri, text if isinstance(text, str) else _parsed(text)
+
+
+def _read(uri: str) -> bytes | str:
+    with storage_of(uri).open(uri) as file:
+        size = file.size()
+        if size > _LARGEST:
+            return f"has {size:,} bytes; the limit is {_LARGEST:,}"
+        (text,) = file.read_ranges([(0, size)])
+    return bytes(text)
+
+
+def _parsed(text: bytes) -> Any:
+    if not text:
+        return "is empty"
+    try:
+        value = parse(text)
+    except NotFastjson as error:
+        return f"is not JSON at byte {error.position:,}: {error.expected}"
+    return value if isinstance(value, dict) else f"expected an object, not {_kind_of(value)}"
+
+
+def _problem_in(content: Any, table: str) -> str | None:
+    if table not in content:
+        return f"expected the key '{table}'"
+    return None if isinstance(content[table], dict) else f"expected '{table}' to be an object, not {_kind_of(content[table])}"
+
+
+def _kind_of(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a text", type(None): "null"}
+    return kinds.get(type(value), f"{shown(value)}")
+
+
+def printable(name: str) -> str:
+    """The text without lone surrogates, which Arrow cannot store."""
+    return name if name.isascii() else name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,92 @@
+"""The RocksDB databases of brokers 5.x (`storeType=defaultRocksDB`): configuration, consumer offsets, consume queues.
+
+The extra `rocksdb` reads them. A database is never opened in place: rocksdict then writes a file into its directory, and RocksDB
+writes a log file where the OPTIONS file of the store says. So links to the data files, without OPTIONS, are made in a
+temporary directory, and that is opened read-only. Entries that a running broker still has in memory are not in the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from native_reader.errors import UnreadableError
+from native_reader.storage.local import linked
+from native_reader.storage.protocol import storage_of
+
+_DATA_FILE = re.compile(r"CURRENT|MANIFEST-[0-9]+|[0-9]+\.(?:sst|log)")
+_MOST_COPIED = 256 << 20
+
+
+class Database:
+    """An open database."""
+
+    def __init__(self, uri: str, path: str, database: Any, families: list[str]) -> None:
+        self.uri, self._path = uri, path
+        self._families = {name: database if name == "default" else database.get_column_family(name) for name in families}
+
+    def items(self, prefix: bytes = b"", *, start: bytes = b"", family: str = "default") -> Iterator[tuple[bytes, bytes]]:
+        """The entries whose keys begin with `prefix`, by key, from `start` on; none without that column family."""
+        if family not in self._families:
+            return
+        with _named(self.uri, self._path):
+            entries = self._families[family].iter()
+            entries.seek(max(start, prefix))
+            while entries.valid() and (key := entries.key()).startswith(prefix):
+                yield key, entries.value()
+                entries.next()
+            entries.status()
+
+
+def is_database(directory: str | None) -> bool:
+    """Whether a directory holds a RocksDB database."""
+    if directory is None:
+        return False
+    try:
+        entry = storage_of(directory).entry(f"{directory}/CURRENT")
+    except OSError:
+        return False
+    return entry is not None and entry.is_file
+
+
+@contextmanager
+def open_database(uri: str) -> Iterator[Database]:
+    """Open the database in that directory, which does not change."""
+    try:
+        import rocksdict  # the extra `rocksdb`; large, so only when it is needed
+    except ImportError as error:
+        text = f"{uri} is a RocksDB database. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]' ({error})"
+        raise UnreadableError(text) from None
+    files = [entry for entry in storage_of(uri).list(uri) if entry.is_file and _DATA_FILE.fullmatch(entry.name)]
+    size = sum(entry.size for entry in files)
+    if not uri.startswith("file://") and size > _MOST_COPIED:
+        raise UnreadableError(f"{uri} is a RocksDB database of {size:,} bytes, which can be read only from a local disk. Copy the store")
+
+    def options() -> Any:
+        made = rocksdict.Options(raw_mode=True)
+        made.create_if_missing(False)
+        return made
+
+    with linked({entry.name: f"{uri}/{entry.name}" for entry in files}) as path:
+        with _named(uri, path):
+            families = rocksdict.Rdict.list_cf(path, options())
+            others = {name: options() for name in families if name != "default"}
+            database = rocksdict.Rdict(path, options(), others, rocksdict.AccessType.read_only())
+        try:
+            yield Database(uri, path, database, families)
+        finally:
+            database.close()
+
+
+@contextmanager
+def _named(uri: str, path: str) -> Iterator[None]:
+    """RocksDB's errors, of no class of their own, as ours; with the names of the store's files, not of their links in `path`."""
+    try:
+        yield
+    except (GeneratorExit, OSError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).replace(path, uri).split()).rstrip(".")
+        raise UnreadableError(f"the RocksDB database {uri} cannot be read: {text}. It may be an incomplete copy") from error

@@ -1,0 +1,120 @@
+"""The settings of topics and consumer groups that a broker stores.
+
+    rdb/                       RocksDB (5.3.2+, configManagerVersion=v2): a binary key with the name, value 1 and JSON
+    topics/                    RocksDB (5.1.4+, storeType=defaultRocksDB): the name, its settings in JSON
+    subscriptionGroups/        the same for groups; the column family `forbidden` has the topics that a group may not read
+    topics.json                other brokers: {"topicConfigTable":{name:{…}}}
+    subscriptionGroup.json     {"subscriptionGroupTable":{name:{…}}, "forbiddenTable":{name:{topic:1}}}
+
+A broker uses one kind of them. The others are older: from before a change of its settings, or exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from native_reader.errors import StoreDamaged
+from native_reader.layout.fastjson import NotFastjson, parse
+from native_reader.storage.config_files import printable, read_config
+from native_reader.storage.rocksdb import Database, is_database, open_database
+
+TOPIC, GROUP = "topic", "group"
+FORBIDDEN = "forbidden"
+_MOST_INT32 = 2**31
+_JSON = b"\x01"
+
+
+class _Kind(NamedTuple):
+    """Where the settings of topics or of groups are. `prefix`: of their keys in `rdb`; then come two bytes of the name's size."""
+
+    name: str
+    prefix: bytes
+    database: str
+    file: str
+    table: str
+
+
+_KINDS = (
+    _Kind(TOPIC, b"\x01\x00\x03\x02", "topics", "topics.json", "topicConfigTable"),
+    _Kind(GROUP, b"\x01\x00\x04\x02", "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
+)
+
+
+class Settings(NamedTuple):
+    """The settings of one topic or group, from a file or database; None if they are not an object."""
+
+    file: str
+    kind: str
+    name: str
+    values: Mapping[str, Any] | None
+
+
+class TopicConfig(NamedTuple):
+    """The settings of a topic that columns show; None where there is no valid value."""
+
+    read_queues: int | None
+    write_queues: int | None
+    perm: int | None
+    attributes: Mapping[str, str]
+
+
+def topic_configs(config: str | None) -> dict[str, TopicConfig]:
+    """The topics in a configuration directory, by name."""
+    return {each.name: _topic_config(each.values or {}) for each in settings_in(config, (TOPIC,))}
+
+
+def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> Iterator[Settings]:
+    """The settings in a configuration directory. If several files have a name, the first in the order of a newer broker counts."""
+    for kind in [each for each in _KINDS if each.name in kinds] if config is not None else []:
+        known: set[str] = set()
+        for file, name, values in _sources(config, kind):
+            if name not in known:
+                known.add(name)
+                yield Settings(file, kind.name, printable(name), values if isinstance(values, dict) else None)
+
+
+def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
+    if is_database(uri := f"{config}/rdb"):
+        with open_database(uri) as database:
+            for key, value in database.items(kind.prefix):
+                name = key[len(kind.prefix) + 2 :].decode("utf-8", "replace")
+                yield uri, name, _value(f"{uri}, {kind.name} {name}", value.removeprefix(_JSON))
+    if is_database(uri := f"{config}/{kind.database}"):
+        with open_database(uri) as database:
+            forbidden = dict(_named(database, FORBIDDEN))
+            for name, value in _named(database, "default"):
+                yield uri, name, _with_forbidden(value, forbidden.get(name))
+    if (file := read_config(config, kind.file, kind.table)) is not None:
+        of_groups = file.table("forbiddenTable")
+        for name, value in file.table(kind.table).items():
+            yield file.uri, name, _with_forbidden(value, of_groups.get(name))
+
+
+def _named(database: Database, family: str) -> Iterator[tuple[str, Any]]:
+    for key, value in database.items(family=family):
+        name = key.decode("utf-8", "replace")
+        yield name, _value(f"{database.uri}, entry {name}", value)
+
+
+def _value(where: str, text: bytes) -> Any:
+    try:
+        return parse(text)
+    except NotFastjson as error:
+        raise StoreDamaged(f"{where} is not JSON at byte {error.position:,} of its value: {error.expected}") from error
+
+
+def _with_forbidden(value: Any, forbidden: Any) -> Any:
+    return value | {FORBIDDEN: forbidden} if isinstance(value, dict) and forbidden else value
+
+
+def _topic_config(values: Mapping[str, Any]) -> TopicConfig:
+    numbers = [values.get(each) for each in ("readQueueNums", "writeQueueNums", "perm")]
+    reads, writes, perm = (each if type(each) is int and abs(each) < _MOST_INT32 else None for each in numbers)
+    attributes = values.get("attributes")
+    texts = {
+        printable(name): printable(value)
+        for name, value in (attributes.items() if isinstance(attributes, dict) else ())
+        if isinstance(value, str)
+    }
+    return TopicConfig(reads, writes, perm, texts)

@@ -1,0 +1,190 @@
+"""RocksDB databases of brokers: read through the extra, and never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rocksdict
+from support.golden import Golden, opened
+from support.plain_decoder import Row
+from support.stores import files_of, in_memory, log_of, on_disk
+
+import native_reader as nr
+from native_reader.plan.database_queues import entries_from, next_offset
+from native_reader.storage.rocksdb import is_database, open_database
+
+Get = Callable[[str], Golden]
+TABLES = ("consumer_offsets", "lag_by_tag", "config")
+GOLDEN, OWN = "v5-rocksdb-cq", "5.5.0-rocksdb-queues"
+
+
+def state_of(root: Path) -> dict[str, tuple[Any, ...]]:
+    """The bytes, times and names of everything below a directory."""
+    state = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        state[str(path)] = status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, content
+    return state
+
+
+def test_reading_changes_nothing(golden_store: Get, own_store: Get, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also not in the directory for logs that OPTIONS names. Temporary files are removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for store in (golden_store(GOLDEN), own_store(OWN)):
+        options = "".join(path.read_text() for path in store.root.rglob("OPTIONS-*"))
+        directories = [logs for logs in re.findall(r"(?m)^\s*db_log_dir=(.+)$", options) if not Path(logs).exists()]
+        before = state_of(store.folder)
+        for table in TABLES:
+            opened(store).table(table).to_table()
+        assert state_of(store.folder) == before
+        assert not any(Path(logs).exists() for logs in directories)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_entries_by_key(own_store: Get) -> None:
+    uri = (own_store(OWN).root / "config" / "topics").as_uri()
+    with open_database(uri) as database:
+        names = [key.decode() for key, _ in database.items()]
+        versions = list(database.items(family="kvDataVersion"))
+        assert list(database.items(family="unknown")) == []
+        assert [key.decode() for key, _ in database.items(b"Default")] == ["DefaultCluster", "DefaultCluster_REPLY_TOPIC"]
+        assert next(database.items(start=b"Plain"))[0] == b"Plain"
+    assert len(names) == 17
+    assert names == sorted(names)
+    assert versions == [(b"kvDataVersionKey", b'{"counter":2,"stateVersion":0,"timestamp":1795245695736}')]
+
+
+def test_entries_are_those_that_java_reads(golden_store: Get) -> None:
+    store = golden_store(GOLDEN)
+    expected: dict[str, list[tuple[str, str, str]]] = {}
+    for row in store.lines("rocksdb_rows"):
+        expected.setdefault(row["db"], []).append((row["cf"], row["key"], row["value"]))
+    families = ("default", "offset", "forbidden", "kvDataVersion")
+    for name, rows in expected.items():
+        with open_database((store.root / name).as_uri()) as database:
+            found = [(family, key.hex(), value.hex()) for family in families for key, value in database.items(family=family)]
+        assert sorted(found) == sorted(rows)
+    assert {"consumequeue", "config/topics", "config/subscriptionGroups", "config/consumerOffsets"} <= expected.keys()
+
+
+def test_queues_are_those_that_java_reads(golden_store: Get) -> None:
+    store = golden_store(GOLDEN)
+    of_queues: dict[tuple[str, int], list[Row]] = {}
+    for row in sorted(store.lines("queues_rocksdb_raw"), key=lambda row: row["queue_offset"]):
+        of_queues.setdefault((row["topic"], row["queue_id"]), []).append(row)
+    with open_database((store.root / "consumequeue").as_uri()) as database:
+        for (topic, queue_id), rows in of_queues.items():
+            end = next_offset(database, topic, queue_id)
+            assert end == rows[-1]["queue_offset"] + 1
+            # Java lets a broker open a copy, which finds the records of a deleted topic again.
+            assert end == store.meta["queues"][f"{topic}@{queue_id}"][1] or topic.startswith("Recreated")
+            for first in {0, len(rows) // 2, len(rows)}:
+                start = rows[first]["queue_offset"] if first < len(rows) else rows[-1]["queue_offset"] + 1
+                found = [
+                    row
+                    for piece in entries_from(database, topic, queue_id, start)
+                    for row in zip(*(each.tolist() for each in (piece.numbers, piece.offsets, piece.sizes, piece.codes)), strict=True)
+                ]
+                assert found == [(row["queue_offset"], row["physical_offset"], row["size"], row["tags_code"]) for row in rows[first:]]
+        assert next_offset(database, "no such topic", 0) is None
+        assert list(entries_from(database, "no such topic", 0, 0)) == []
+
+
+def test_without_the_extra_the_error_names_it(own_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAULTS 72. Everything else of the store is still readable."""
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    store = nr.open(own_store(OWN).root)
+    with pytest.raises(nr.StoreError) as raised:
+        store.table("config").to_table()
+    uri = (own_store(OWN).root / "config" / "topics").as_uri()
+    said = f"{uri} is a RocksDB database. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]' "
+    assert str(raised.value).startswith(said)
+    assert store.messages().count_rows() == 200
+    assert len(store.table("checkpoint").to_table()) == 1
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "flipped", "empty"])
+def test_a_damaged_database_is_an_error(own_store: Get, tmp_path: Path, damage: str) -> None:
+    source = own_store(OWN).root / "config" / "topics"
+    files = {f"config/topics/{path.name}": path.read_bytes() for path in source.iterdir()}
+    for name in [name for name in files if name.endswith(".sst")]:
+        content = files.pop(name)
+        if damage != "missing":
+            flipped = content[:50] + bytes([content[50] ^ 8]) + content[51:]
+            files[name] = {"truncated": content[:50], "flipped": flipped, "empty": b""}[damage]
+    root = on_disk(tmp_path, files | files_of(log_of(3), "commitlog"))
+    with pytest.raises(nr.StoreError, match=r"the RocksDB database .* cannot be read: .* It may be an incomplete copy") as raised:
+        nr.open(root).table("config").to_table()
+    assert f"{root.as_uri()}/config/topics" in str(raised.value)
+    assert tempfile.gettempdir() + "/rmqstore-" not in str(raised.value)
+
+
+def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = golden_store(GOLDEN)
+    folders = [source.root / "config" / "consumerOffsets", source.root / "consumequeue"]
+    files = {f"store/{path.relative_to(source.root)}": path.read_bytes() for folder in folders for path in folder.iterdir()}
+    memory = in_memory(files | files_of(log_of(3)))
+    there = nr.open(f"{memory.url}/store").table("consumer_offsets").to_table().drop(["store", "file"])
+    assert there == opened(source).table("consumer_offsets").to_table().drop(["store", "file"])
+    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_COPIED", 1000)
+    with pytest.raises(nr.StoreError, match="which can be read only from a local disk"):
+        nr.open(f"{memory.url}/store").table("consumer_offsets").to_table()
+
+
+def test_without_a_temporary_directory_the_error_says_what_to_do(own_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/directory")
+    with pytest.raises(nr.StoreError, match=r"could not fill a temporary directory: .* set TMPDIR to another directory"):
+        nr.open(own_store(OWN).root).table("config").to_table()
+
+
+def test_what_is_a_database(own_store: Get) -> None:
+    root = own_store(OWN).root.as_uri()
+    found = [is_database(each) for each in (f"{root}/config/topics", f"{root}/consumequeue", f"{root}/config", None, f"{root}/lock")]
+    assert found == [True, True, False, False, False]
+
+
+# configManagerVersion=v2
+
+
+def binary(table: int, *parts: bytes) -> bytes:
+    return b"\x01" + table.to_bytes(2, "big") + b"\x02" + b"".join(parts)
+
+
+def sized(name: str) -> bytes:
+    return struct.pack(">H", len(name.encode())) + name.encode()
+
+
+def test_the_binary_configuration(tmp_path: Path) -> None:
+    """ConsumerOffsetManagerV2, TopicConfigManagerV2 and SubscriptionGroupManagerV2 of 5.3.3. It counts before the JSON files."""
+    root = on_disk(tmp_path, files_of(log_of(3)) | {"store/config/consumerOffset.json": b'{"offsetTable":{"T0@g":{0:1},"old@g":{0:1}}}'})
+    where = root / "store" / "config" / "rdb"
+    database = rocksdict.Rdict(os.fspath(where), rocksdict.Options(raw_mode=True))
+    for group, topic, queue, table, offset in (("g", "T0", 0, 1, 5), ("g", "T0", 0, 2, 7), ("é@broadcast", "T1", 3, 1, 2)):
+        key = binary(table, sized(group), b"\x01", sized(topic), b"\x01", struct.pack(">i", queue))
+        database[key] = struct.pack(">q", offset)
+    database[binary(3, sized("T0"))] = b'\x01{"perm":6}'
+    database[binary(4, sized("g"))] = b'\x01{"retryMaxTimes":16}'
+    database[b"\x01\x00\x01\x01data-version"] = bytes(24)
+    database.close()
+    store = nr.open(root / "store")
+    rows = store.table("consumer_offsets").to_table().to_pylist()
+    assert [(row["group"], row["topic"], row["queue_id"], row["committed"], row["pulled"], row["broadcast"]) for row in rows] == [
+        ("g", "T0", 0, 5, 7, False),
+        ("g", "old", 0, 1, None, False),
+        ("é", "T1", 3, 2, None, True),
+    ]
+    settings = store.table("config").to_table().to_pylist()
+    assert [(row["kind"], row["name"], row["setting"], row["value"]) for row in settings] == [
+        ("topic", "T0", "perm", "6"),
+        ("group", "g", "retryMaxTimes", "16"),
+    ]
