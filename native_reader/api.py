@@ -71,6 +71,18 @@ class Store:
                 raise OptionError(f"table={name} does not support the option '{option}'.{near} Supported: {', '.join(taken)}")
         return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
+    def topics(self, **options: Any) -> Lazy:
+        """The table `topics`: what each topic holds, and how it is configured."""
+        return self.table("topics", **options)
+
+    def queues(self, **options: Any) -> Lazy:
+        """The table `queues`: each consume queue, with its first and next offset."""
+        return self.table("queues", **options)
+
+    def groups(self, **options: Any) -> Lazy:
+        """The table `consumer_offsets`: how far each consumer group has read each queue."""
+        return self.table("consumer_offsets", **options)
+
     def __repr__(self) -> str:
         segments = [segment for store in self._stores for segment in store.segments]
         where = ", ".join(store.uri for store in self._stores) or "no store"

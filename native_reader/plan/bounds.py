@@ -68,7 +68,7 @@ def bounds_of(queue: Queue, lowest: int) -> Bounds | None:
     An error of the storage names the file.
     """
     try:
-        with QueueReader(queue) as reader:
+        with QueueReader(queue, strict=True) as reader:
             return _bounds(queue, reader, lowest)
     except FileNotFoundError:
         return None

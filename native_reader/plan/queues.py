@@ -128,6 +128,22 @@ def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
     return sorted(int(name) for name in names if int(name) < 2**31)
 
 
+def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue | None:
+    """The queue of that name and number; None if it has no files. Raises an error if a directory cannot be listed."""
+    if "/" in topic or topic in ("", ".", ".."):  # a name from a file could lead out of the directory
+        return None
+    for directory in directories:
+        storage = storage_of(directory)
+        uri = f"{directory}/{storage.quoted(topic)}"
+        entry = storage.entry(f"{uri}/{queue_id}")
+        if entry is None or not entry.is_directory:  # missing, or a name that is too long for any file
+            continue
+        queue = _queue(Topic(topic, uri, directory.endswith(f"/{BATCH_DIRECTORY}")), str(queue_id), strict=True)
+        if queue.files:
+            return queue
+    return None
+
+
 def _queue(topic: Topic, name: str, strict: bool) -> Queue:
     width = (BATCH_ENTRY if topic.batch else QUEUE_ENTRY).itemsize
     uri, files = f"{topic.uri}/{name}", []
@@ -149,9 +165,10 @@ def _listed(uri: str, strict: bool = False) -> list[DirEntry]:
 
 
 class QueueReader:
-    """Reads one queue, with one file open at a time."""
+    """Reads one queue, with one file open at a time. `strict`: a file that cannot be read is an error, not an empty one."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, *, strict: bool = False) -> None:
+        self._strict = strict
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self.width = self._dtype.itemsize
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
@@ -183,6 +200,18 @@ class QueueReader:
         stop = self.first_at(offset, 0, self.bound())
         return self.read(max(0, stop - 1), stop)
 
+    def entries_from(self, number: int) -> Iterator[Entries]:
+        """The entries of the messages at queue offset `number` and after, in pieces."""
+        first, stop = 0, self.bound()
+        if not self._queue.batch:
+            after = [file.base + file.units > number for file in self._queue.files]
+            which = after.index(True) if True in after else len(after)
+            first = self._firsts[which] + (max(0, number - self._queue.files[which].base) if which < len(after) else 0)
+        step = _PIECE // self.width
+        for begin in range(first, stop, step):
+            entries = self.read(begin, min(begin + step, stop))
+            yield entries.where(entries.numbers + entries.counts > number)
+
     def bound(self) -> int:
         """A place after which nothing is written: brokers preallocate files."""
         if not self._queue.files:
@@ -190,7 +219,8 @@ class QueueReader:
         last = len(self._queue.files) - 1
         try:
             written = -(-self.file(last).written_end() // self.width)
-        except OSError:  # deleted meanwhile or unreadable
+        except OSError as error:
+            self._excuse(error)
             written = self._queue.files[last].units
         return self._firsts[last] + min(written, self._queue.files[last].units)
 
@@ -247,7 +277,8 @@ class QueueReader:
             if end - begin > most:  # a shorter range is read faster than the hole is searched
                 try:
                     begin = max(begin, self.file(which).next_data(begin * width) // width)
-                except OSError:  # deleted meanwhile or unreadable
+                except OSError as error:
+                    self._excuse(error)
                     return
             units = self._units(which, begin, min(end - begin, most)) if begin < end else np.empty(0, self._dtype)
             if not len(units):
@@ -259,7 +290,8 @@ class QueueReader:
         which = bisect_right(self._firsts, place) - 1
         try:
             got = self.file(which).read_into((place - self._firsts[which]) * self.width, self._probe)
-        except OSError:  # deleted meanwhile or unreadable
+        except OSError as error:
+            self._excuse(error)
             return _BEYOND
         offset, size = _read_probe(self._probe)
         if got < len(self._probe) or size <= 0 or offset < 0:
@@ -270,9 +302,15 @@ class QueueReader:
         width = self.width
         try:
             (content,) = self.file(which).read_ranges([(place * width, count * width)])
-        except OSError:  # deleted meanwhile or unreadable
+        except OSError as error:
+            self._excuse(error)
             return np.empty(0, self._dtype)
         return np.frombuffer(content, self._dtype, len(content) // width)
+
+    def _excuse(self, error: OSError) -> None:
+        """Continue without a file that was deleted meanwhile, or, if not strict, that cannot be read."""
+        if self._strict and not isinstance(error, FileNotFoundError):
+            raise error
 
     def file(self, which: int) -> StoredFile:
         """One of its files, open until another one is read."""

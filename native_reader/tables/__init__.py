@@ -1,5 +1,8 @@
 """The tables of a store besides its messages."""
 
+from native_reader.tables.checkpoint import CHECKPOINT
+from native_reader.tables.config import CONFIG
+from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.index_entries import INDEX_ENTRIES
 from native_reader.tables.index_files import INDEX_FILES
@@ -8,5 +11,18 @@ from native_reader.tables.queues import QUEUES
 from native_reader.tables.segments import SEGMENTS
 from native_reader.tables.topics import TOPICS
 
-TABLES = {table.name: table for table in (DAMAGE, SEGMENTS, TOPICS, QUEUES, QUEUE_ENTRIES, INDEX_FILES, INDEX_ENTRIES)}
+_ALL = (
+    DAMAGE,
+    SEGMENTS,
+    TOPICS,
+    QUEUES,
+    QUEUE_ENTRIES,
+    INDEX_FILES,
+    INDEX_ENTRIES,
+    CONSUMER_OFFSETS,
+    LAG_BY_TAG,
+    CONFIG,
+    CHECKPOINT,
+)
+TABLES = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from native_reader.columns.spec import ColumnSpec
+from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
 from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
@@ -19,8 +20,8 @@ from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
 from native_reader.plan.threads import map_files
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.settings import TopicConfig, topic_configs
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.topics import Topics
 from native_reader.tables.table import Part, Request, Table, batches_of
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
@@ -104,6 +105,15 @@ def warn_of_rocksdb(store: StoreFiles) -> None:
         )
 
 
+def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
+    """The topics in the configuration; None, with a warning, if it cannot be read."""
+    try:
+        return topic_configs(store.config)
+    except (StoreDamaged, UnreadableError) as error:
+        _log.warning("%s", error)
+        return None
+
+
 def _of_topic(topic: Topic, lowest: int) -> list[Listed]:
     try:
         queues = queues_of(topic, strict=True)
@@ -131,12 +141,12 @@ def _states(store: StoreFiles, queues: Sequence[Listed], end: int, projection: P
     """The state of each queue."""
     newest = [each.bounds.newest for each in queues if each.bounds is not None and each.bounds.newest is not None]
     dispatched = max((place.offset + place.size for place in newest if place.is_written and place.offset < end), default=0)
-    configured = frozenset(Topics(store.config).names())
+    configured = configured_topics(store) or {}
     waiting = _undispatched(store, max(dispatched, store.min_offset), end, projection)
     return [_state(each, configured, waiting, end) for each in queues]
 
 
-def _state(queue: Listed, configured: frozenset[str], waiting: Counter[tuple[str, int]] | None, end: int) -> str | None:
+def _state(queue: Listed, configured: Collection[str], waiting: Counter[tuple[str, int]] | None, end: int) -> str | None:
     if queue.bounds is None:
         return None
     is_light, last = queue.type == LIGHT, queue.bounds.newest

@@ -24,9 +24,8 @@ from native_reader.predicate.tree import EVERYTHING
 from native_reader.records.sync import head_at
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
-from native_reader.tables.queues import warn_of_rocksdb
+from native_reader.tables.queues import configured_topics, warn_of_rocksdb
 from native_reader.tables.table import Part, Request, Table
 
 QUEUES, LOG = "queues", "log"
@@ -35,7 +34,7 @@ COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     "topic": ColumnSpec(pa.string(), "the topic; null in a row for the bytes that no queue lists, with the blanks after them"),
     "kind": ColumnSpec(pa.string(), "the kind of its messages, if the topic determines it"),
-    "is_configured": ColumnSpec(pa.bool_(), "whether `topics.json` has the topic"),
+    "is_configured": ColumnSpec(pa.bool_(), "whether the configuration has the topic; null if it cannot be read"),
     "read_queues": ColumnSpec(pa.int32(), "the number of queues that consumers read, as configured"),
     "write_queues": ColumnSpec(pa.int32(), "the number of queues that producers write, as configured"),
     "perm": ColumnSpec(pa.int32(), "the sum of 4 (consumers can read) and 2 (producers can write), as configured"),
@@ -87,12 +86,14 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     assert isinstance(part, TopicsOf)
     store = part.store
     counts, is_complete, unlisted = _from_queues(part) if part.splits is None else _from_log(part, part.splits, projection)
-    configs = {config.name: config for config in Topics(store.config).configs()}
+    configured = configured_topics(store)
+    configs = configured or {}
     size = sum(segment.size for segment in store.segments)
     rows: list[dict[str, object]] = []
     for name in sorted({*counts, *configs}):
         config, count = configs.get(name), counts.get(name, _Row())
-        row = _counted(part, count.bytes, size) | {"topic": name, "kind": kind_of_topic(name), "is_configured": config is not None}
+        row = _counted(part, count.bytes, size) | {"topic": name, "kind": kind_of_topic(name)}
+        row["is_configured"] = None if configured is None else config is not None
         if config is not None:
             row |= {"read_queues": config.read_queues, "write_queues": config.write_queues, "perm": config.perm}
             row["attributes"] = list(config.attributes.items())

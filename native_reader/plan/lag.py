@@ -1,0 +1,135 @@
+"""How far a consumer group is behind in a queue: the end of the queue, and the messages after its offset by tag."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from native_reader.layout.kinds import DELAY_TOPIC
+from native_reader.layout.properties import TAGS, parse, without_crc_trailer
+from native_reader.layout.queue_entry import java_hash
+from native_reader.plan import database_queues
+from native_reader.plan.bounds import bounds_of
+from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, queue_named
+from native_reader.records.sync import layout_at
+from native_reader.storage.rocksdb import Database, is_database, open_database
+from native_reader.storage.store import Segment
+from native_reader.storage.window import Window
+
+_MOST_NAMED, _MOST_CODES = 1000, 100_000
+_LARGEST_HASH = 2**31 - 1
+_NONE = np.empty(0, np.int64)
+
+
+class QueueEnds:
+    """The queues of one store, in files or in RocksDB. A database is opened when the first queue has no files, and stays open."""
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        self._directories = directories
+        self._opened: list[Database] | None = None
+        self._stack = ExitStack()
+
+    def next_offset(self, topic: str, queue_id: int) -> int | None:
+        """The queue offset after the last entry; None if there is no such queue."""
+        if (queue := queue_named(self._directories, topic, queue_id)) is not None:
+            bounds = bounds_of(queue, 0)
+            return None if bounds is None or bounds.max_offset < 0 else bounds.max_offset
+        found = (database_queues.next_offset(database, topic, queue_id) for database in self._databases())
+        return next((offset for offset in found if offset is not None), None)
+
+    def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue | None, Entries]]:
+        """The entries from that queue offset on, in pieces; with the queue, if it is in files."""
+        if (queue := queue_named(self._directories, topic, queue_id)) is not None:
+            with QueueReader(queue, strict=True) as reader:
+                yield from ((queue, entries) for entries in reader.entries_from(number))
+            return
+        for database in self._databases():
+            yield from ((None, entries) for entries in database_queues.entries_from(database, topic, queue_id, number))
+
+    def _databases(self) -> list[Database]:
+        if self._opened is None:
+            self._opened = [self._stack.enter_context(open_database(each)) for each in self._directories if is_database(each)]
+        return self._opened
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+
+class Tagged(NamedTuple):
+    """The waiting messages with one tags code. `code`: None if the entries do not have the hash of a tag.
+
+    `first`: the physical offset of the first record.
+    """
+
+    code: int | None
+    messages: int
+    first: int
+
+
+def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | None, Entries]], min_offset: int) -> list[Tagged]:
+    """The messages from queue offset `committed` on, by tag, most first; without those below `min_offset` of the log.
+
+    After the most frequent 100,000 tags, the others are counted with those of unknown tags.
+    """
+    codes = counts = firsts = _NONE
+    unknown, first_unknown = 0, -1
+    for queue, piece in pieces:
+        entries = piece.where((piece.offsets >= min_offset) & (piece.counts > 0))
+        messages = np.maximum(0, np.minimum(entries.counts, entries.numbers + entries.counts - committed))
+        # The entries of batches have no tags, those of the delay topic a time, and others may have an address.
+        hashed = (entries.codes >= -_LARGEST_HASH - 1) & (entries.codes <= _LARGEST_HASH)
+        if topic == DELAY_TOPIC or (queue is not None and queue.batch):
+            hashed[:] = False
+        if not hashed.all():
+            unknown += int(messages[~hashed].sum())
+            first_unknown = int(entries.offsets[~hashed][0]) if first_unknown < 0 else first_unknown
+        more = (entries.codes[hashed], messages[hashed], entries.offsets[hashed])
+        codes, counts, firsts = _summed(*(np.concatenate(pair) for pair in zip((codes, counts, firsts), more, strict=True)))
+    order = np.lexsort((firsts, -counts))
+    kept, rest = order[:_MOST_CODES], order[_MOST_CODES:]
+    tagged = [Tagged(*each) for each in zip(codes[kept].tolist(), counts[kept].tolist(), firsts[kept].tolist(), strict=True)]
+    if len(rest):
+        unknown += int(counts[rest].sum())
+        first_unknown = int(firsts[rest].min()) if first_unknown < 0 else min(first_unknown, int(firsts[rest].min()))
+    return tagged + ([Tagged(None, unknown, first_unknown)] if unknown else [])
+
+
+def _summed(codes: Numbers, counts: Numbers, firsts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Each code once, with the sum of its counts and its first offset."""
+    unique, places, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    sums = np.zeros(len(unique), np.int64)
+    np.add.at(sums, inverse, counts)
+    return unique, sums, firsts[places]
+
+
+def tag_texts(segments: Sequence[Segment], tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:
+    """The tag of each code, from its first record; None if that has no tag with this hash or cannot be read."""
+    return [_tag_of(segments, each, max_record_bytes) if number < _MOST_NAMED else None for number, each in enumerate(tagged)]
+
+
+def _tag_of(segments: Sequence[Segment], tagged: Tagged, max_record_bytes: int) -> str | None:
+    text = None if tagged.code is None else _tag_at(segments, tagged.first, max_record_bytes)
+    return text if text is not None and java_hash(text) == tagged.code else None
+
+
+def _tag_at(segments: Sequence[Segment], offset: int, max_record_bytes: int) -> str | None:
+    which = bisect_right(segments, offset, key=lambda segment: segment.base) - 1
+    if which < 0 or not 0 <= offset - segments[which].base - segments[which].frame < segments[which].size:
+        return None
+    segment = segments[which]
+    try:
+        with Window(segment, 0) as window:
+            layout = layout_at(window, offset - segment.base - segment.frame)
+            if layout is None or layout.size > max_record_bytes:
+                return None
+            return parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size))).get(TAGS)
+    except OSError:  # deleted meanwhile or unreadable
+        return None

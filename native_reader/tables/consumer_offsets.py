@@ -1,0 +1,109 @@
+"""`consumer_offsets`: how far each consumer group has read each queue. `lag_by_tag`: what it has not read, by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from native_reader.columns.spec import ColumnSpec
+from native_reader.plan.lag import QueueEnds, tag_texts, waiting_by_tag
+from native_reader.scan.read import Projection
+from native_reader.storage.consumer_offsets import GroupOffset, offsets_in
+from native_reader.storage.store import StoreFiles
+from native_reader.tables.table import Part, Request, Table
+
+_AT_ONCE = 1000
+
+_NAMES = {
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "group": ColumnSpec(pa.string(), "the consumer group"),
+    "topic": ColumnSpec(pa.string(), "the topic; of a light queue (LMQ), its name"),
+    "queue_id": ColumnSpec(pa.int32(), "the queue"),
+}
+OFFSETS_COLUMNS = _NAMES | {
+    "committed": ColumnSpec(pa.int64(), "queue offset of the next message to consume"),
+    "max": ColumnSpec(pa.int64(), "queue offset of the next message that the queue will get; null if the queue has no files"),
+    "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
+    "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
+    "broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is then that of the slowest"),
+    "file": ColumnSpec(pa.string(), "URI of the file or database with this offset"),
+}
+TAGS_COLUMNS = _NAMES | {
+    "tags_code": ColumnSpec(pa.int32(), "the hash of the tag, from the queue; 0 without a tag; null if the queue does not have it"),
+    "tag": ColumnSpec(pa.string(), "the tag of the first such message; null without a tag, or if it cannot be read"),
+    "messages": ColumnSpec(pa.int64(), "the number of messages after the group's offset"),
+    "first_physical_offset": ColumnSpec(pa.int64(), "offset of the first one in the log"),
+}
+
+
+class _Offsets(NamedTuple):
+    """Some of the offsets in a store."""
+
+    store: StoreFiles
+    offsets: tuple[GroupOffset, ...]
+
+
+def _parts(request: Request) -> list[Part]:
+    """Without the segments: a store can have thousands."""
+    return list(_offsets_of(*(replace(store, segments=()) for store in request.stores)))
+
+
+def _parts_with_logs(request: Request) -> list[Part]:
+    return list(_offsets_of(*request.stores))
+
+
+def _offsets_of(*stores: StoreFiles) -> Iterator[_Offsets]:
+    for store in stores:
+        offsets = sorted(offsets_in(store.config), key=_order)
+        for first in range(0, len(offsets), _AT_ONCE):
+            yield _Offsets(store, tuple(offsets[first : first + _AT_ONCE]))
+
+
+def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
+    return each.group or "", each.is_broadcast, each.topic, -1 if each.queue_id is None else each.queue_id
+
+
+def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+    assert isinstance(part, _Offsets)
+    rows, known = [], dict[tuple[str, int], int | None]()
+    with QueueEnds(part.store.queues) as queues:
+        for each in part.offsets:
+            end = None
+            if each.queue_id is not None:
+                queue = each.topic, each.queue_id
+                if queue not in known:
+                    known[queue] = queues.next_offset(*queue)
+                end = known[queue]
+            lag = None if end is None or each.committed is None else end - each.committed
+            rows.append(
+                _names(part.store, each)
+                | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
+                | {"broadcast": each.is_broadcast, "file": each.file}
+            )
+    return rows
+
+
+def _tag_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+    assert isinstance(part, _Offsets)
+    store, rows = part.store, []
+    with QueueEnds(store.queues) as queues:
+        for each in part.offsets:
+            if each.queue_id is None or each.committed is None:
+                continue
+            entries = queues.entries_from(each.topic, each.queue_id, each.committed)
+            tagged = waiting_by_tag(each.topic, each.committed, entries, store.min_offset)
+            for one, tag in zip(tagged, tag_texts(store.segments, tagged, projection.max_record_bytes), strict=True):
+                counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
+                rows.append(_names(store, each) | counts)
+    return rows
+
+
+def _names(store: StoreFiles, offset: GroupOffset) -> dict[str, object]:
+    return {"store": store.uri, "group": offset.group, "topic": offset.topic, "queue_id": offset.queue_id}
+
+
+CONSUMER_OFFSETS = Table("consumer_offsets", OFFSETS_COLUMNS, _parts, _offset_rows)
+LAG_BY_TAG = Table("lag_by_tag", TAGS_COLUMNS, _parts_with_logs, _tag_rows)
