@@ -9,6 +9,10 @@ OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DELAY_TOPIC = "SCHEDULE_TOPIC_XXXX"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+TRACE_TOPIC_PREFIX = "rmq_sys_TRACE_DATA_"
+"""Trace topics of clouds, one for each region. A client can also be given any other topic for its traces."""
+MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+"""Copies of half messages that were checked too often and given up."""
 
 NORMAL = "normal"
 KINDS = ("prepared", "rollback", "half", "op", "delay", "timer", "retry", "dlq", "trace", "pop", "system", "committed", "batch", NORMAL)
@@ -17,7 +21,7 @@ KINDS = ("prepared", "rollback", "half", "op", "delay", "timer", "retry", "dlq",
 SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
 """Internal to the broker. Retry and DLQ topics hold users' messages."""
 
-_SYSTEM_TOPICS = ("TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
+_SYSTEM_TOPICS = ("TBW102", "BenchmarkTest", MAX_TIME_TOPIC, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
 _OF_TOPIC = {
     HALF_TOPIC: "half",
     OP_TOPIC: "op",

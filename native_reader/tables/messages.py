@@ -1,0 +1,112 @@
+"""What the tables made from messages share: pruned reads that can be pickled, and properties as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from native_reader.columns.makers import timestamps
+from native_reader.plan.plan import Plan
+from native_reader.plan.planner import plan_read
+from native_reader.plan.split import Split
+from native_reader.predicate.tree import Predicate
+from native_reader.scan.read import DROPMALFORMED, Projection, Reading
+from native_reader.storage.store import StoreFiles
+from native_reader.tables.table import Request
+
+Numbers = NDArray[np.int64]
+NO_TIME = np.iinfo(np.int64).min
+"""A null as a number: no time and no offset of a message has this value."""
+
+LARGEST = 4 << 20
+"""Brokers and clients split such bodies at a few KB. A much larger one is something else, and its values could fill the memory."""
+_AT_ONCE = 1 << 20
+_INTEGER = r"\A-?[0-9]{1,18}\z"
+"""Fits an i8, whatever the digits."""
+
+
+class Piece(NamedTuple):
+    """One split of a read for a predicate."""
+
+    split: Split
+    predicate: Predicate
+    pruning: Predicate
+
+    def reading(self, projection: Projection, *columns: str) -> Reading:
+        """These columns of its messages. Damage is skipped: the tables `damage` and `segments` list it."""
+        lenient = replace(projection, columns=columns, mode=DROPMALFORMED, fail_on_data_loss=False, column_name_of_corrupt_record=None)
+        return Reading(self.split, lenient, self.predicate, self.pruning)
+
+
+def pieces(request: Request, predicate: Predicate) -> list[Piece]:
+    """The splits of all stores that may hold matching messages."""
+    return pieces_of(plan_read(request.stores, predicate, request.planning))
+
+
+def pieces_by_store(request: Request, predicate: Predicate) -> dict[str, list[Piece]]:
+    """The same by store, in log order."""
+    by_store: dict[str, list[Piece]] = {}
+    for piece in pieces(request, predicate):
+        by_store.setdefault(piece.split.store, []).append(piece)
+    return by_store
+
+
+def pieces_of_store(request: Request, store: StoreFiles, predicate: Predicate) -> list[Piece]:
+    """The splits of one store, for a predicate that is only for this store."""
+    return pieces_of(plan_read([store], predicate, request.planning, {store.uri: (store.min_offset, request.ends[store.uri].offset)}))
+
+
+def pieces_of(plan: Plan) -> list[Piece]:
+    """The splits of a plan."""
+    return [Piece(split, plan.predicate, plan.pruning) for split in plan.splits]
+
+
+def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Pieces with few bytes of bodies each, for bodies that hold many short values. A body above LARGEST counts as nothing."""
+    sizes = pc.binary_length(batch.column("body")).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    which = np.cumsum(np.where(sizes > LARGEST, 0, sizes)) // _AT_ONCE
+    borders = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(batch)]
+    for start, stop in pairwise(borders):
+        yield batch.slice(start, stop - start)
+
+
+def property_in(properties: pa.MapArray, name: str) -> pa.StringArray:
+    """One property of each row; null where it is absent."""
+    starts = properties.offsets.to_numpy()
+    found = np.flatnonzero(pc.equal(properties.keys, name).to_numpy(zero_copy_only=False))
+    # An array that is a slice keeps the keys before it.
+    found = found[(found >= starts[0]) & (found < starts[-1])]
+    places = np.zeros(len(properties), np.int64)
+    is_absent = np.ones(len(properties), np.bool_)
+    rows = np.searchsorted(starts, found, side="right") - 1
+    places[rows], is_absent[rows] = found, False
+    return properties.items.take(pa.array(places, mask=is_absent))
+
+
+def integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Texts as integers; null where a text is not an integer of that type."""
+    is_integer = pc.match_substring_regex(texts, _INTEGER)
+    numbers = pc.if_else(is_integer, texts, None).cast(pa.int64())
+    if kind == pa.int64():
+        return numbers
+    limits = np.iinfo(kind.to_pandas_dtype())
+    fits = pc.and_(pc.greater_equal(numbers, int(limits.min)), pc.less_equal(numbers, int(limits.max)))
+    return pc.if_else(fits, numbers, None).cast(kind)
+
+
+def timestamps_of(milliseconds: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Milliseconds since 1970 as timestamps; null outside the years 1 to 9999."""
+    return timestamps(np.array(milliseconds.fill_null(NO_TIME).to_numpy(zero_copy_only=False)))
+
+
+def microseconds(times: pa.Array | pa.ChunkedArray) -> Numbers:
+    """Timestamps as numbers; NO_TIME where they are null."""
+    numbers: Numbers = times.cast(pa.int64()).fill_null(NO_TIME).to_numpy()
+    return numbers
