@@ -27,6 +27,9 @@ class Tuning:
     many_damages: int = 64
     """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
 
+    grouped_at_once: int = 512 << 20
+    """Limit on the memory of rows that are grouped by a key, per task. With more, the log is read again for each share of the keys."""
+
     # Whether queues and indexes are used
     most_share: float = 0.45
     """If more than this share of the bytes is left after pruning, one pass over everything is faster: docs/performance.md."""
