@@ -4,12 +4,16 @@ from native_reader.tables.checkpoint import CHECKPOINT
 from native_reader.tables.config import CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
+from native_reader.tables.delay import DELAY
 from native_reader.tables.index_entries import INDEX_ENTRIES
 from native_reader.tables.index_files import INDEX_FILES
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
 from native_reader.tables.queues import QUEUES
 from native_reader.tables.segments import SEGMENTS
+from native_reader.tables.timers import TIMERS
 from native_reader.tables.topics import TOPICS
+from native_reader.tables.traces import TRACES
+from native_reader.tables.transactions import TRANSACTIONS
 
 _ALL = (
     DAMAGE,
@@ -23,6 +27,10 @@ _ALL = (
     LAG_BY_TAG,
     CONFIG,
     CHECKPOINT,
+    DELAY,
+    TIMERS,
+    TRANSACTIONS,
+    TRACES,
 )
 TABLES = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)

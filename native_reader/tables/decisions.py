@@ -1,0 +1,129 @@
+"""What decided each transaction: messages that name a half message by its offset, by its queue offset or by its key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from native_reader.tables.messages import NO_TIME, Numbers, in_pieces, microseconds
+from native_reader.tables.shares import KEY, groups_of
+
+HALF, PREPARED, ROLLBACK, DISCARD = range(4)
+"""The roles of messages in a transaction."""
+
+_COMMITTED, _ROLLED_BACK, _FINISHED, _DISCARDED = range(4)
+_DIGITS = r"\A[0-9]{1,18}\z"
+
+
+class Decisions:
+    """The transactions of one share of the keys, and the first message of each kind that decides them.
+
+    `table` has the messages of the share in log order; it holds each transaction whole.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._keys = table.column(KEY).combine_chunks()
+        self._offsets = table.column("physical_offset").to_numpy()
+        roles, times, groups = table.column("role").to_numpy(), microseconds(table.column("store_timestamp")), groups_of(table.column(KEY))
+        self._halves = np.flatnonzero(roles <= PREPARED)
+        known, first, counts = np.unique(groups[self._halves], return_index=True, return_counts=True)
+        self.first, self.counts = self._halves[first], counts
+        """The row of the first half message of each transaction, and how many it has."""
+        self.last = self._halves[len(self._halves) - 1 - np.unique(groups[self._halves][::-1], return_index=True)[1]]
+        numbers = np.full(int(groups.max()) + 1, -1)
+        numbers[known] = np.arange(len(known))
+        self.groups: Numbers = numbers[groups]
+        """The transaction of each row; -1 where it has no half message."""
+        self._found = np.full((4, len(known)), NO_TIME)
+        self._found_at = np.full((4, len(known)), NO_TIME)
+        for role, kind in ((ROLLBACK, _ROLLED_BACK), (DISCARD, _DISCARDED)):
+            rows = np.flatnonzero((roles == role) & (self.groups >= 0))
+            self._note(kind, self.groups[rows], self._offsets[rows], times[rows])
+        self._ops = _Ops(table, np.flatnonzero(roles == HALF))
+
+    def _note(self, kind: int, groups: Numbers, offsets: Numbers, times: Numbers) -> None:
+        """Keep the first message of a kind for each transaction. Messages come in log order."""
+        groups, first = np.unique(groups, return_index=True)
+        is_new = self._found[kind, groups] == NO_TIME
+        groups, first = groups[is_new], first[is_new]
+        self._found[kind, groups], self._found_at[kind, groups] = offsets[first], times[first]
+
+    def add_ops(self, batch: pa.RecordBatch) -> None:
+        """Op messages, in log order after all earlier ones."""
+        self._ops.add(batch)
+
+    def add_commits(self, batch: pa.RecordBatch, first_offset: int) -> None:
+        """Messages with the commit flag. `first_offset`: the log has nothing before it."""
+        named = batch.column("prepared_transaction_offset").to_numpy()
+        rows = np.minimum(np.searchsorted(self._offsets, named), len(self._offsets) - 1)
+        is_known = self._offsets[rows] == named
+        if (named < first_offset).any():  # that half message has expired, but the log may have a later one of the transaction
+            by_key = pc.index_in(batch.column("uniq_key"), self._keys).fill_null(-1).to_numpy(zero_copy_only=False)
+            rows = np.where(is_known, rows, np.maximum(by_key, 0))
+            is_known |= (named < first_offset) & (by_key >= 0)
+        keys = self._keys.take(pa.array(rows))
+        fits = pc.fill_null(pc.or_kleene(pc.is_null(batch.column("uniq_key")), pc.equal(keys, batch.column("uniq_key"))), False)
+        is_known &= fits.to_numpy(zero_copy_only=False) & (self.groups[rows] >= 0)
+        offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
+        self._note(_COMMITTED, self.groups[rows[is_known]], offsets[is_known], times[is_known])
+
+    def fates(self, lost_until: int) -> tuple[pa.Array, Numbers, Numbers]:
+        """The fate of each transaction, and offset and time of the message that decided it. Nothing is lost after `lost_until`."""
+        halves, offsets, times = self._ops.joined()
+        self._note(_FINISHED, self.groups[halves], offsets, times)
+        has = self._found != NO_TIME
+        may_be_lost = self._offsets[self.first] < lost_until
+        chosen = np.select([*has], list(range(4)), 4)
+        names = np.select([*has], [0, 1, np.where(may_be_lost, 2, 1), 3], 4)
+        fates = pa.array(["committed", "rolled_back", "finished", "discarded", "undecided"]).take(pa.array(names))
+        each, unset = np.arange(len(chosen)), np.full((1, len(chosen)), NO_TIME)
+        return fates, np.concatenate([self._found, unset])[chosen, each], np.concatenate([self._found_at, unset])[chosen, each]
+
+
+class _Ops:
+    """Op messages that name half messages by queue and queue offset. Both repeat if the half topic was deleted and made again."""
+
+    def __init__(self, table: pa.Table, halves: Numbers) -> None:
+        self._rows = halves
+        self._queues = table.column("queue_id").to_numpy()[halves].astype(np.int64)
+        self._numbers = table.column("queue_offset").to_numpy()[halves]
+        self._offsets = table.column("physical_offset").to_numpy()[halves]
+        self._known = np.unique(self._numbers)
+        self._held: list[tuple[Numbers, ...]] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        if not len(self._known):
+            return
+        for piece in in_pieces(batch):
+            named = pc.split_pattern(piece.column("body"), b",")
+            message, texts = pc.list_parent_indices(named).to_numpy(), named.flatten()
+            good = np.flatnonzero(pc.match_substring_regex(texts, _DIGITS).to_numpy(zero_copy_only=False))
+            numbers = texts.take(pa.array(good)).cast(pa.string()).cast(pa.int64()).to_numpy()
+            places = np.minimum(np.searchsorted(self._known, numbers), len(self._known) - 1)
+            is_known = self._known[places] == numbers
+            message, numbers = message[good[is_known]], numbers[is_known]
+            offsets, times = piece.column("physical_offset").to_numpy(), microseconds(piece.column("store_timestamp"))
+            queues = piece.column("queue_id").to_numpy().astype(np.int64)
+            self._held.append((queues[message], numbers, offsets[message], times[message]))
+
+    def joined(self) -> tuple[Numbers, Numbers, Numbers]:
+        """The row of each half message that an op names, with offset and time of the op, in log order of the ops.
+
+        An op means the last half message before it with that queue offset.
+        """
+        count = len(self._rows)
+        queues, numbers, offsets, times = (
+            np.concatenate(each)
+            for each in zip((self._queues, self._numbers, self._offsets, np.zeros(count, np.int64)), *self._held, strict=True)
+        )
+        order = np.lexsort((offsets, numbers, queues))
+        is_half = order < count
+        before = np.maximum.accumulate(np.where(is_half, np.arange(len(order)), -1))
+        fits = ~is_half & (before >= 0)
+        half, op = order[np.maximum(before, 0)[fits]], order[fits]
+        same = (queues[half] == queues[op]) & (numbers[half] == numbers[op])
+        half, op = half[same], op[same]
+        by_offset = np.argsort(offsets[op], kind="stable")
+        half, op = half[by_offset], op[by_offset]
+        return self._rows[half], offsets[op], times[op]

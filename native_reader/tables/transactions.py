@@ -1,0 +1,199 @@
+"""`transactions`: one row for each transaction whose half message is in the log, with its fate.
+
+A broker stores a half message again each time it asks the producer, so one transaction has several, all with one UNIQ_KEY:
+
+    committed      a message with the commit flag names the offset of one of its half messages
+    rolled_back    an op message names the queue offset of one of them, or there is a rollback record (4.0 to 4.2)
+    finished       as rolled_back, but a part of the log is damaged or missing, and may have held the committed message
+    discarded      given up after too many checks: a copy is in TRANS_CHECK_MAX_TIME_TOPIC
+    undecided      none of these so far. Brokers since 5.1 write op messages seconds late
+
+The first that applies counts: a broker can give up a half message while the op message of another copy is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC
+from native_reader.plan.planner import plan_read
+from native_reader.plan.planning import Planning
+from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate, all_of
+from native_reader.scan.read import Projection
+from native_reader.storage.store import StoreFiles
+from native_reader.tables.decisions import Decisions
+from native_reader.tables.messages import NO_TIME, Numbers, Piece, integers, pieces_of, property_in
+from native_reader.tables.shares import KEY, NO_KEY, shares
+from native_reader.tables.table import Part, Request, Table
+
+COLUMNS = {
+    "store": ColumnSpec(pa.string(), "URI of the store's root"),
+    "uniq_key": ColumnSpec(pa.string(), "the `uniq_key` of its messages; null if they have none"),
+    "fate": ColumnSpec(pa.string(), "`committed`, `rolled_back`, `finished`, `discarded` or `undecided`, see below"),
+    "topic": ColumnSpec(pa.string(), "the topic that the message is for"),
+    "queue_id": ColumnSpec(pa.int32(), "the queue that it is for"),
+    "producer_group": ColumnSpec(pa.string(), "the producers that can decide it"),
+    "born_host": ColumnSpec(pa.string(), "address and port of the producer that sent it"),
+    "born_timestamp": ColumnSpec(TIMESTAMP, "when the producer created it"),
+    "first_store_timestamp": ColumnSpec(TIMESTAMP, "when its first half message in the log was stored: since when it is pending"),
+    "last_store_timestamp": ColumnSpec(TIMESTAMP, "when its last half message was stored"),
+    "decided_timestamp": ColumnSpec(TIMESTAMP, "when the message that decided it was stored"),
+    "halves": ColumnSpec(pa.int32(), "the number of its half messages; a broker stores one more for each check"),
+    "checks": ColumnSpec(pa.int32(), "how often the broker asked the producer"),
+    "first_offset": ColumnSpec(pa.int64(), "physical offset of its first half message in the log"),
+    "last_offset": ColumnSpec(pa.int64(), "physical offset of its last one"),
+    "decided_offset": ColumnSpec(pa.int64(), "physical offset of the message that decided it"),
+}
+
+_TOPIC, _KIND = Column("topic"), Column("kind")
+_HALVES = Or(
+    (
+        In(_TOPIC, (HALF_TOPIC, MAX_TIME_TOPIC)),
+        # Brokers 4.0 to 4.2 store both in the topic itself, in no queue and with queue offset 0. With the offset in the condition,
+        # queues can exclude all messages except the first of each.
+        And((In(_KIND, ("prepared", "rollback")), Compare(Column("queue_offset"), "=", 0))),
+    )
+)
+_READ = (
+    *("topic", "kind", "queue_id", "queue_offset", "uniq_key", "real_topic", "properties", "born_host"),
+    *("born_timestamp", "store_timestamp", "physical_offset", "prepared_transaction_offset"),
+)
+_DECIDING = ("topic", "queue_id", "tags", "body", "uniq_key", "store_timestamp", "physical_offset", "prepared_transaction_offset")
+_OP_TAG = "d"
+
+_MOST_TOPICS = 1000
+"""With more topics, the committed messages of all topics are read."""
+_ROWS = 1 << 16
+
+
+class Log(NamedTuple):
+    """The log of one store up to `end`, and the splits that may hold half messages. A transaction can be anywhere in it."""
+
+    store: StoreFiles
+    end: int
+    planning: Planning
+    halves: tuple[Piece, ...]
+
+
+def _parts(request: Request) -> list[Part]:
+    parts: list[Part] = []
+    for store in request.stores:
+        plan = plan_read([store], _HALVES, request.planning)
+        if plan.splits:
+            parts.append(Log(store, dict(plan.ends)[store.uri], request.planning, tuple(pieces_of(plan))))
+    return parts
+
+
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    assert isinstance(part, Log)
+    lost = _Lost()
+    for table in shares(partial(_read, part, projection, lost)):
+        yield from _transactions(part, projection, table, lost).to_batches(_ROWS)
+
+
+class _Lost:
+    """The end of the last damaged or missing range that a read came across."""
+
+    def __init__(self) -> None:
+        self.end = 0
+
+    def note(self, ends: Iterable[int]) -> None:
+        """Other ranges that were lost."""
+        self.end = max(self.end, *ends, 0)
+
+
+def _read(log: Log, projection: Projection, lost: _Lost) -> Iterator[pa.RecordBatch]:
+    """The messages that make transactions, in log order: half, prepared and rollback messages, and discarded copies."""
+    for piece in log.halves:
+        reading = piece.reading(projection, *_READ)
+        for batch in reading:
+            yield _compact(batch)
+        lost.note(each.end for each in reading.report.damage)
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """What is held of each message. Texts that repeat are held once."""
+    topic, kind, properties = batch.column("topic"), batch.column("kind"), batch.column("properties")
+    roles = pc.index_in(kind, pa.array(["half", "prepared", "rollback", "system"]))  # HALF, PREPARED, ROLLBACK, DISCARD
+    is_half = pc.equal(kind, "half")
+    target = pc.if_else(is_half, batch.column("real_topic"), topic)
+    target_queue = pc.if_else(is_half, integers(property_in(properties, "REAL_QID"), pa.int32()), batch.column("queue_id"))
+    # A message without a key has its own offset, and the one that decides it names that offset.
+    own = pc.if_else(pc.equal(kind, "rollback"), batch.column("prepared_transaction_offset"), batch.column("physical_offset"))
+    columns = {
+        KEY: pc.coalesce(batch.column("uniq_key"), pc.binary_join_element_wise(NO_KEY, own.cast(pa.string()), "")),
+        "role": roles.cast(pa.int8()),
+        "topic": target.dictionary_encode(),
+        "target_queue": target_queue,
+        "producer_group": property_in(properties, "PGROUP").dictionary_encode(),
+        "born_host": batch.column("born_host").dictionary_encode(),
+        "checks": integers(property_in(properties, "TRANSACTION_CHECK_TIMES"), pa.int32()),
+    }
+    columns |= {name: batch.column(name) for name in ("queue_id", "queue_offset", "born_timestamp", "store_timestamp", "physical_offset")}
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost) -> pa.Table:
+    """The transactions of one share of the keys."""
+    table = table.unify_dictionaries()
+    decisions = Decisions(table)
+    if not len(decisions.first):
+        return TRANSACTIONS.schema.empty_table()
+    for piece in _deciding(log, table, lost):
+        reading = piece.reading(projection, *_DECIDING)
+        for batch in reading:
+            is_op = pc.equal(batch.column("topic"), OP_TOPIC)
+            decisions.add_ops(batch.filter(is_op))
+            decisions.add_commits(batch.filter(pc.invert(is_op)), log.store.first_record)
+        lost.note(each.end for each in reading.report.damage)
+    fates, decided, decided_at = decisions.fates(lost.end)
+
+    first, last = table.take(pa.array(decisions.first)), table.take(pa.array(decisions.last))
+    checks = np.zeros(len(first), np.int32)
+    known = np.flatnonzero(decisions.groups >= 0)
+    np.maximum.at(checks, decisions.groups[known], table.column("checks").fill_null(0).to_numpy()[known])
+    columns = {
+        "store": pa.repeat(pa.scalar(log.store.uri), len(first)),
+        "uniq_key": pc.if_else(pc.starts_with(first.column(KEY), NO_KEY), None, first.column(KEY)),
+        "fate": fates,
+        "queue_id": first.column("target_queue"),
+        "first_store_timestamp": first.column("store_timestamp"),
+        "last_store_timestamp": last.column("store_timestamp"),
+        "decided_timestamp": _set(decided_at).cast(TIMESTAMP),
+        "halves": pa.array(decisions.counts.astype(np.int32)),
+        "checks": pa.array(checks),
+        "first_offset": first.column("physical_offset"),
+        "last_offset": last.column("physical_offset"),
+        "decided_offset": _set(decided),
+        "born_timestamp": first.column("born_timestamp"),
+    }
+    columns |= {name: first.column(name).cast(pa.string()) for name in ("topic", "producer_group", "born_host")}
+    return pa.table(columns, schema=TRANSACTIONS.schema)
+
+
+def _deciding(log: Log, table: pa.Table, lost: _Lost) -> list[Piece]:
+    """The splits that may hold messages that decide these transactions: op messages, and committed ones of the target topics."""
+    topics = [topic for topic in table.column("topic").unique().to_pylist() if topic is not None]
+    committed: list[Predicate] = [Compare(_KIND, "=", "committed")]
+    if len(topics) <= _MOST_TOPICS:
+        committed.append(In(_TOPIC, tuple(topics)))
+    ops = And((Compare(_TOPIC, "=", OP_TOPIC), Compare(Column("tags"), "=", _OP_TAG)))
+    after = Compare(Column("physical_offset"), ">=", int(table.column("physical_offset")[0].as_py()))
+    predicate = And((after, Or((ops, all_of(committed)))))
+    plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)})
+    lost.note(stop for _, _, stop in plan.gaps)
+    return pieces_of(plan)
+
+
+def _set(numbers: Numbers) -> pa.Array:
+    return pa.array(numbers, mask=numbers == NO_TIME)
+
+
+TRANSACTIONS = Table("transactions", COLUMNS, _parts, batches=_batches)

@@ -1,0 +1,229 @@
+"""`transactions`: the fate of each transaction, against a plain reading of Java's records and of written ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from support import golden, own_stores
+from support.golden import Golden
+from support.plain_decoder import Row
+from support.queued_stores import dispatched
+from support.stores import Files, files_of, in_memory, log_of
+from support.tune import Tune
+
+import native_reader as nr
+from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, Message, pack_properties
+
+HALF, OP, GIVEN_UP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"
+TRANSACTION = 0xC
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def rows_of(store: nr.Store) -> list[Row]:
+    rows = store.table("transactions").to_table().to_pylist()
+    return sorted(rows, key=lambda row: row["first_offset"])
+
+
+def fates_of(files: Files) -> dict[str | None, str]:
+    memory = in_memory(files)
+    return {row["uniq_key"]: row["fate"] for row in rows_of(nr.open(f"{memory.url}/store"))}
+
+
+def expected_of(records: Iterable[Row], store: str) -> list[Row]:
+    """The table, from records one by one: dicts and no columns."""
+    transactions: dict[str, dict[str, Any]] = {}
+    by_place: dict[tuple[int, int], str] = {}
+    by_offset: dict[int, str] = {}
+    for record in records:
+        properties, topic, offset = record.get("properties") or {}, record.get("topic"), record["physical_offset"]
+        key, state = properties.get("UNIQ_KEY", f"#{offset}"), record["sys_flag"] & TRANSACTION
+        decision = (offset, record.get("store_timestamp"))
+        if state == PREPARED or (topic == HALF and state == 0):
+            group = transactions.setdefault(key, {"first": record, "halves": 0, "checks": 0})
+            group |= {"last": record, "halves": group["halves"] + 1, "old": state == PREPARED}
+            by_offset[offset] = key
+            if state == 0:
+                by_place[record["queue_id"], record["queue_offset"]] = key
+        elif state == COMMIT:
+            transactions.get(by_offset.get(record["prepared_transaction_offset"], ""), {}).setdefault("committed", decision)
+        elif state == ROLLBACK:
+            transactions.get(key, {}).setdefault("rolled_back", decision)
+        elif topic == OP and properties.get("TAGS") == "d":
+            for number in filter(None, record["body"].decode().split(",")):
+                transactions.get(by_place.get((record["queue_id"], int(number)), ""), {}).setdefault("rolled_back", decision)
+        elif topic == GIVEN_UP:
+            transactions.get(key, {}).setdefault("discarded", decision)
+        if (topic in (HALF, GIVEN_UP) or state == PREPARED) and key in transactions:
+            times = int(properties.get("TRANSACTION_CHECK_TIMES", "0"))
+            transactions[key]["checks"] = max(transactions[key]["checks"], times)
+    return [_row(key, each, store) for key, each in transactions.items()]
+
+
+def _row(key: str, transaction: dict[str, Any], store: str) -> Row:
+    first, last = transaction["first"], transaction["last"]
+    fate = next((each for each in ("committed", "rolled_back", "discarded") if each in transaction), "undecided")
+    decided, decided_at = transaction.get(fate, (None, None))
+    properties = first["properties"] or {}
+    topic, queue = (first["topic"], first["queue_id"]) if transaction["old"] else _target(properties)
+    return {
+        "store": store,
+        "uniq_key": None if key.startswith("#") else key,
+        "fate": fate,
+        "topic": topic,
+        "queue_id": queue,
+        "producer_group": properties.get("PGROUP"),
+        "born_host": first["born_host"],
+        "born_timestamp": time(first["born_timestamp"]),
+        "first_store_timestamp": time(first["store_timestamp"]),
+        "last_store_timestamp": time(last["store_timestamp"]),
+        "decided_timestamp": None if decided_at is None else time(decided_at),
+        "halves": transaction["halves"],
+        "checks": transaction["checks"],
+        "first_offset": first["physical_offset"],
+        "last_offset": last["physical_offset"],
+        "decided_offset": decided,
+    }
+
+
+def _target(properties: dict[str, str]) -> tuple[str | None, int | None]:
+    queue = properties.get("REAL_QID")
+    return properties.get("REAL_TOPIC"), None if queue is None else int(queue)
+
+
+FATES = {  # what the producers of these stores decided, counted from what they sent
+    "v4-kinds": {"committed": 4, "rolled_back": 4, "discarded": 2, "undecided": 7},
+    "v5-kinds": {"committed": 4, "rolled_back": 4, "discarded": 9},
+}
+
+
+@pytest.mark.parametrize("name", golden.STORES)
+def test_the_fates_follow_from_javas_records(golden_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
+    store = golden_store(name)
+    found, expected = golden.opened(store), expected_of(store.expected_rows, store.root.as_uri())
+    assert rows_of(found) == expected
+    assert {fate: [row["fate"] for row in expected].count(fate) for fate in FATES.get(name, ())} == FATES.get(name, {})
+    tune(grouped_at_once=3000, small_range=0, small_part=0, most_share=2)  # in shares, and with the queues
+    assert rows_of(found) == expected
+
+
+@pytest.mark.parametrize("name", own_stores.NAMES)
+def test_the_fates_in_our_own_stores(own_store: Callable[[str], Golden], name: str) -> None:
+    store = own_store(name)
+    assert rows_of(golden.opened(store)) == expected_of(store.expected_rows, store.root.as_uri())
+
+
+def half(key: str | None, number: int = 0, **fields: Any) -> Message:
+    pairs = {"REAL_TOPIC": "orders", "REAL_QID": "2", "TRAN_MSG": "true", "PGROUP": "PG"} | ({"UNIQ_KEY": key} if key else {})
+    values: dict[str, Any] = {"topic": HALF, "properties": pack_properties(pairs), "body": b"half", "queue_offset": number}
+    return Message(**values | fields)
+
+
+def op(body: bytes, number: int = 0, **fields: Any) -> Message:
+    values: dict[str, Any] = {"topic": OP, "properties": pack_properties({"TAGS": "d"}), "body": body, "queue_offset": number}
+    return Message(**values | fields)
+
+
+def commit(key: str | None, prepared: int, number: int = 0) -> Message:
+    properties = pack_properties({"UNIQ_KEY": key} if key else {})
+    message = Message(topic="orders", queue_id=2, queue_offset=number, properties=properties)
+    return replace(message, sys_flag=COMMIT, prepared_transaction_offset=prepared)
+
+
+def test_bodies_of_op_messages_that_are_odd_decide_nothing() -> None:
+    bodies = [b"", b",", b"x", b"-1", b"1.0", b"99999999999999999999", b"7", b"\xff\xfe,0x0", b" 0", "０".encode()]
+    messages = [half("A"), *(op(body, number) for number, body in enumerate(bodies)), op(b"0", len(bodies), properties=b"")]
+    assert fates_of(files_of(log_of(messages))) == {"A": "undecided"}
+    compressed = op(b"0", 11, sys_flag=1)
+    assert fates_of(files_of(log_of([*messages, compressed]))) == {"A": "undecided"}
+    assert fates_of(files_of(log_of([*messages, op(b",x,0000,", 11)]))) == {"A": "rolled_back"}
+
+
+def test_an_op_before_its_half_or_in_another_queue_decides_nothing() -> None:
+    assert fates_of(files_of(log_of([op(b"0"), half("A")]))) == {"A": "undecided"}
+    assert fates_of(files_of(log_of([half("A"), op(b"0", queue_id=1)]))) == {"A": "undecided"}
+
+
+def test_queue_offsets_of_a_half_topic_that_was_made_again() -> None:
+    """An op means the last half message before it with that queue offset."""
+    messages = [half("A"), half("B", 1), op(b"1"), half("C"), half("D", 1), op(b"0", 1)]
+    assert fates_of(files_of(log_of(messages))) == {"A": "undecided", "B": "rolled_back", "C": "rolled_back", "D": "undecided"}
+
+
+def test_a_committed_message_must_have_the_key_of_its_half() -> None:
+    assert fates_of(files_of(log_of([half("A"), commit("A", 0)]))) == {"A": "committed"}
+    assert fates_of(files_of(log_of([half("A"), commit("B", 0)]))) == {"A": "undecided"}
+    assert fates_of(files_of(log_of([half("A"), commit("A", 1)]))) == {"A": "undecided"}
+
+
+def test_messages_without_a_key_are_told_apart_by_offset() -> None:
+    log = log_of([half(None), half(None, 1)])
+    second = log.placed[1].offset
+    log.append(commit(None, second))
+    log.append(op(b"0"))
+    memory = in_memory(files_of(log))
+    rows = rows_of(nr.open(f"{memory.url}/store"))
+    assert [(row["uniq_key"], row["fate"], row["first_offset"]) for row in rows] == [(None, "rolled_back", 0), (None, "committed", second)]
+
+
+def test_a_half_that_expired_is_known_by_its_key() -> None:
+    """The committed message names the first half, which the log no longer has; a later copy of it is there."""
+    again = half("A", 5)
+    log = log_of([again, commit("A", 100), commit("B", 100, 1)], start=4096)
+    assert fates_of(files_of(log)) == {"A": "committed"}
+
+
+def test_transactions_of_brokers_up_to_4_2() -> None:
+    def old(key: str, flag: int, prepared: int = 0, **fields: Any) -> Message:
+        properties = pack_properties({"UNIQ_KEY": key, "PGROUP": "PG"})
+        return Message(topic="orders", properties=properties, sys_flag=flag, prepared_transaction_offset=prepared, **fields)
+
+    log = log_of([Message(topic="orders", body=b"other"), old("A", PREPARED), old("B", PREPARED), old("C", PREPARED)])
+    places = {key: placed.offset for key, placed in zip("ABC", log.placed[1:], strict=True)}
+    log.append(old("A", COMMIT, places["A"], queue_offset=1))
+    log.append(old("B", ROLLBACK, places["B"]))
+    expected = {"A": "committed", "B": "rolled_back", "C": "undecided"}
+    assert fates_of(files_of(log)) == expected
+    assert fates_of(files_of(log) | dispatched(log.placed)) == expected
+
+
+def test_after_damage_an_op_may_mean_a_commit_that_was_lost() -> None:
+    log = log_of([half("A"), half("B", 1), Message(topic="T", body=b"x" * 300), half("C", 2), op(b"0,1,2"), commit("B", 0)])
+    files = files_of(log)
+    assert fates_of(files) == {"A": "rolled_back", "B": "rolled_back", "C": "rolled_back"}
+    (name,) = files
+    lost = log.placed[2]
+    torn = files[name][: lost.offset] + b"\x11" * lost.size + files[name][lost.offset + lost.size :]
+    assert fates_of({name: torn}) == {"A": "finished", "B": "finished", "C": "rolled_back"}
+
+
+def test_a_store_without_transactions_and_an_empty_one() -> None:
+    assert fates_of(files_of()) == {}
+    assert fates_of(files_of(log_of([op(b"0"), commit("A", 0)]))) == {}
+    assert fates_of({"store/commitlog/": b""} | files_of(log_of(1))) == {}
+
+
+def test_bad_numbers_in_properties_are_null() -> None:
+    pairs = {"UNIQ_KEY": "A", "REAL_TOPIC": "orders", "REAL_QID": "9999999999", "TRANSACTION_CHECK_TIMES": "many"}
+    memory = in_memory(files_of(log_of([half("A", properties=pack_properties(pairs))])))
+    (row,) = rows_of(nr.open(f"{memory.url}/store"))
+    assert (row["queue_id"], row["checks"], row["producer_group"], row["fate"]) == (None, 0, None, "undecided")
+
+
+def test_more_topics_than_are_looked_up() -> None:
+    """The condition on topics is dropped, and the rows stay the same."""
+    log = log_of([], segment_size=1 << 20)
+    for number in range(1200):
+        pairs = {"UNIQ_KEY": f"A{number}", "REAL_TOPIC": f"orders-{number}", "REAL_QID": "0"}
+        log.append(half(None, number, properties=pack_properties(pairs)))
+    log.append(commit("A7", log.placed[7].offset))
+    fates = fates_of(files_of(log))
+    assert len(fates) == 1200
+    assert {key for key, fate in fates.items() if fate == "committed"} == {"A7"}
