@@ -9,9 +9,11 @@ import pyarrow as pa
 from native_reader import kernel
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.schema import COLUMNS, schema_of
+from native_reader.columns.spec import DECOMPRESSED
+from native_reader.columns.strings import text_or_null
 from native_reader.tuning import TUNING
 
-_BODY = "body"
+_BODY, _TEXT = DECOMPRESSED
 _REASON = "corrupt_reason"
 
 
@@ -22,7 +24,8 @@ class Batches:
         self._names, self._schema, self._at_most = columns.names, schema, at_most
         # Which bodies could not be decompressed is the reason of their rows, and only numpy keeps it.
         needs_failed = columns.marks_failed and _REASON in columns.names
-        own = [name for name in columns.names if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
+        needed = tuple(dict.fromkeys((*columns.names, _BODY))) if _TEXT in columns.names else columns.names
+        own = [name for name in needed if name in kernel.COLUMNS and not (name == _BODY and needs_failed)]
         self._own = schema_of(own)
         self._own_without_body = schema_of(name for name in own if name != _BODY)
 
@@ -32,8 +35,10 @@ class Batches:
         own = self._own if rows.decoded is None else self._own_without_body
         limits = {"at_most": self._at_most, "at_once": TUNING.decompressed_at_once}
         for which, arrays in kernel.columns(rows.source.u8, rows.records, rows.is_inner, own, **limits):
+            if _TEXT in self._names and _BODY in arrays:
+                arrays[_TEXT] = text_or_null(arrays[_BODY])
             piece = chunk.piece(which)
-            needs_bodies = _BODY in self._names and _BODY not in arrays
+            needs_bodies = any(name in DECOMPRESSED and name not in arrays for name in self._names)
             begin = 0
             for part in piece.with_bodies(self._at_most) if needs_bodies else (piece,):
                 ready = arrays if part is piece else {name: array.slice(begin, len(part)) for name, array in arrays.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from native_reader import kernel
 from native_reader.columns.chunk import Chunk
 from native_reader.columns.schema import COLUMNS
-from native_reader.columns.spec import Source
+from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, Source
 from native_reader.predicate.patterns import fits, match_java, match_like
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 
@@ -25,7 +25,9 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     ">=": pc.greater_equal,
 }
 _FEW_BYTES = 1024
-_BODY = "body"
+
+Values = Callable[[Column], pa.Array]
+"""Returns the values of a column for the rows that a condition is evaluated on."""
 
 
 class Filter:
@@ -38,7 +40,7 @@ class Filter:
             if _of_record(part) == of_records:
                 stages.setdefault(_cost(part), []).append(part)
         on_bodies = stages.pop(Source.BODY, [])
-        self._needs_bodies = any(column.name == _BODY for part in on_bodies for column in part.columns())
+        self._needs_bodies = any(column.name in DECOMPRESSED for part in on_bodies for column in part.columns())
         self._stages = [_Stage(stages[cost]) for cost in sorted(stages)]
         self._on_bodies = _Stage(on_bodies) if on_bodies else None
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -67,79 +69,96 @@ class _Stage:
         self._predicate = And(tuple(parts))
         names = {column: column.name if column.key is None else kernel.property_column(column.key) for column in self._predicate.columns()}
         # Bodies are decompressed a few at a time, and kept for the batch.
-        self._made = {name: column for column, name in names.items() if kernel.makes(name) and name != _BODY}
+        self._made = {name: column for column, name in names.items() if kernel.makes(name) and name not in DECOMPRESSED}
         self._schema = pa.schema([(name, _type_of(column)) for name, column in self._made.items()])
 
     def selected(self, chunk: Chunk) -> Chunk:
         """The rows for which it is true."""
-        matches = truth(self._predicate, self._with_columns(chunk))
+        self._make_columns(chunk)
+        matches = truth(self._predicate, partial(_of_chunk, chunk), len(chunk))
         chosen = (matches.fill_null(False) if matches.null_count else matches).to_numpy(zero_copy_only=False)
         return chunk if chosen.all() else chunk.where(np.flatnonzero(chosen))
 
-    def _with_columns(self, chunk: Chunk) -> Chunk:
-        """The same rows, with the columns that the kernel makes."""
+    def _make_columns(self, chunk: Chunk) -> None:
+        """Make the columns that the kernel can make of these rows."""
         rows = chunk.rows
         pieces = kernel.columns(rows.source.u8, rows.records, rows.is_inner, self._schema, at_most=0, at_once=0)
         for _, arrays in pieces:  # one piece: only bodies make more
             chunk.made |= {self._made[name]: array for name, array in arrays.items()}
-        return chunk
 
 
 def _type_of(column: Column) -> pa.DataType:
     return COLUMNS[column.name].type if column.key is None else pa.string()
 
 
-def truth(predicate: Predicate, chunk: Chunk) -> pa.Array:
-    """True, false or null for each row."""
+def matching(predicate: Predicate, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of a batch for which the predicate on its columns is true."""
+    return batch.filter(truth(predicate, partial(_of_batch, batch), len(batch)))
+
+
+def truth(predicate: Predicate, values: Values, count: int) -> pa.Array:
+    """True, false or null for each of `count` rows."""
     match predicate:
         case And(()) | Or(()):
-            return pa.repeat(isinstance(predicate, And), len(chunk))
+            return pa.repeat(isinstance(predicate, And), count)
         case And(parts):
-            return reduce(pc.and_kleene, (truth(part, chunk) for part in parts))
+            return reduce(pc.and_kleene, (truth(part, values, count) for part in parts))
         case Or(parts):
-            return reduce(pc.or_kleene, (truth(part, chunk) for part in parts))
+            return reduce(pc.or_kleene, (truth(part, values, count) for part in parts))
         case Not(part):
-            return pc.invert(truth(part, chunk))
+            return pc.invert(truth(part, values, count))
         case IsNull(column):
-            return pc.is_null(_values(column, chunk))
+            return pc.is_null(values(column))
         case _:
-            return _compared(predicate, chunk)
+            return _compared(predicate, values)
 
 
-def _compared(predicate: Predicate, chunk: Chunk) -> pa.Array:
+def _compared(predicate: Predicate, of: Values) -> pa.Array:
     match predicate:
         case Compare(column, operator, value):
-            values = _values(column, chunk)
+            values = _comparable(of(column))
             return _OPERATORS[operator](values, pa.scalar(value, values.type))
         case In(column, allowed):
-            values = _values(column, chunk)
+            values = _comparable(of(column))
             is_in = pc.is_in(values, pa.array(allowed, values.type))
             return pc.if_else(values.is_valid(), is_in, pa.scalar(None, pa.bool_()))
         case Like(column, pattern):
-            return _matched(_values(column, chunk), lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
+            return _matched(column, of, lambda texts: match_like(texts, pattern), lambda text: fits(text, pattern, java=False))
         case RLike(column, pattern, whole):
             return _matched(
-                _values(column, chunk),
+                column,
+                of,
                 lambda texts: match_java(texts, pattern, whole),
                 lambda text: fits(text, pattern, java=True, whole=whole),
             )
         case ArrayContains(column, value):
-            return _contains(_values(column, chunk), value)
+            return _contains(of(column), value)
     raise TypeError(f"unknown predicate: {type(predicate).__name__}")
 
 
-def _values(column: Column, chunk: Chunk) -> pa.Array:
-    """The column's values; integers of any width and timestamps as 64-bit integers."""
-    values = chunk.made.get(column)
-    if values is None:
-        values = COLUMNS[column.name].make(chunk) if column.key is None else chunk.property(column.key)
+def _of_chunk(chunk: Chunk, column: Column) -> pa.Array:
+    if (made := chunk.made.get(column)) is not None:
+        return made
+    return COLUMNS[column.name].make(chunk) if column.key is None else chunk.property(column.key)
+
+
+def _of_batch(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    values = batch.column(column.name)
+    return values if column.key is None else pc.map_lookup(values, column.key, "last")
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """Integers of any width and timestamps as 64-bit integers; other values unchanged."""
     if pa.types.is_timestamp(values.type):
-        return values.view(pa.int64())
+        return values.cast(TIMESTAMP).view(pa.int64())
     return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values
 
 
-def _matched(values: pa.Array, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:
-    """Matches each distinct text once, because topics, tags and hosts repeat."""
+def _matched(column: Column, of: Values, match: Callable[[pa.Array], pa.Array], match_one: Callable[[str], bool]) -> pa.Array:
+    """Matches each distinct text once, because topics, tags and hosts repeat; bodies do not."""
+    values = of(column)
+    if column.name in DECOMPRESSED:
+        return match(values)
     encoded = values.dictionary_encode()
     texts = encoded.dictionary
     if texts.nbytes <= _FEW_BYTES:  # the same few texts in every chunk; `match_one` caches its results

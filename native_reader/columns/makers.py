@@ -6,22 +6,35 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.columns.chunk import Chunk
 from native_reader.columns.rows import Rows, by_record
-from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP
-from native_reader.columns.strings import content_of, offsets_of, replaced, short
+from native_reader.columns.spec import DECOMPRESSED, KEYS_TYPE, TIMESTAMP
+from native_reader.columns.strings import content_of, offsets_of, replaced, short, text_or_null
 from native_reader.layout.hosts import host_text, offset_message_ids
 from native_reader.layout.kinds import KINDS, NORMAL, kind_of, may_be_special
-from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, UNIQ_KEY, delay_level
+from native_reader.layout.origins import is_sent_back, origin_of
+from native_reader.layout.properties import (
+    DELAY,
+    DLQ_ORIGIN_MESSAGE_ID,
+    DLQ_ORIGIN_TOPIC,
+    KEYS,
+    KEYS_SEPARATOR,
+    ORIGIN_GROUP,
+    ORIGIN_MESSAGE_ID,
+    RETRY_TOPIC,
+    UNIQ_KEY,
+    delay_level,
+)
 from native_reader.layout.record import BORN_IPV6, HEAD, INNER_BATCH, STORE_IPV6, TRANSACTION, Bytes, Mask, at, born_host_at, store_host_at
 from native_reader.records.damages import CHECKSUM
 
 Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
-"""The column that cannot be built, and the reason in `corrupt_reason`."""
+"""The reason in `corrupt_reason` if a body cannot be decompressed."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -132,6 +145,39 @@ def delays(chunk: Chunk) -> pa.Array:
     return pa.array([delay_level(each) for each in encoded.dictionary.to_pylist()], pa.int32()).take(encoded.indices)
 
 
+def origin_topic(chunk: Chunk) -> pa.Array:
+    """Each distinct combination is interpreted once, because the messages of a consumer group share few."""
+    sources = (RETRY_TOPIC, DLQ_ORIGIN_TOPIC, ORIGIN_GROUP)
+    return _of_sent_back(chunk, lambda part: _of_distinct(origin_of, part.topic(), *map(part.property, sources)))
+
+
+def origin_msg_id(chunk: Chunk) -> pa.Array:
+    return _of_sent_back(chunk, lambda part: pc.coalesce(part.property(ORIGIN_MESSAGE_ID), part.property(DLQ_ORIGIN_MESSAGE_ID)))
+
+
+def _of_sent_back(chunk: Chunk, make: Maker) -> pa.Array:
+    """The values that `make` returns for the rows in retry and DLQ topics; null in the others."""
+    topics = chunk.topic().dictionary_encode()
+    sent_back = np.array([is_sent_back(name) for name in topics.dictionary.to_pylist()], np.bool_)
+    rows = np.flatnonzero(sent_back[topics.indices.to_numpy()])
+    nothing = pa.nulls(len(chunk), pa.string())
+    if not len(rows):
+        return nothing
+    chunk.properties()  # the chosen rows share them, so they are cut once for all columns
+    return replaced(nothing, rows, make(chunk.where(rows)))
+
+
+def _of_distinct(function: Callable[..., str | None], *columns: pa.Array) -> pa.Array:
+    """`function` of the values of each row, called once for each distinct combination."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        _, codes = np.unique(codes * len(encoded.dictionary) + encoded.indices.to_numpy(), return_inverse=True)
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    examples = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
+    return pa.array([function(*each) for each in examples], pa.string()).take(pa.array(codes))
+
+
 def kind(chunk: Chunk) -> pa.Array:
     """A few bytes of topic and flags show that most rows are normal; only the others get a full check."""
     records, u8 = chunk.records, chunk.rows.source.u8
@@ -152,6 +198,10 @@ def bodies_of(name: str) -> Maker:
     return lambda chunk: chunk.rows.bodies(name).copied()
 
 
+def body_text(chunk: Chunk) -> pa.Array:
+    return text_or_null(chunk.rows.bodies("body").copied())
+
+
 def inner_index(chunk: Chunk) -> pa.Array:
     inner = chunk.rows.inner
     return pa.nulls(len(chunk.rows), pa.int32()) if inner is None else pa.array(inner, mask=inner < 0)
@@ -161,7 +211,7 @@ def corrupt_reason(chunk: Chunk) -> pa.Array:
     """For messages whose record is intact: a checksum that failed, or a requested body that could not be decompressed."""
     reasons = np.full(len(chunk.rows), None, object)
     if chunk.columns.marks_failed:
-        if chunk.rows.decoded is not None and _UNDECODED in chunk.columns.names:
+        if chunk.rows.decoded is not None and not set(DECOMPRESSED).isdisjoint(chunk.columns.names):
             reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = _UNDECODED
         if chunk.rows.failed is not None:
             reasons[np.isin(chunk.records.starts, chunk.rows.failed)] = CHECKSUM

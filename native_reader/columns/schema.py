@@ -9,9 +9,20 @@ import pyarrow as pa
 
 from native_reader.columns import makers as make
 from native_reader.columns.makers import Maker
-from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Source
-from native_reader.errors import SchemaError, did_you_mean, option_name
-from native_reader.layout.properties import DELAY, KEYS, REAL_TOPIC, TAGS, UNIQ_KEY
+from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Source, selected
+from native_reader.errors import SchemaError, option_name
+from native_reader.layout.properties import (
+    DELAY,
+    DLQ_ORIGIN_MESSAGE_ID,
+    DLQ_ORIGIN_TOPIC,
+    KEYS,
+    ORIGIN_GROUP,
+    ORIGIN_MESSAGE_ID,
+    REAL_TOPIC,
+    RETRY_TOPIC,
+    TAGS,
+    UNIQ_KEY,
+)
 from native_reader.layout.record import HEAD
 from native_reader.predicate.tree import Predicate
 
@@ -21,7 +32,7 @@ _STRING = pa.string()
 class MessageColumn(NamedTuple):
     """All about one column of `messages`. `meaning`: its meaning in the docs.
 
-    `of_message`: made from the head, but the messages of one inner batch can differ. `single`: the one property it is made from.
+    `of_message`: made from the head, but the messages of one inner batch can differ. `singles`: the properties it is made from.
     """
 
     type: pa.DataType
@@ -29,7 +40,7 @@ class MessageColumn(NamedTuple):
     make: Maker
     meaning: str
     of_message: bool = False
-    single: str | None = None
+    singles: tuple[str, ...] = ()
 
     @property
     def differs_in_batch(self) -> bool:
@@ -60,7 +71,7 @@ def _body(name: str, meaning: str) -> MessageColumn:
 
 def _property(name: str, meaning: str, kind: pa.DataType = _STRING, maker: Maker | None = None) -> MessageColumn:
     """A column made from one property: by default its text."""
-    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), meaning, single=name)
+    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), meaning, singles=(name,))
 
 
 _DEFAULT = {
@@ -123,6 +134,24 @@ _ON_REQUEST = {
         "the property `REAL_TOPIC`: the target topic of a half or delayed message. Delivered copies may keep it; null when absent",
     ),
     "delay_level": _property(DELAY, "the property `DELAY`; null when absent or not a number", pa.int32(), make.delays),
+    "origin_topic": MessageColumn(
+        _STRING,
+        Source.PROPERTIES,
+        make.origin_topic,
+        "in a retry or DLQ topic: the topic to which the message was sent at first; null elsewhere, or if it cannot be known",
+        singles=(RETRY_TOPIC, DLQ_ORIGIN_TOPIC, ORIGIN_GROUP),
+    ),
+    "origin_msg_id": MessageColumn(
+        _STRING,
+        Source.PROPERTIES,
+        make.origin_msg_id,
+        "in a retry or DLQ topic: the `offset_msg_id` of the message as sent at first, or its `uniq_key` if the consumer sent it back "
+        "as a new message; null elsewhere, and in the retry topics of pop consumers. All copies have the same `uniq_key`",
+        singles=(ORIGIN_MESSAGE_ID, DLQ_ORIGIN_MESSAGE_ID),
+    ),
+    "body_text": MessageColumn(
+        _STRING, Source.BODY, make.body_text, "`body` as text; null where `body` is null or not valid UTF-8. For LIKE, RLIKE and JSON"
+    ),
     "segment": _constant("segment", "name of the commitlog file"),
     "corrupt_record": MessageColumn(
         pa.binary(),
@@ -142,8 +171,7 @@ DEFAULT_COLUMNS = tuple(_DEFAULT)
 
 CORRUPT_RECORD = "corrupt_record"
 HEADS = "heads"
-ALL = "*"
-_NOT_HEADS = ("body", "properties", "stored_body", "corrupt_record", "corrupt_reason")
+_NOT_HEADS = ("body", "properties", "stored_body", "body_text", "corrupt_record", "corrupt_reason")
 
 
 def projected(columns: str | Iterable[str] | None, corrupt_name: str | None = None) -> tuple[str, ...]:
@@ -161,18 +189,9 @@ def _projected(columns: str | Iterable[str] | None, corrupt_name: str | None) ->
     if columns is None:
         return DEFAULT_COLUMNS
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
-    names = [CORRUPT_RECORD if name == corrupt_name else name for name in names]
-    if names == [ALL]:
-        return tuple(COLUMNS)
     if names == [HEADS]:
         return tuple(name for name in COLUMNS if name not in _NOT_HEADS)
-    for name in names:
-        if name not in COLUMNS:
-            raise SchemaError(f"column '{name}' does not exist.{did_you_mean(name, COLUMNS)} All columns: {', '.join(COLUMNS)}")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise SchemaError(f"column '{twice}' is requested twice")
-    return tuple(names)
+    return selected([CORRUPT_RECORD if name == corrupt_name else name for name in names], COLUMNS)
 
 
 def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schema:
@@ -183,5 +202,5 @@ def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schem
 def properties_of(names: Iterable[str], predicate: Predicate) -> set[str]:
     """The single properties that these columns and these conditions are made from."""
     conditions = list(predicate.columns())
-    needed = {COLUMNS[name].single for name in (*names, *(each.name for each in conditions))} | {each.key for each in conditions}
-    return {name for name in needed if name is not None}
+    columns = (COLUMNS[name] for name in (*names, *(each.name for each in conditions)))
+    return {name for column in columns for name in column.singles} | {each.key for each in conditions if each.key is not None}

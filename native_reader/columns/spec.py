@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
 import pyarrow as pa
+
+from native_reader.errors import SchemaError, did_you_mean
+
+ALL = "*"
+"""The name for all columns."""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 KEYS_TYPE = pa.list_(pa.field("element", pa.string()))
@@ -17,6 +23,24 @@ class ColumnSpec(NamedTuple):
 
     type: pa.DataType
     meaning: str
+
+
+DECOMPRESSED = ("body", "body_text")
+"""The columns of `messages` that are made from decompressed bodies."""
+
+
+def selected(columns: str | Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """The requested columns: names in a sequence or in a text with commas; `*` is all."""
+    names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
+    if names == [ALL]:
+        return tuple(known)
+    for name in names:
+        if name not in known:
+            raise SchemaError(f"column '{name}' does not exist.{did_you_mean(name, known)} All columns: {', '.join(known)}")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SchemaError(f"column '{twice}' is requested twice")
+    return tuple(names)
 
 
 class Source(IntEnum):

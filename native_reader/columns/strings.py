@@ -112,6 +112,24 @@ def text(column: pa.Array) -> pa.Array:
     return strings
 
 
+def text_or_null(column: pa.Array) -> pa.Array:
+    """A binary column as strings; a value that is not valid UTF-8 becomes null."""
+    strings = column.view(pa.string())
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid:
+        valid = column.is_valid().to_numpy(zero_copy_only=False).copy()
+        content, ends = content_of(column).data, offsets_of(column).tolist()
+        for row, (start, end) in enumerate(pairwise(ends)):  # Arrow does not say which value is wrong; a decoder stops at the first error
+            try:
+                str(content[start:end], "utf-8")
+            except UnicodeDecodeError:
+                valid[row] = False
+        validity, (_, *others) = pa.py_buffer(np.packbits(valid, bitorder="little")), strings.buffers()
+        return pa.Array.from_buffers(pa.string(), len(strings), [validity, *others])
+    return strings
+
+
 def decoded(column: pa.Array) -> pa.Array:
     """Each value as `value.decode("utf-8", "replace")` returns it, but with one decode of all values, joined by zeros.
 

@@ -14,14 +14,17 @@ import numpy as np
 
 from native_reader import kernel
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
+from native_reader.layout.origins import is_sent_back
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask
 from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_of
-from native_reader.predicate.outcomes import Facts, Hashed, Known, OneOf, Within, exactly, may_be_true, mentions
+from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
 """Columns that differ between the entries of one topic."""
+ORIGINS = ("origin_topic", "origin_msg_id")
+"""Columns that are null outside retry and DLQ topics."""
 _SIZE_BITS = 31
 _PACKED = 1 << 31
 _ALWAYS_POSSIBLE = ("prepared", "rollback")
@@ -38,7 +41,8 @@ class Claims(NamedTuple):
 def facts_of_topic(name: str) -> dict[str, Known]:
     """Known facts about the rows of a topic. Queues do not have transaction flags, so the kinds that these decide stay possible."""
     kind = kind_of_topic(name)
-    return {"topic": exactly(name), "kind": OneOf((*_ALWAYS_POSSIBLE, *(_OF_USERS if kind is None else (kind,))))}
+    facts: dict[str, Known] = {"topic": exactly(name), "kind": OneOf((*_ALWAYS_POSSIBLE, *(_OF_USERS if kind is None else (kind,))))}
+    return facts if is_sent_back(name) else facts | dict.fromkeys(ORIGINS, Null())
 
 
 def may_exclude(predicate: Predicate, topic: Topic, facts: Facts) -> bool:

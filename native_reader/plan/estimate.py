@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from native_reader.plan.claims import may_exclude, may_want, wanted_among
+from native_reader.plan.claims import ORIGINS, may_exclude, may_want, wanted_among
 from native_reader.plan.queues import Numbers, Queue, QueueReader, queues_of, topics_in
 from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
@@ -24,7 +24,7 @@ from native_reader.tuning import TUNING
 AUTO, SCAN, TRUST = "auto", "scan", "trust"
 ACCESSES = (AUTO, SCAN, TRUST)
 """`auto`: use the queues, and search the bytes that no queue claims; `scan`: ignore the queues; `trust`: read only what they name."""
-_NARROWED_BY_QUEUES = ("topic", "kind", "queue_id", "queue_offset", "record_size", "tags")
+_NARROWED_BY_QUEUES = ("topic", "kind", *ORIGINS, "queue_id", "queue_offset", "record_size", "tags")
 """A condition on one of these columns makes queues useful. A physical offset needs none."""
 
 _MOST_TOPICS = 64

@@ -58,7 +58,12 @@ class Hashed:
     known: NDArray[np.bool_]
 
 
-Known = Within | OneOf | NoneOf | Hashed
+@dataclass(frozen=True, slots=True)
+class Null:
+    """No value: null."""
+
+
+Known = Within | OneOf | NoneOf | Hashed | Null
 Facts = Mapping[str, Known]
 """The known facts, by column."""
 
@@ -120,6 +125,8 @@ def _leaf(predicate: Predicate, known: Known) -> Outcomes:
             return _of_numbers(predicate, known)
         case Hashed():
             return _of_hashes(predicate, known)
+        case Null():
+            return TRUE if isinstance(predicate, IsNull) else NULL
 
 
 def _of_text(predicate: Predicate, text: str) -> int:

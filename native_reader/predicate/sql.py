@@ -4,7 +4,7 @@
     comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
                 array_contains(keys, 'x')
     operand     a column, properties['name']
-    value       'text'  12  -12  12L  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00'
+    value       'text'  12  -12  12L  0.5  TRUE  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00'
 
 Nothing is cast: comparing a text with a number or a timestamp is an error. Test for null with IS NULL.
 """
@@ -22,7 +22,15 @@ from native_reader.predicate.patterns import java_regex, like_regex
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike, Value
 
 TEXT, NUMBER, MOMENT, BYTES, TEXTS, PAIRS = "text", "an integer", "a timestamp", "bytes", "an array of texts", "a map"
-_EXAMPLES = {TEXT: "'text'", NUMBER: "12", MOMENT: "TIMESTAMP '2026-01-31 12:00:00'", BYTES: "X'CAFE'"}
+FLAG, DECIMAL, OTHER = "true or false", "a number", "of a type without conditions"
+_EXAMPLES = {
+    TEXT: "'text'",
+    NUMBER: "12",
+    MOMENT: "TIMESTAMP '2026-01-31 12:00:00'",
+    BYTES: "X'CAFE'",
+    FLAG: "TRUE",
+    DECIMAL: "0.5",
+}
 _SUPPORTED = (
     "Supported: = != < <= > >= IN BETWEEN LIKE RLIKE IS NULL array_contains AND OR NOT on columns and properties['name']. "
     "Use df.filter for other conditions"
@@ -32,6 +40,7 @@ _LONGEST = 1 << 20
 _DEEPEST = 200
 _FARTHEST = 18 * 60
 """The largest difference of a zone from UTC in Java, in minutes."""
+_DECIMAL = re.compile(r"(?=\.?[0-9])[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?")
 _MOMENT = re.compile(
     r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::\d{2})?|[A-Za-z]+/[A-Za-z_+\-0-9/]+)?"
@@ -153,6 +162,8 @@ class _Reading:
 
     def _compared(self, left: Any, operator: str, right: Any) -> Predicate:
         column, kind = self._column(left)
+        if kind == FLAG and operator not in ("=", "!="):
+            raise self._error(f"{column} is {kind}, which has no order. Use = or !=", left)
         return Compare(column, operator, self._value(right, column, kind))
 
     def _like(self, node: Any, escape: Any) -> Predicate:
@@ -214,8 +225,10 @@ class _Reading:
 
     def _value(self, node: Any, column: Column, kind: str) -> Value:
         if kind not in _EXAMPLES:
-            hint = "array_contains(keys, 'x')" if kind == TEXTS else "properties['name'] = 'x'"
+            hint = {TEXTS: f"array_contains({column}, 'x')", PAIRS: f"{column}['name'] = 'x'"}.get(kind, "df.filter")
             raise self._error(f"{column} is {kind}, which cannot be compared. Use {hint}", node)
+        if kind == DECIMAL and (number := _decimal(node)) is not None:
+            return number
         value, literal = self._literal(node)
         if literal != kind:
             raise self._error(f"{column} is {kind}, but is compared with {literal}. Types are not converted: write {_EXAMPLES[kind]}", node)
@@ -232,9 +245,9 @@ class _Reading:
         from sqlglot import exp
 
         match node:
-            case exp.Literal() if node.is_string:
-                return str(node.this), TEXT
-            case exp.RawString():
+            case exp.Boolean():
+                return bool(node.this), FLAG
+            case exp.RawString() | exp.Literal(is_string=True):
                 return str(node.this), TEXT
             case exp.Literal():
                 return self._number(node, 1), NUMBER
@@ -294,6 +307,16 @@ def _moment_of(parts: re.Match[str], zone: tzinfo) -> int | None:
         return (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
+
+
+def _decimal(node: Any) -> float | None:
+    """The number that a literal with or without a fraction stands for; None for another node."""
+    from sqlglot import exp
+
+    literal = node.this if isinstance(node, exp.Neg) else node
+    if not isinstance(literal, exp.Literal) or literal.is_string or not _DECIMAL.fullmatch(literal.this):
+        return None
+    return float(literal.this) if literal is node else -float(literal.this)
 
 
 def _flat(node: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 _EPOCH, _FAR = datetime(1970, 1, 1, tzinfo=UTC), 10**16
 
-Value = str | int | bytes
+Value = str | int | float | bytes
 """Timestamps are compared as microseconds since 1970, UTC."""
 
 
@@ -182,6 +182,8 @@ def rewritten(predicate: Predicate, more: Callable[[Leaf], Predicate | None]) ->
 
 def _shown(column: Column, value: Value) -> str:
     """A value in SQL notation; timestamps are hard to read as numbers."""
+    if isinstance(value, bool):
+        return str(value).upper()
     if isinstance(value, int) and column.name.endswith("_timestamp") and abs(value) < _FAR:
         return f"TIMESTAMP '{(_EPOCH + timedelta(microseconds=value)).isoformat(' ')}'"
     return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)

@@ -166,6 +166,11 @@ class Reading:
         self._shared.certain[uri] = low if begin is None else begin
         return begin
 
+    @property
+    def split(self) -> Split:
+        """What is read."""
+        return self._split
+
     def stop(self) -> None:
         """Stop after the current chunk. Safe from any thread."""
         self._stopped = True

@@ -44,11 +44,11 @@ USER_TOPICS = ("orders", "T", "a|b_c-D%9", "x" * 127, "ünïcode", "主题🚀")
 PROPERTY_NAMES = (
     "KEYS", "TAGS", "UNIQ_KEY", "WAIT", "DELAY", "REAL_TOPIC", "REAL_QID", "RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "TRAN_MSG", "PGROUP",
     "__transactionId__", "INNER_NUM", "INNER_BASE", "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET", "TIMER_OUT_MS", "CLUSTER",
-    "MSG_REGION", "TRACE_ON", "__SHARDINGKEY", "a", "ab", "name", "属性",
+    "MSG_REGION", "TRACE_ON", "ORIGIN_GROUP", "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "__SHARDINGKEY", "a", "ab", "name", "属性",
 )  # fmt: skip
 PROPERTY_VALUES = (
     "", "true", "0", "a", "k1 k2", " k1  k2 ", "AaAa", "BBBB", "polygenelubricants", "orders", "3", "值🚀",
-    "C0A800010000073D16E9000000000001",
+    "group", "%RETRY%group_orders", "%RETRY%group+orders", "C0A800010000073D16E9000000000001",
 )  # fmt: skip
 ODD_PROPERTIES = (
     b"", b"\x01", b"\x02", b"\x02\x02", b"a\x01", b"\x01v", b"no separator", b"a\x01b\x01c\x02", b"\0", b"\xff\xfe",

@@ -48,11 +48,35 @@ def test_a_filtered_body_is_decompressed_once(calls: Counter[str]) -> None:
     assert calls["decompress"] == len(BODIES)
 
 
+def test_a_body_is_decompressed_once_for_its_text_too(calls: Counter[str]) -> None:
+    table = table_of(log(), columns="body_text,body", where="body_text LIKE '%1' OR body_text RLIKE '[23]$'")
+    assert table["body"].to_pylist() == BODIES[1:4]
+    assert table["body_text"].to_pylist() == [body.decode() for body in BODIES[1:4]]
+    assert calls["decompress"] == len(BODIES)
+
+
+def test_a_condition_on_the_text_is_evaluated_after_the_cheaper_ones(calls: Counter[str]) -> None:
+    table = table_of(log(), columns="tags", where="body_text LIKE 'body%' AND properties['color'] = 'red' AND queue_id = 0")
+    assert table["tags"].to_pylist() == ["t1", "t3"]
+    assert calls["decompress"] == 2
+
+
 def test_filtered_properties_are_cut_once(calls: Counter[str]) -> None:
     table = table_of(log(), columns="tags,keys,properties", where="tags LIKE 't%' AND properties['color'] = 'red'")
     assert table["tags"].to_pylist() == ["t1", "t3"]
     assert table["keys"].to_pylist() == [["k1", "all"], ["k3", "all"]]
     assert [dict(row)["TAGS"] for row in table["properties"].to_pylist()] == ["t1", "t3"]
+    assert calls["cut"] == 1
+
+
+def test_the_properties_of_messages_that_were_sent_back_are_cut_once(calls: Counter[str]) -> None:
+    properties = pack_properties({"RETRY_TOPIC": "orders", "ORIGIN_MESSAGE_ID": "A"})
+    messages = [Message(topic=topic, properties=properties) for topic in ("t", "%RETRY%g", "%DLQ%g")]
+    table = table_of(segments_of(*messages), columns="origin_topic,origin_msg_id,tags", where="origin_topic = 'orders' OR topic = 't'")
+    assert table["origin_topic"].to_pylist() == [None, "orders", "orders"]
+    assert table["origin_msg_id"].to_pylist() == [None, "A", "A"]
+    assert calls["cut"] == 1
+    assert table_of(segments_of(messages[0]), columns="origin_topic")["origin_topic"].to_pylist() == [None]
     assert calls["cut"] == 1
 
 

@@ -22,6 +22,7 @@ from support.kernels import VARIABLE, read, read_by_both
 
 import native_reader as nr
 from native_reader import kernel
+from native_reader.columns import rows
 from native_reader.columns.schema import COLUMNS
 from native_reader.testing import strategies as drawn
 from native_reader.testing.compression import COMPRESSED, TYPE_ZSTD, zstd_body
@@ -150,6 +151,16 @@ def test_bodies_that_numpy_makes_are_cut_into_batches_with_the_columns_of_the_ke
     with tuned(decompressed_at_once=1):
         batches = read_by_both(store, columns=columns, mode="PERMISSIVE").batches
     assert [batch["body"].to_pylist() for batch in batches] == [[b"one"], [b"two"], [b"three"]]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("columns", ["body_text", "body_text,tags,body"])
+def test_a_text_is_made_from_the_body_that_the_kernel_makes(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    store = compressed_log("ä".encode(), b"\xff", b"three")
+    batches = read_by_both(store, columns=columns).batches
+    assert [batch["body_text"].to_pylist() for batch in batches] == [["ä", None, "three"]]
+    monkeypatch.setattr(rows, "decompress", None)  # what numpy would call
+    assert read(store, "compiled", columns=columns).batches == batches
 
 
 @pytest.mark.kernel

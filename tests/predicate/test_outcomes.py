@@ -13,7 +13,7 @@ from support.evaluator import read, trees, truth
 from support.stores import in_memory
 
 from native_reader.layout.queue_entry import java_hash
-from native_reader.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, OneOf, Within, exactly, may_be_true, outcomes
+from native_reader.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, outcomes
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 from native_reader.testing.java import hash_code
 from native_reader.testing.strategies import commitlogs
@@ -26,7 +26,10 @@ def known_of(draw: st.DrawFn, rows: list[dict[str, Any]], which: int) -> dict[st
     """Facts that fit one of the rows: some columns, exactly or approximately."""
     row, facts = rows[which], dict[str, Known]()
     for name, value in row.items():
-        if draw(st.booleans()) or value is None:
+        if draw(st.booleans()):
+            continue
+        if value is None:
+            facts[name] = Null()
             continue
         if isinstance(value, int):
             low, high = draw(st.integers(0, 9)), draw(st.integers(0, 9))
@@ -81,6 +84,10 @@ NUMBER, TOPIC, TAGS = Column("queue_offset"), Column("topic"), Column("tags")
         (Or((Compare(TOPIC, "=", "a"), Compare(NUMBER, "=", 5))), {"topic": exactly("a")}, TRUE),
         (Or(()), {}, FALSE),
         (EVERYTHING, {}, TRUE),
+        (Like(Column("origin_topic"), "%"), {"origin_topic": Null()}, NULL),
+        (Not(Compare(Column("origin_topic"), "!=", "a")), {"origin_topic": Null()}, NULL),
+        (In(Column("origin_topic"), ("a",)), {"origin_topic": Null()}, NULL),
+        (IsNull(Column("origin_topic")), {"origin_topic": Null()}, TRUE),
         (Compare(Column("properties", "topic"), "=", "a"), {"topic": exactly("b")}, ANYTHING),
     ],
     ids=str,

@@ -127,7 +127,20 @@ def _unit(unit: Row, index: int) -> Row:
 def _from_properties(dumped: Row) -> Row:
     properties = dumped["properties"] or {}
     level = properties.get("DELAY")
-    return {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
+    row = {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
+    row |= {"origin_topic": None, "origin_msg_id": None, "body_text": _text(_bytes(dumped["body"]))}
+    if dumped.get("topic", "").startswith(("%RETRY%", "%DLQ%")):  # messages of a batch have no topic
+        of_pop = dumped["topic"].removeprefix(f"%RETRY%{properties.get('ORIGIN_GROUP')}_")
+        origin = properties.get("RETRY_TOPIC") if of_pop == dumped["topic"] else of_pop
+        row |= {"origin_topic": origin, "origin_msg_id": properties.get("ORIGIN_MESSAGE_ID")}
+    return row
+
+
+def _text(body: bytes | None) -> str | None:
+    try:
+        return (body or b"").decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _keys(text: str | None) -> list[str] | None:
@@ -164,9 +177,10 @@ EXPLAINED = (
                 lambda java, ours: isinstance(java, dict) and "__CRC32#" in java and ours == _without(java, "__CRC32#")),
     Explanation("in an inner batch, Java's CRC is 0; ours is the CRC of the whole record's body", ("body_crc",),
                 lambda java, ours: java == 0 and ours > 0),
-    Explanation("Java drops a record whose body cannot be decompressed; ours has a row with a null body", ("body",),
+    Explanation("Java drops a record whose body cannot be decompressed; ours has a row with a null body", ("body", "body_text"),
                 lambda java, ours: java is MISSING and ours is None),
-    Explanation("Java has no values for a record that it drops", (*SAID_BY_JAVA, "real_topic", "delay_level"),
+    Explanation("Java has no values for a record that it drops",
+                (*SAID_BY_JAVA, "real_topic", "delay_level", "origin_topic", "origin_msg_id"),
                 lambda java, ours: java is MISSING),
 )  # fmt: skip
 

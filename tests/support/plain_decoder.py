@@ -186,13 +186,42 @@ def columns(stored_body: bytes, body: bytes | None, raw: bytes, outer: Row) -> R
     """The columns from a message's own body and properties."""
     properties = properties_of(raw)
     uniq_key, keys, delay = properties.get("UNIQ_KEY"), properties.get("KEYS"), properties.get("DELAY", "")
+    text = None if body is None else body.decode(errors="surrogateescape")
     level = int(delay) if re.fullmatch("-?[0-9]+", delay) and len(delay) <= 11 else None
     return {
         "stored_body": stored_body, "body_size": len(stored_body), "body": body, "properties": properties,
         "tags": properties.get("TAGS"), "keys": None if keys is None else [key for key in keys.split(" ") if key],
         "uniq_key": uniq_key, "msg_id": uniq_key or outer["offset_msg_id"], "real_topic": properties.get("REAL_TOPIC"),
         "delay_level": level if level is not None and -(2**31) <= level < 2**31 else None,
+        "origin_topic": origin_topic(outer["topic"], properties), "origin_msg_id": origin_msg_id(outer["topic"], properties),
+        "body_text": None if text is None or re.search("[\ud800-\udfff]", text) else text,
     }  # fmt: skip
+
+
+def origin_topic(topic: str, properties: dict[str, str]) -> str | None:
+    """The topic of a message before it was sent back. A pop consumer's retry topic is %RETRY%group_topic or %RETRY%group+topic."""
+    group = properties.get("ORIGIN_GROUP")
+    if topic.startswith("%RETRY%") and (origin := in_pop_topic(topic, group)):
+        return origin
+    if not topic.startswith(("%RETRY%", "%DLQ%")):
+        return None
+    origin = properties.get("RETRY_TOPIC") or properties.get("DLQ_ORIGIN_TOPIC")
+    if origin and origin.startswith("%RETRY%"):
+        return in_pop_topic(origin, group or (topic[5:] if topic.startswith("%DLQ%") else None))
+    return origin
+
+
+def in_pop_topic(topic: str, group: str | None) -> str | None:
+    found = re.fullmatch(r"(?s)%RETRY%[^+]+\+([^+]*)", topic)
+    if not found and group is not None:
+        found = re.fullmatch(f"(?s)%RETRY%{re.escape(group)}_(.*)", topic)
+    return found[1] or None if found else None
+
+
+def origin_msg_id(topic: str, properties: dict[str, str]) -> str | None:
+    if not topic.startswith(("%RETRY%", "%DLQ%")):
+        return None
+    return properties.get("ORIGIN_MESSAGE_ID") or properties.get("DLQ_ORIGIN_MESSAGE_ID")
 
 
 def properties_of(raw: bytes) -> dict[str, str]:
