@@ -15,6 +15,7 @@ from native_reader.errors import (
 )
 from native_reader.kernel import KernelInfo, kernel_info
 from native_reader.plan.explain import Explanation
+from native_reader.scan.progress import Progress
 from native_reader.scan.run import Run
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "OptionError",
     "PathError",
     "PredicateError",
+    "Progress",
     "Run",
     "Scan",
     "SchemaError",

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.checks import LARGEST, MOST_JOBS, whole
-from native_reader.conditions import predicate_of
+from native_reader.conditions import condition_on, predicate_of
 from native_reader.errors import OptionError, UseError, did_you_mean, shown, spelled
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.doubts import doubts_of, log_doubts
@@ -20,6 +20,7 @@ from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.ahead import side_by_side
+from native_reader.scan.progress import Meter, Watch
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
@@ -28,7 +29,8 @@ from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLE_NAMES, TABLES
-from native_reader.tables.table import Part, PartReading, Request, Table
+from native_reader.tables.explain import TableExplanation
+from native_reader.tables.table import Part, PartReading, Request, Selection, Table, work_of
 
 _SHOWN = 300
 
@@ -119,6 +121,18 @@ def _checked_path(name: str, value: Any) -> str | None:
     return None if value is None else text_of(value, name)
 
 
+def selection_of(table: Table, options: MessageOptions) -> Selection:
+    """The columns and rows of a table other than `messages` that the options select."""
+    types = {name: spec.type for name, spec in table.columns.items()}
+    return Selection(table.names_of(options.values["columns"]), condition_on(types, options))
+
+
+def _where(predicate: Predicate) -> str:
+    condition = str(predicate)
+    shown = condition if len(condition) <= _SHOWN else f"{condition[:_SHOWN]}…"
+    return "" if condition == "TRUE" else f" where {shown}"
+
+
 def _jobs(jobs: int) -> int:
     return whole("jobs", jobs, 1, MOST_JOBS)
 
@@ -132,17 +146,20 @@ class Lazy(ABC):
         """The schema of its batches."""
 
     @abstractmethod
-    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order. `jobs`: how many parts are read in parallel."""
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Record batches in log order. `jobs`: how many parts are read in parallel.
+
+        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        """
 
     def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
         """An Arrow RecordBatchReader."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
 
-    def to_table(self, jobs: int = 1, **of_datasets: object) -> pa.Table:
-        """Read the whole table into memory."""
+    def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
+        """Read the whole table into memory. `progress`: as in `to_batches`."""
         _refuse_as_dataset(of_datasets)
-        return pa.Table.from_batches(self.to_batches(jobs), self.schema)
+        return pa.Table.from_batches(self.to_batches(jobs, progress), self.schema)
 
     def head(self, count: int, **of_datasets: object) -> pa.Table:
         """The first rows; reads no further than needed."""
@@ -218,8 +235,7 @@ class Scan(Lazy):
 
     def __repr__(self) -> str:
         stores = ", ".join(store.uri for store in self._stores) or "no store"
-        condition, names = str(self._predicate), ", ".join(self.schema.names)
-        where = "" if condition == "TRUE" else f" where {condition[:_SHOWN]}{'…' if len(condition) > _SHOWN else ''}"
+        names, where = ", ".join(self.schema.names), _where(self._predicate)
         return (
             f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
             ".to_batches(), .count_rows(), .explain()>"
@@ -242,54 +258,80 @@ class Scan(Lazy):
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
-    def run(self, jobs: int = 1) -> Run:
-        """Start reading: iterate the result for its batches, then use its `report`."""
-        return self._run(self._projection, jobs)
+    def run(self, jobs: int = 1, progress: Watch = False) -> Run:
+        """Start reading: iterate the result for its batches, then use its `report`. `progress`: as in `to_batches`."""
+        return self._run(self._projection, jobs, progress)
 
-    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order, except that rows named by an index come first."""
-        return iter(self.run(jobs))
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Record batches in log order, except that rows named by an index come first.
 
-    def count_rows(self, jobs: int = 1) -> int:
-        """The number of rows. Builds no columns."""
-        run = self._run(replace(self._projection, columns=()), jobs)
+        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        """
+        return iter(self.run(jobs, progress))
+
+    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
+        """The number of rows. Builds no columns. `progress`: as in `to_batches`."""
+        run = self._run(replace(self._projection, columns=()), jobs, progress)
         for _ in run:
             pass
         return run.report.rows
 
-    def _run(self, projection: Projection, jobs: int) -> Run:
+    def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
         at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)
-        return Run(self.plan(), projection, _jobs(jobs), at_end)
+        return Run(self.plan(), projection, _jobs(jobs), at_end, progress)
 
 
 class TableScan(Lazy):
     """A table other than `messages`. The ends of the logs are determined on first use."""
 
-    def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions) -> None:
+    def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions, selection: Selection | None = None) -> None:
         self._table, self._stores = table, stores
-        self._projection, self._planning = options.projection(), options.planning()
+        self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
+        self._projection = options.projection(self._selection.needed)
+        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
+        self._request = Request(stores, planning, self._selection.needed)
         self._parts: list[Part] | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of its batches."""
-        return self._table.schema
+        return self._table.schema_of(self._selection.columns)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.schema.names)
-        return f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}). Not read yet. Next: .to_table(), .head(10)>"
+        names, where = ", ".join(self.schema.names), _where(self._selection.predicate)
+        return (
+            f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
+            ".to_batches(), .count_rows(), .explain()>"
+        )
 
     def parts(self) -> list[Part]:
         """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
-            planning = replace(self._planning, lenient=True, fail_on_data_loss=False)
-            self._parts = self._table.parts(Request(self._stores, planning))
+            self._parts = self._table.parts(self._request)
         return self._parts
 
-    def to_batches(self, jobs: int = 1) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order. `jobs`: how many parts are read in parallel."""
-        if _jobs(jobs) == 1:
-            for part in self.parts():
-                yield from self._table.read(part, self._projection)
-            return
-        yield from side_by_side((PartReading(self._table, part, self._projection) for part in self.parts()), jobs)
+    def explain(self) -> TableExplanation:
+        """What the table will read."""
+        return TableExplanation(self._table, self._selection, self._stores, tuple(self.parts()), self._request.knows_ends, self._zone)
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Record batches in log order. `jobs`: how many parts are read in parallel.
+
+        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        """
+        return self._batches(self._selection, jobs, progress)
+
+    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
+        """The number of rows. Computes only the columns of the condition. `progress`: as in `to_batches`."""
+        return sum(len(batch) for batch in self._batches(replace(self._selection, columns=()), jobs, progress))
+
+    def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+        parts = self.parts()
+        readings = (PartReading(self._table, part, self._projection, selection) for part in parts)
+        with Meter(progress, sum(map(work_of, parts))) as meter:
+            if _jobs(jobs) > 1:
+                yield from side_by_side(readings, jobs, lambda reading: meter.add(work_of(reading.part), reading.rows))
+                return
+            for reading in readings:
+                yield from reading
+                meter.add(work_of(reading.part), reading.rows)

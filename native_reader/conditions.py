@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +13,8 @@ from native_reader.columns.schema import COLUMNS
 from native_reader.errors import OptionError, PredicateError, did_you_mean, option_name
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS, kind_of_topic
 from native_reader.options import MessageOptions
-from native_reader.predicate.sql import BYTES, MOMENT, NUMBER, PAIRS, TEXT, TEXTS, moment_zone, parse
-from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
+from native_reader.predicate.sql import BYTES, DECIMAL, FLAG, MOMENT, NUMBER, OTHER, PAIRS, TEXT, TEXTS, moment_zone, parse
+from native_reader.predicate.tree import EVERYTHING, And, ArrayContains, Column, Compare, In, Not, Or, Predicate, RLike, all_of, leaves
 
 _HEX = re.compile("[0-9A-Fa-f]+")
 _SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transaction": "half", "scheduled": "delay", "message": "normal"}
@@ -22,10 +22,17 @@ _SYNONYMS = {"dead": "dlq", "deadletter": "dlq", "dead_letter": "dlq", "transact
 
 def predicate_of(options: MessageOptions) -> Predicate:
     """The conditions of all options, combined with AND."""
-    return all_of(_parts(options.values))
+    return all_of(_parts(options))
 
 
-def _parts(values: Mapping[str, Any]) -> Iterator[Predicate]:
+def condition_on(types: Mapping[str, pa.DataType], options: MessageOptions) -> Predicate:
+    """The condition of `where` on columns of those types."""
+    text, zone = options.values["where"], options.values["time_zone"]
+    return EVERYTHING if text is None else parse(text, {name: _type_name(each) for name, each in types.items()}, zone)
+
+
+def _parts(options: MessageOptions) -> Iterator[Predicate]:
+    values = options.values
     topics, zone = values["topic"], values["time_zone"]
     if topics is not None:
         yield _one_of("topic", topics)
@@ -44,7 +51,7 @@ def _parts(values: Mapping[str, Any]) -> Iterator[Predicate]:
             raise OptionError(f"{hides} hides topic={', '.join(topics)!r}, so no row can match. Omit one of them")
         yield Not(In(Column("kind"), SYSTEM_KINDS))
     if values["where"] is not None:
-        condition = parse(values["where"], {name: _type_name(spec.type) for name, spec in COLUMNS.items()}, zone)
+        condition = condition_on({name: spec.type for name, spec in COLUMNS.items()}, options)
         _check_kinds(condition)
         yield condition
 
@@ -102,12 +109,18 @@ def _check_kinds(condition: Predicate) -> None:
                 raise PredicateError(f"where: kind {each!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
 
 
+_TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (pa.types.is_string, TEXT),
+    (pa.types.is_integer, NUMBER),
+    (pa.types.is_timestamp, MOMENT),
+    (pa.types.is_binary, BYTES),
+    (pa.types.is_boolean, FLAG),
+    (pa.types.is_floating, DECIMAL),
+    (lambda column: pa.types.is_list(column) and pa.types.is_string(column.value_type), TEXTS),
+    (lambda column: pa.types.is_map(column) and pa.types.is_string(column.key_type) and pa.types.is_string(column.item_type), PAIRS),
+)
+
+
 def _type_name(column: pa.DataType) -> str:
     """The type of a column, as `where` names it."""
-    if pa.types.is_timestamp(column):
-        return MOMENT
-    if pa.types.is_binary(column):
-        return BYTES
-    if pa.types.is_integer(column):
-        return NUMBER
-    return PAIRS if pa.types.is_map(column) else TEXTS if pa.types.is_list(column) else TEXT
+    return next((name for is_it, name in _TYPES if is_it(column)), OTHER)

@@ -93,6 +93,7 @@ class MessageOptions(Options):
         None,
         COLUMN_NAMES,
         "these columns, in this order; `heads`: all except bodies and properties; `*`: all. See [columns.md](columns.md)",
+        tables=True,
     )
     topic: str | Iterable[str] | None = option(None, TEXTS, "only these topics")
     topic_pattern: str | None = option(None, PATTERN, "only topics whose whole name matches")
@@ -105,7 +106,9 @@ class MessageOptions(Options):
     ending_physical_offset: int | None = option(
         None, number(0), "only records before this offset of the log; segments after it are not read", streams=False
     )
-    where: str | None = option(None, TEXT, "a condition in SQL: `topic = 'orders' AND queue_id IN (0, 1)`; [filters.md](filters.md)")
+    where: str | None = option(
+        None, TEXT, "a condition in SQL: `topic = 'orders' AND queue_id IN (0, 1)`; [filters.md](filters.md)", tables=True
+    )
     tags: str | Iterable[str] | None = option(
         None, TAGS, "only messages with one of these tags, in the syntax of consumers: `paid || refunded`"
     )
@@ -121,7 +124,10 @@ class MessageOptions(Options):
         None, ENDING_OFFSETS, "read each queue up to, but not including, this offset; in the same format", streams=False
     )
     time_zone: str | None = option(
-        None, ZONE, "the time zone of times written without one: `Asia/Shanghai`, `UTC`, `+08:00`; if not set, such a time is an error"
+        None,
+        ZONE,
+        "the time zone of times written without one: `Asia/Shanghai`, `UTC`, `+08:00`; if not set, such a time is an error",
+        tables=True,
     )
     access: str = option(AUTO, one_of(*ACCESSES), "how rows are located: [filters.md](filters.md)")
     max_hash_slot_num: int | None = option(
@@ -145,9 +151,10 @@ class MessageOptions(Options):
         None, size_of(1 << 20), "the maximum number of bytes per second in one task; at least 1m", tables=True
     )
 
-    def projection(self) -> Projection:
-        """The columns, and the limits of the read."""
-        columns = projected(self.values["columns"], self.values["column_name_of_corrupt_record"])
+    def projection(self, columns: tuple[str, ...] | None = None) -> Projection:
+        """The columns, and the limits of the read. `columns`: those of a table other than `messages`."""
+        if columns is None:
+            columns = projected(self.values["columns"], self.values["column_name_of_corrupt_record"])
         return Projection(**{**self._fields_of(Projection), "columns": columns})
 
     def planning(self) -> Planning:

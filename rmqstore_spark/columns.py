@@ -9,7 +9,6 @@ from pyspark.sql.types import StructField, StructType
 
 from native_reader.columns.schema import COLUMNS, CORRUPT_RECORD, projected, schema_of
 from native_reader.errors import OptionError, SchemaError, nearest
-from native_reader.tables.table import Table
 from rmqstore_spark.request import Request
 
 
@@ -18,40 +17,49 @@ def spark_schema(names: Iterable[str], corrupt_name: str | None = None) -> Struc
     return from_arrow_schema(schema_of(names, corrupt_name))
 
 
-def schema_of_table(table: Table) -> StructType:
-    """The Spark schema of a table other than `messages`."""
-    return from_arrow_schema(table.schema)
+def schema_of_table(request: Request) -> StructType:
+    """The Spark schema of the selected columns of a table other than `messages`."""
+    assert request.selection is not None
+    return from_arrow_schema(request.other().schema_of(request.selection.columns))
 
 
-def check_schema_of_table(schema: StructType, table: Table) -> None:
-    """Reject any schema except the table's own: these tables are small and always have all columns."""
-    if schema != schema_of_table(table):
-        raise SchemaError(f"table={table.name} always has all its columns. Omit .schema(...), and select columns after loading")
+def names_of_table(schema: StructType, request: Request) -> tuple[str, ...]:
+    """The columns of a user's schema for a table other than `messages`."""
+    assert request.selection is not None
+    _refuse_two_choices(schema, request, request.selection.columns)
+    for field in schema.fields:
+        _check(field, from_arrow_schema(request.other().schema))
+    return request.other().names_of(schema.names)
 
 
 def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
     """The columns of a user's schema. Names and types must match ours; the order is free."""
     corrupt_name = request.corrupt_name
-    if request.options.columns is not None and tuple(schema.names) != tuple(request.projection.schema.names):
-        raise OptionError("columns= and .schema(...) request different columns. Omit one of them")
-    if not schema.fields:
-        raise SchemaError("the schema has no columns. Use at least one: .schema('topic string'); df.count() works with any column")
+    _refuse_two_choices(schema, request, request.projection.schema.names)
+    known = spark_schema(COLUMNS)
     for field in schema.fields:
-        _check(StructField(CORRUPT_RECORD, field.dataType, field.nullable) if field.name == corrupt_name else field)
+        _check(StructField(CORRUPT_RECORD, field.dataType, field.nullable) if field.name == corrupt_name else field, known)
     return projected(schema.names, corrupt_name if corrupt_name in schema.names else None)
 
 
-def _check(field: StructField) -> None:
-    if field.name not in COLUMNS:
-        near = nearest(field.name, COLUMNS)
-        hint = "" if near is None else f" Did you mean '{near}' ({_type_of(near)})?"
-        raise SchemaError(f"column '{field.name}' does not exist.{hint} All columns: {', '.join(COLUMNS)}")
-    wanted = _type_of(field.name)
-    if field.dataType.simpleString() != wanted or spark_schema([field.name])[0].dataType != field.dataType:
-        raise SchemaError(f"column '{field.name}' is {wanted}, but the schema has {field.dataType.simpleString()}. Cast it after loading")
+def _refuse_two_choices(schema: StructType, request: Request, chosen: Iterable[str]) -> None:
+    """Reject a schema that contradicts the option `columns`, and one without columns."""
+    if request.options.columns is not None and tuple(schema.names) != tuple(chosen):
+        raise OptionError("columns= and .schema(...) request different columns. Omit one of them")
+    if not schema.fields:
+        name = "topic string" if request.selection is None else "store string"
+        raise SchemaError(f"the schema has no columns. Use at least one: .schema('{name}'); df.count() works with any column")
+
+
+def _check(field: StructField, known: StructType) -> None:
+    types = {each.name: each.dataType for each in known}
+    if field.name not in types:
+        near = nearest(field.name, types)
+        hint = "" if near is None else f" Did you mean '{near}' ({types[near].simpleString()})?"
+        raise SchemaError(f"column '{field.name}' does not exist.{hint} All columns: {', '.join(types)}")
+    wanted = types[field.name]
+    if field.dataType != wanted:
+        given = field.dataType.simpleString()
+        raise SchemaError(f"column '{field.name}' is {wanted.simpleString()}, but the schema has {given}. Cast it after loading")
     if not field.nullable:
         raise SchemaError(f"column '{field.name}' can be null, but the schema has NOT NULL. Omit NOT NULL")
-
-
-def _type_of(name: str) -> str:
-    return str(spark_schema([name])[0].dataType.simpleString())

@@ -78,7 +78,7 @@ class TableReader(DataSourceReader):
         """The rows of a part. For an empty plan, Spark 4.3 passes None."""
         with in_sparks_words():
             if partition.value is not None:
-                yield from self._request.other().read(partition.value, self._request.projection)
+                yield from self._request.other().read(partition.value, self._request.projection, self._request.selection)
 
 
 def announce(line: str) -> None:

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import native_reader as nr
-from native_reader.api import Scan, Store, TableScan
+from native_reader.api import Scan, Store, TableScan, selection_of
 from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
 from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of
 from native_reader.plan.estimate import TRUST
-from native_reader.predicate.tree import Predicate
+from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.read import Projection
 from native_reader.stream.begin import EARLIEST, LATEST
 from native_reader.stream.portion import BatchLimit
 from native_reader.tables import TABLES
-from native_reader.tables.table import Part, Table
+from native_reader.tables.table import Part, Selection, Table
 from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
 
 _NO_PATH = (
@@ -35,13 +35,17 @@ _FORGOTTEN = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The checked options of a `load`; nothing is opened yet. `start` and `limit` are for streams only."""
+    """The checked options of a `load`; nothing is opened yet.
+
+    `selection`: of a table other than `messages`. `start` and `limit` are for streams only.
+    """
 
     paths: tuple[str, ...]
     places: dict[str, Any]
     options: MessageOptions
     predicate: Predicate
     projection: Projection
+    selection: Selection | None
     table: str
     takes_filters: bool
     start: str | None
@@ -63,7 +67,10 @@ class Request:
         limit = BatchLimit(spark["max_bytes_per_trigger"], spark["max_offsets_per_trigger"])
         if spark["table"] != MESSAGES:
             _check_table(spark, messages)
-        chosen = predicate_of(checked), checked.projection()
+        selection = None if spark["table"] == MESSAGES else selection_of(TABLES[spark["table"]], checked)
+        predicate = predicate_of(checked) if selection is None else EVERYTHING
+        projection = checked.projection(None if selection is None else selection.needed)
+        chosen = predicate, projection, selection
         return Request(paths, places, checked, *chosen, spark["table"], spark["filter_pushdown"], start, limit)
 
     def for_batch(self) -> Request:
@@ -102,6 +109,12 @@ class Request:
         corrupt_name = self.corrupt_name if CORRUPT_RECORD in names else None
         return replace(self, projection=replace(self.projection, columns=names, column_name_of_corrupt_record=corrupt_name))
 
+    def with_columns_of_table(self, names: tuple[str, ...]) -> Request:
+        """The same request for these columns of a table other than `messages`."""
+        assert self.selection is not None
+        selection = replace(self.selection, columns=names)
+        return replace(self, selection=selection, projection=replace(self.projection, columns=selection.needed))
+
     def open(self) -> Store:
         """The stores as of now."""
         return nr.open(self.paths or None, **self.places)
@@ -116,7 +129,7 @@ class Request:
 
     def parts(self) -> list[Part]:
         """The parts of that table."""
-        return TableScan(self.other(), self.open().stores, self.options).parts()
+        return TableScan(self.other(), self.open().stores, self.options, self.selection).parts()
 
 
 def _taken(values: dict[str, Any], options: Iterable[Option]) -> dict[str, Any]:

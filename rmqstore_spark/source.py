@@ -36,20 +36,19 @@ class RocketmqStore(DataSource):
             request = self._request()
             request.open()  # so that load() rejects a wrong path
             if request.table != MESSAGES:
-                return schema_of_table(request.other())
+                return schema_of_table(request)
             return spark_schema(request.projection.columns, request.corrupt_name)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader for exactly these columns."""
-        from rmqstore_spark.columns import check_schema_of_table, names_of
+        from rmqstore_spark.columns import names_of, names_of_table
         from rmqstore_spark.options import MESSAGES, in_sparks_words
         from rmqstore_spark.reader import StoreReader, TableReader
 
         with in_sparks_words():
             request = self._request().for_batch()
             if request.table != MESSAGES:
-                check_schema_of_table(schema, request.other())
-                return TableReader(request)
+                return TableReader(request.with_columns_of_table(names_of_table(schema, request)))
             request = request.with_columns(names_of(schema, request))
             if request.takes_filters:
                 from rmqstore_spark.pushdown import PushdownReader

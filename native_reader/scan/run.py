@@ -11,6 +11,7 @@ from native_reader.plan.plan import Plan, cut
 from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import side_by_side
+from native_reader.scan.progress import Meter, Watch
 from native_reader.scan.read import Projection, Reading, Shared
 from native_reader.tuning import TUNING
 
@@ -18,8 +19,16 @@ from native_reader.tuning import TUNING
 class Run:
     """Iterate it once for its batches, in log order; `report` accounts for what was read until then."""
 
-    def __init__(self, plan: Plan, projection: Projection, jobs: int = 1, at_end: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        projection: Projection,
+        jobs: int = 1,
+        at_end: Callable[[int], None] | None = None,
+        progress: Watch = False,
+    ) -> None:
         self._plan, self._projection, self._jobs = plan, projection, jobs
+        self._meter = Meter(progress, sum(split.work for split in plan.splits))
         self._at_end, self._begun = at_end, False
         self._shared = Shared()
         unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
@@ -36,7 +45,11 @@ class Run:
         if self._begun:
             raise OptionError("this run was already iterated, and can be iterated only once. Use scan.run() for a new one")
         self._begun = True
-        return self._batches()
+        return self._metered()
+
+    def _metered(self) -> Iterator[pa.RecordBatch]:
+        with self._meter:
+            yield from self._batches()
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         splits = self._plan.splits
@@ -61,4 +74,6 @@ class Run:
         return Reading(split, self._projection, self._plan.predicate, self._plan.pruning, self._shared)
 
     def _note(self, reading: Reading) -> None:
-        self._reports.append(reading.report)
+        report = reading.report
+        self._reports.append(report)
+        self._meter.add(reading.split.work, report.rows)

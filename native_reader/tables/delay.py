@@ -52,6 +52,11 @@ class Waiting(NamedTuple):
     queues: tuple[str, ...]
     is_sure: bool
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.piece.work
+
 
 def _parts(request: Request) -> list[Part]:
     parts: list[Part] = []

@@ -59,6 +59,11 @@ class IndexPart(NamedTuple):
     stop: int
     log: LogRange | None
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return (self.stop - self.first) * INDEX_ENTRY.itemsize
+
 
 def _parts(request: Request) -> list[Part]:
     files = []

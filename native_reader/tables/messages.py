@@ -39,6 +39,11 @@ class Piece(NamedTuple):
     predicate: Predicate
     pruning: Predicate
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.split.work
+
     def reading(self, projection: Projection, *columns: str) -> Reading:
         """These columns of its messages. Damage is skipped: the tables `damage` and `segments` list it."""
         lenient = replace(projection, columns=columns, mode=DROPMALFORMED, fail_on_data_loss=False, column_name_of_corrupt_record=None)

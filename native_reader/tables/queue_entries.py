@@ -72,6 +72,11 @@ class EntryFiles(NamedTuple):
     log: LogRange | None
     files: tuple[EntryFile, ...]
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return sum(each.file.units * _dtype(each).itemsize for each in self.files)
+
 
 class _Piece(NamedTuple):
     """Written entries of one file: their positions, and which are out of order."""

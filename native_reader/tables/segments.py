@@ -36,12 +36,21 @@ COLUMNS = {
 }
 
 
+FROM_FILES = frozenset(("store", "segment", "first_offset", "size", "state"))
+"""The columns that need no pass over the records."""
+
+
 class Whole(NamedTuple):
     """A segment as one split. `recovered`: a starting broker would check it; `last`: it is the last segment."""
 
     split: Split
     recovered: bool
     last: bool
+
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.split.work
 
 
 def _parts(request: Request) -> list[Part]:
@@ -57,18 +66,22 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
         return [{"store": part.store, "first_offset": part.start, "size": part.stop - part.start, "state": "missing"}]
     assert isinstance(part, Whole)
     split, segment = part.split, part.split.segment
+    row: dict[str, object] = {
+        "store": split.store,
+        "segment": segment.uri,
+        "first_offset": segment.base,
+        "size": segment.size,
+        "state": "ahead" if split.end == 0 else "last" if split.end < segment.size else "full",
+    }
+    if FROM_FILES.issuperset(projection.columns):
+        return [row]
     columns = ("store_timestamp", "corrupt_reason")
     reading = Reading(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
     (account,), damage = reading.report.segments, reading.report.damage
     failed = [each for each in damage if each.reason == CHECKSUM]
     failed_bytes = sum(each.end - each.start for each in failed)
-    row = {
-        "store": split.store,
-        "segment": segment.uri,
-        "first_offset": segment.base,
-        "size": segment.size,
-        "state": "ahead" if split.end == 0 else "last" if split.end < segment.size else "full",
+    row |= {
         "records": account.records + len(failed),
         "record_bytes": account.record_bytes + failed_bytes,
         "damage_bytes": account.damage_bytes - failed_bytes,
@@ -76,7 +89,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
         "wrong_checksums": len(failed),
         "first_store_timestamp": times[0] if times else None,
         "last_store_timestamp": times[-1] if times else None,
-        "broker_end": _broker_end(part, [each.start for each in damage]) if part.recovered else None,
+        "broker_end": _broker_end(part, [each.start for each in damage]) if part.recovered and "broker_end" in projection.columns else None,
     }
     return [row | {name: getattr(account, name) for name in ("blank_bytes", "unwritten_bytes", "stale_bytes", "unread_bytes")}]
 

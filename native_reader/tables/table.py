@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from native_reader.columns.spec import ColumnSpec
+from native_reader.columns.filter import matching
+from native_reader.columns.spec import ColumnSpec, selected
 from native_reader.plan.ends import CheckedEnd, find_ends
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
+from native_reader.plan.split import SPLIT_COSTS
+from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 
@@ -38,12 +41,17 @@ class Missing(NamedTuple):
 
 
 Part = object
-"""One part of a table, picklable; only the table itself knows its type."""
+"""One part of a table, picklable; only the table itself knows its type. `work_of` is for the progress of a read."""
+
+
+def work_of(part: Part) -> int:
+    """About how many bytes must be read for a part: its attribute `work`, which a part without much work need not have."""
+    return int(getattr(part, "work", SPLIT_COSTS))
 
 
 @dataclass(frozen=True)
 class Request:
-    """The input of a table. `columns`: the selected ones; None selects all."""
+    """The input of a table. `columns`: those that are needed; None is all."""
 
     stores: Sequence[StoreFiles]
     planning: Planning
@@ -59,13 +67,33 @@ class Request:
         """A read of each whole log."""
         return whole_reads(self.stores, self.ends)
 
+    @property
+    def knows_ends(self) -> bool:
+        """Whether the ends of the logs were determined."""
+        return "ends" in vars(self)
+
     def wants(self, column: str) -> bool:
-        """Whether that column is selected. A table plans nothing for a column that is not."""
+        """Whether that column is needed. A table plans nothing for a column that is not."""
         return self.columns is None or column in self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is wanted of a table: these columns of the rows for which the predicate is true."""
+
+    columns: tuple[str, ...]
+    predicate: Predicate = EVERYTHING
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns to compute: the selected ones, and those of the condition."""
+        return tuple(dict.fromkeys((*self.columns, *(column.name for column in self.predicate.columns()))))
 
 
 class Table(NamedTuple):
     """A table: `parts` plans it; `rows` or `batches` reads one part. A column without a value is null.
+
+    `projection.columns` are the columns that a read needs; others can be left out or null, so expensive ones need not be computed.
 
     `rows` is for tables with few rows. `batches` must bound the memory of each batch, however large its part is.
     `options`: the options that only this table takes, besides those that all tables take.
@@ -81,35 +109,47 @@ class Table(NamedTuple):
     @property
     def schema(self) -> pa.Schema:
         """All columns."""
-        return pa.schema([pa.field(name, spec.type) for name, spec in self.columns.items()])
+        return self.schema_of(self.columns)
+
+    def names_of(self, columns: str | Iterable[str] | None) -> tuple[str, ...]:
+        """The requested columns; None is all."""
+        return tuple(self.columns) if columns is None else selected(columns, self.columns)
+
+    def schema_of(self, names: Iterable[str]) -> pa.Schema:
+        """The schema of these columns."""
+        return pa.schema([pa.field(name, self.columns[name].type) for name in names])
 
     def batch(self, columns: Mapping[str, object]) -> pa.RecordBatch:
         """A batch of these columns, numpy or Arrow arrays."""
         return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in self.schema], schema=self.schema)
 
-    def read(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-        """The rows of one part, in batches that are never empty."""
+    def read(self, part: Part, projection: Projection, selection: Selection | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of one part, in batches that are never empty. Without a selection: all rows with all columns."""
+        chosen = Selection(tuple(self.columns)) if selection is None else selection
+        needed = chosen.needed or tuple(self.columns)[:1]  # a batch without columns would have no rows to count
+        for batch in self._batches_of(part, replace(projection, columns=needed)):
+            rows = batch if chosen.predicate == EVERYTHING else matching(chosen.predicate, batch)
+            if len(rows):
+                yield rows.select(list(chosen.columns or needed))
+
+    def _batches_of(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+        """All rows of one part, with at least the columns of the projection."""
         if self.batches is not None:
-            yield from (batch for batch in self.batches(part, projection) if len(batch))
+            yield from self.batches(part, projection)
         elif self.rows is not None and (rows := self.rows(part, projection)):
-            yield pa.RecordBatch.from_pylist(rows, self.schema)
-
-
-def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Rows as batches of limited size."""
-    rest = iter(rows)
-    while several := list(islice(rest, _ROWS)):
-        yield pa.RecordBatch.from_pylist(several, schema)
+            yield pa.RecordBatch.from_pylist(rows, self.schema_of(projection.columns))
 
 
 class PartReading:
     """The batches of one part, which can end early."""
 
-    def __init__(self, table: Table, part: Part, projection: Projection) -> None:
-        self._batches, self._stopped = table.read(part, projection), False
+    def __init__(self, table: Table, part: Part, projection: Projection, selection: Selection | None = None) -> None:
+        self._batches, self._stopped = table.read(part, projection, selection), False
+        self.part, self.rows = part, 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
+            self.rows += len(batch)
             yield batch
             if self._stopped:
                 return
@@ -117,6 +157,13 @@ class PartReading:
     def stop(self) -> None:
         """End after the current batch."""
         self._stopped = True
+
+
+def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as batches of limited size."""
+    rest = iter(rows)
+    while several := list(islice(rest, _ROWS)):
+        yield pa.RecordBatch.from_pylist(several, schema)
 
 
 def lost_of(request: Request) -> list[Part]:

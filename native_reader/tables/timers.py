@@ -51,6 +51,11 @@ class Timers(NamedTuple):
     check: TimerCheck | None
     pieces: tuple[Piece, ...]
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return sum(piece.work for piece in self.pieces)
+
 
 def _parts(request: Request) -> list[Part]:
     configs = {store.uri: store.config for store in request.stores}

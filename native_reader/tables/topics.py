@@ -61,6 +61,11 @@ class TopicsOf(NamedTuple):
     end: int
     splits: tuple[Split, ...] | None
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return sum(split.work for split in self.splits or ())
+
 
 @dataclass(slots=True)
 class _Row:

@@ -81,6 +81,11 @@ class Log(NamedTuple):
     planning: Planning
     halves: tuple[Piece, ...]
 
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return sum(piece.work for piece in self.halves)
+
 
 def _parts(request: Request) -> list[Part]:
     parts: list[Part] = []

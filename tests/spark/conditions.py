@@ -13,7 +13,7 @@ ODD = (
     *("é", "🚀", "主题", "a.c", "[x]", "Ab1", " 1 ", "k", "K", "\u212a", "ſ", "x\x0by", "a\u0085", "end\n\r", "\x1c", "٣", "\u00a0"),
 )
 OF_PROPERTIES = ("properties['x']", "properties['no']", "properties['TAGS']")
-TEXTS = ("topic", "tags", "kind", "msg_id", "born_host", "segment", "uniq_key", *OF_PROPERTIES)
+TEXTS = ("topic", "tags", "kind", "msg_id", "born_host", "segment", "uniq_key", "origin_topic", "body_text", *OF_PROPERTIES)
 VALUES = {"kind": KINDS}
 """Columns of which no other values can be asked for."""
 NUMBERS = (
@@ -35,6 +35,8 @@ PATTERNS = (
     *("é", "[é-🚀]", "\\-", "a+?", "_", "%", "", "(?i)k", "(?i)S", "(?i)[^k]", "(?i)[j-l]", "(?i)[K-a]", "(?s)^.+$", "(?is)E.*D", "\\S"),
     *("x\\sy", "[^\\s]", "[\\S]$", "[\\D]", "^\\W$", "^$|b", "(a|d$)", "(end|x)$", "[a-]", "[-b]", "[K-k]", "(|b)c?", "\\f", "[\\n\\r]$"),
 )
+BACK = ("%RETRY%group+ab", "%RETRY%group+é", "%DLQ%group")
+"""Topics of messages that were sent back; the first two name the origin."""
 ROWS = 90
 
 
@@ -45,7 +47,8 @@ def odd_messages() -> list[Message]:
         pairs = [("TAGS", random.choice(ODD)), ("x", random.choice(ODD)), ("KEYS", f"k{number % 7} {random.choice(ODD)}")]
         pairs = [pair for pair in pairs if pair[1] and random.random() < 0.8]
         message = Message(
-            topic=random.choice([text for text in ODD if text]), queue_id=random.choice([0, 1, -1, 2**31 - 1]), queue_offset=number // 3,
+            topic=random.choice([text for text in (*ODD, *BACK, *BACK) if text]), queue_id=random.choice([0, 1, -1, 2**31 - 1]),
+            queue_offset=number // 3,
             body=random.choice(ODD).encode(), properties=pack_properties(pairs), flag=random.choice([0, 5, -(2**31)]),
             store_timestamp=1_700_000_000_000 + number * 977, sys_flag=random.choice([0, 0, COMMIT, PREPARED]),
             born_timestamp=random.choice([0, -(2**40), 2**62, 1_600_000_000_123 + number]),

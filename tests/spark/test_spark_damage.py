@@ -70,6 +70,12 @@ def test_the_tables_equal_those_of_the_engine(spark: SparkSession, broken: Path)
         mine = nr.open(broken).table(table).to_table()
         found = load_table(spark, broken, table=table)
         assert sorted(map(str, found.toArrow().cast(mine.schema).to_pylist())) == sorted(map(str, mine.to_pylist()))
+    selected = {"columns": "segment,records", "where": "wrong_checksums = 1 AND state != 'missing'"}
+    mine = nr.open(broken).table("segments", **selected).to_table()
+    assert mine.num_rows == 1
+    typed = spark.read.format("rocketmq-store").schema("segment string, records bigint")
+    for found in (load_table(spark, broken, table="segments", **selected), typed.options(table="segments", **selected).load(str(broken))):
+        assert found.toArrow().cast(mine.schema).equals(mine)
     damage = load_table(spark, broken, table="damage", verifyCrc="true").orderBy("start_offset")
     assert [row.reason for row in damage.collect()] == ["magic", "offset", "checksum", "missing"]
     total = load_table(spark, broken, table="segments").filter("state != 'missing'")

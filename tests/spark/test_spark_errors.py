@@ -87,13 +87,14 @@ def test_options_that_contradict_each_other(spark: SparkSession, kept: Path) -> 
     said = refused(spark, kept, table="damage", filterPushdown="true")
     assert said == "OptionError: table=damage does not support the option filterPushdown. Filter after loading"
     said = refused(spark, kept, table="damage", topic="orders")
-    taken = "verifyCrc, ignoreMissingFiles, maxPartitionBytes, maxRecordBytes, maxReadRate"
+    taken = "columns, where, timeZone, verifyCrc, ignoreMissingFiles, maxPartitionBytes, maxRecordBytes, maxReadRate"
     assert said == f"OptionError: table=damage does not support the option topic. Supported options: {taken}. Filter after loading"
     frame = spark.read.format("rocketmq-store").schema("topic string").option("table", "segments").load(str(kept))
-    assert (
-        sentence(frame.count)
-        == "SchemaError: table=segments always has all its columns. Omit .schema(...), and select columns after loading"
-    )
+    assert sentence(frame.count).startswith("SchemaError: column 'topic' does not exist. All columns: store, segment, ")
+    said = refused(spark, kept, table="segments", columns="stat")
+    assert said.startswith("SchemaError: column 'stat' does not exist. Did you mean 'state'? All columns: store, segment, ")
+    said = refused(spark, kept, table="segments", where="recrds > 0")
+    assert said.startswith("PredicateError: where: column 'recrds' does not exist. Did you mean 'records'?")
     frame = spark.read.format("rocketmq-store").schema("topic string").option("columns", "body").load(str(kept))
     assert sentence(frame.count) == "OptionError: columns= and .schema(...) request different columns. Omit one of them"
 

@@ -56,7 +56,7 @@ def test_where_and_filter_give_the_same_frame(spark: SparkSession, odd: Path, va
     for path, text in ((odd, condition(random)), (varied, f"{condition(random)} OR topic IN ('orders', 'payments') AND queue_id = 1")):
         asked = _frame(spark, path, where=text, columns=SMALL, timeZone=zone)
         named = "topic,tags,kind,msg_id,born_host,segment,uniq_key,properties,keys,body,queue_id,queue_offset,physical_offset,flag"
-        rest = ",sys_flag,record_size,delay_level,inner_index,reconsume_times,store_timestamp,born_timestamp"
+        rest = ",sys_flag,record_size,delay_level,inner_index,reconsume_times,store_timestamp,born_timestamp,origin_topic,body_text"
         filtered = _frame(spark, path, columns=named + rest).filter(text).select(*SMALL.split(","))
         assert_df_equality(asked, filtered, ignore_row_order=True)
 

@@ -139,7 +139,7 @@ def test_an_empty_store_has_no_rows() -> None:
 
 def test_other_tables_do_not_accept_its_option() -> None:
     memory = in_memory(files_of())
-    with pytest.raises(nr.OptionError, match=r"table=segments does not support the option 'access'\. .*Supported: verify_crc"):
+    with pytest.raises(nr.OptionError, match=r"table=segments does not support the option 'access'\. .*Supported: columns, where"):
         nr.open(memory.url).table("segments", access="scan")
     with pytest.raises(nr.OptionError, match=r"table=topics does not support the option 'acess'\. Did you mean 'access'"):
         nr.open(memory.url).table("topics", acess="scan")

@@ -1,0 +1,115 @@
+"""How far a read is: as a bar on a terminal, or told to a function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+from types import TracebackType
+from typing import NamedTuple, Self, TextIO
+
+from native_reader.errors import OptionError, shown
+from native_reader.plan.explain import size_of
+
+_EVERY = 0.2
+"""Seconds between two reports."""
+_QUIET = 1.0
+"""Seconds after which a bar appears: shorter reads need none."""
+_WIDTH = 20
+
+
+class Progress(NamedTuple):
+    """How far a read is. `done` and `total`: approximate bytes of the parts that were read, and of all; `seconds`: since the start."""
+
+    done: int
+    total: int
+    rows: int
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.done / self.total if self.total else 1.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the bytes read so far; None before the first part was read."""
+        return self.seconds * (self.total - self.done) / self.done if self.done else None
+
+
+Watch = bool | Callable[[Progress], object]
+"""Who is told: nobody, a bar on standard error if that is a terminal, or a function. An error of the function ends the read."""
+
+
+class Meter:
+    """Measures one read and reports it from time to time. Enter it when the read starts."""
+
+    def __init__(self, progress: Watch, total: int, clock: Callable[[], float] = monotonic) -> None:
+        self._tell = _teller(progress)
+        self._total, self._clock = total, clock
+        self._done = self._rows = 0
+        self._begun = self._told = 0.0
+
+    def __enter__(self) -> Self:
+        self._begun = self._told = self._clock()
+        return self
+
+    def add(self, done: int, rows: int) -> None:
+        """One more part was read."""
+        self._done, self._rows = self._done + done, self._rows + rows
+        if self._clock() - self._told >= _EVERY:
+            self._report()
+
+    def _report(self) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            self._told = self._clock()
+            tell(Progress(self._done, self._total, self._rows, self._told - self._begun))
+            self._tell = tell  # a function that raised an error is not called again, so the read can end
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self._report()
+        if isinstance(self._tell, Bar):
+            self._tell.close()
+
+
+class Bar:
+    """Draws progress as one line that is drawn again and again."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._drawn = stream, False
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._drawn and progress.seconds < _QUIET:
+            return
+        self._drawn = True
+        filled, left = "#" * int(progress.share * _WIDTH), progress.seconds_left
+        rest = f", {_duration(left)} left" if left else ""
+        sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
+        # The last characters clear the rest of the line.
+        self._stream.write(f"\r[{filled:<{_WIDTH}}] {progress.share:4.0%}  {progress.rows:,} rows, {sizes}{rest}\x1b[K")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the line."""
+        if self._drawn:
+            self._stream.write("\n")
+            self._stream.flush()
+
+
+def _teller(progress: object) -> Callable[[Progress], object] | None:
+    if isinstance(progress, bool):
+        stream: TextIO | None = sys.stderr  # None in a process without one
+        return Bar(stream) if progress and stream is not None and stream.isatty() else None
+    if not callable(progress):
+        raise OptionError(f"progress must be True, False or a function, not {shown(progress)}")
+    return progress
+
+
+def _duration(seconds: float) -> str:
+    """`12 s`, `3:05 min`, `2:07 h`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"

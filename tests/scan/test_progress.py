@@ -1,0 +1,130 @@
+"""How far a read is: what a function is told, and what a bar shows."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from support.stores import files_of, in_memory, log_of
+
+import native_reader as nr
+from native_reader.scan import progress
+from native_reader.scan.progress import Bar, Meter, Progress
+from native_reader.testing.memory import MemoryStorage
+
+
+@pytest.fixture
+def memory() -> MemoryStorage:
+    return in_memory(files_of(log_of(200)))
+
+
+@pytest.fixture
+def store(memory: MemoryStorage) -> nr.Store:
+    return nr.open(memory.url)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+READS: dict[str, Callable[[Any, Any], object]] = {
+    "to_table": lambda scan, watch: scan.to_table(progress=watch),
+    "to_batches": lambda scan, watch: list(scan.to_batches(progress=watch)),
+    "count_rows": lambda scan, watch: scan.count_rows(progress=watch),
+    "to_table in parallel": lambda scan, watch: scan.to_table(jobs=3, progress=watch),
+    "count_rows in parallel": lambda scan, watch: scan.count_rows(3, watch),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("table", ["messages", "segments"])
+def test_a_function_is_told_every_part_once(
+    store: nr.Store, monkeypatch: pytest.MonkeyPatch, read: Callable[[Any, Any], object], table: str
+) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    told: list[Progress] = []
+    scan = store.table(table)
+    read(scan, told.append)
+    parts = len(scan.plan().splits) if isinstance(scan, nr.Scan) else len(scan.parts())  # type: ignore[attr-defined]
+    assert len(told) == parts + 1 > 5
+    assert [each.done for each in told] == sorted(each.done for each in told)
+    assert {each.total for each in told} == {told[-1].done}
+    assert told[-1].rows == scan.to_table().num_rows
+    assert told[-1].share == 1
+    assert told[-1].seconds_left == 0
+    assert all(one.seconds <= other.seconds for one, other in pairwise(told))
+
+
+def test_an_error_of_the_function_ends_the_read(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0)
+
+    def stop(state: Progress) -> None:
+        raise KeyboardInterrupt
+
+    for jobs in (1, 3):
+        with pytest.raises(KeyboardInterrupt):
+            store.messages().to_table(jobs, progress=stop)
+
+
+@pytest.mark.parametrize("wrong", [None, "yes", 1, [], {"a": 1}])
+def test_what_is_neither_a_flag_nor_a_function(store: nr.Store, wrong: Any) -> None:
+    for table in ("messages", "segments"):
+        with pytest.raises(nr.OptionError, match=r"^progress must be True, False or a function, not "):
+            store.table(table).to_table(progress=wrong)
+
+
+def test_nothing_is_printed_where_there_is_no_terminal(
+    store: nr.Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    monkeypatch.setattr(progress, "_QUIET", 0)
+    assert store.messages().count_rows(progress=True) == 200
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", None)
+    assert store.messages().count_rows(progress=True) == 200
+
+
+def test_a_bar_on_a_terminal(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert store.messages().count_rows(progress=True) == 200
+    assert terminal.getvalue() == ""  # shorter than a second
+    monkeypatch.setattr(progress, "_QUIET", 0)
+    assert store.messages().count_rows(progress=True) == 200
+    lines = terminal.getvalue().split("\r")
+    assert lines[-1].startswith("[####################] 100%  200 rows, ")
+    assert lines[-1].endswith("\x1b[K\n")
+    batches = store.messages(max_partition_bytes=300).to_batches(progress=True)
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_a_bar_says_how_long_it_will_take() -> None:
+    terminal, now = Terminal(), [100.0]
+    bar, meter = Bar(terminal), Meter(False, 4 << 30, lambda: now[0])
+    meter._tell = bar
+    with meter:
+        now[0] = 100.5
+        meter.add(0, 0)
+        assert terminal.getvalue() == ""
+        for seconds, done, rows in ((110, 1 << 30, 1_000_000), (110.1, 1 << 20, 5), (10_000, 1 << 20, 7)):
+            now[0] = seconds
+            meter.add(done, rows)
+        now[0] = 11_000
+        meter.add((3 << 30) - (2 << 20), 0)
+    assert terminal.getvalue().replace("\x1b[K", "").lstrip("\r").split("\r") == [
+        "[#####               ]  25%  1,000,000 rows, 1.0 GiB of 4.0 GiB, 30 s left",
+        "[#####               ]  25%  1,000,012 rows, 1.0 GiB of 4.0 GiB, 8:13 h left",
+        "[####################] 100%  1,000,012 rows, 4.0 GiB of 4.0 GiB",
+        "[####################] 100%  1,000,012 rows, 4.0 GiB of 4.0 GiB\n",
+    ]
+    assert Progress(0, 0, 0, 1.0).share == 1
+    assert Progress(0, 10, 0, 1.0).seconds_left is None
+    assert [progress._duration(each) for each in (0.4, 59.6, 185, 7620)] == ["0 s", "1:00 min", "3:05 min", "2:07 h"]
