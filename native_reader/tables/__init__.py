@@ -5,6 +5,7 @@ from native_reader.tables.config import CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.delay import DELAY
+from native_reader.tables.duplicates import DUPLICATES
 from native_reader.tables.index_entries import INDEX_ENTRIES
 from native_reader.tables.index_files import INDEX_FILES
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
@@ -31,6 +32,7 @@ _ALL = (
     TIMERS,
     TRANSACTIONS,
     TRACES,
+    DUPLICATES,
 )
 TABLES = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)
