@@ -85,6 +85,10 @@ class Store:
         """The table `consumer_offsets`: how far each consumer group has read each queue."""
         return self.table("consumer_offsets", **options)
 
+    def verify(self, /, jobs: int = 1, progress: Watch = False, **options: Any) -> pa.Table:
+        """Check that log, queues, index, checkpoint and configuration agree: all rows of the table `findings`."""
+        return self.table("findings", **options).to_table(jobs, progress)
+
     def __repr__(self) -> str:
         segments = [segment for store in self._stores for segment in store.segments]
         where = ", ".join(store.uri for store in self._stores) or "no store"

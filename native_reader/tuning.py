@@ -26,6 +26,8 @@ class Tuning:
     """A larger extent is walked separately."""
     many_damages: int = 64
     """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
+    verified_at_once: int = 128 << 20
+    """The check of a store compares this many bytes of log at once with queues and index: 100 bytes of memory per record."""
 
     grouped_at_once: int = 512 << 20
     """Limit on the memory of rows that are grouped by a key, per task. With more, the log is read again for each share of the keys."""

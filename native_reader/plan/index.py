@@ -6,6 +6,7 @@ contradicts itself gets a reason (`why`) and is not used; the log is searched in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,6 +100,18 @@ def read_head(stored: StoredFile) -> Head:
     if len(header) < INDEX_HEAD.size:
         raise _cut_short(stored.uri)
     return Head._make(INDEX_HEAD.unpack(header))
+
+
+def entries_in(stored: StoredFile, slots: int, first: int, stop: int, at_once: int = 1 << 18) -> Iterator[tuple[int, NDArray[np.void]]]:
+    """The entries with numbers `[first, stop)` in pieces: the number of the first, and the piece. Ends with the file."""
+    while first < stop:
+        count = min(stop - first, at_once)
+        (content,) = stored.read_ranges([(entries_at(slots) + first * INDEX_ENTRY.itemsize, count * INDEX_ENTRY.itemsize)])
+        piece = np.frombuffer(content, INDEX_ENTRY, len(content) // INDEX_ENTRY.itemsize)
+        if not len(piece):
+            return
+        yield first, piece
+        first += len(piece)
 
 
 def head_of(file: IndexFile) -> tuple[Head | None, str | None]:

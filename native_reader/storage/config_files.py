@@ -40,7 +40,7 @@ def read_config(directory: str | None, name: str, table: str) -> ConfigFile | No
     `table`: a key that the file must have, with an object. Raises StoreDamaged if what is there cannot be used.
     """
     problems: list[str] = []
-    for uri, content in _versions(directory, name):
+    for uri, content in versions(directory, name):
         problem = content if isinstance(content, str) else _problem_in(content, table)
         if problem is None:
             assert isinstance(content, dict)
@@ -62,7 +62,7 @@ def config_text(directory: str | None, name: str) -> bytes:
     return b"" if isinstance(text, str) else text
 
 
-def _versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
+def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
     """The file and its backup, if they exist: the URI, and the value in it or a problem as text."""
     for suffix in ("", BACKUP) if directory is not None else ():
         uri = f"{directory}/{name}{suffix}"

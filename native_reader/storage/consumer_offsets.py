@@ -58,8 +58,10 @@ def offsets_in(config: str | None) -> list[GroupOffset]:
 
 
 def _sources(config: str | None) -> Iterator[tuple[str, _Found]]:
+    if config is None:
+        return
     for name, read in (("rdb", _in_binary), ("consumerOffsets", _in_database)):
-        if is_database(uri := f"{config}/{name}") and config is not None:
+        if is_database(uri := f"{config}/{name}"):
             yield uri, read(uri)
     for name in _FILES:
         if (file := read_config(config, name, "offsetTable")) is not None:

@@ -6,6 +6,7 @@ from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
 from native_reader.tables.delay import DELAY
 from native_reader.tables.duplicates import DUPLICATES
+from native_reader.tables.findings import FINDINGS
 from native_reader.tables.index_entries import INDEX_ENTRIES
 from native_reader.tables.index_files import INDEX_FILES
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
@@ -33,6 +34,7 @@ _ALL = (
     TRANSACTIONS,
     TRACES,
     DUPLICATES,
+    FINDINGS,
 )
 TABLES = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)

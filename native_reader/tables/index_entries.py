@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.layout.index_entry import INDEX_ENTRY, entries_at
-from native_reader.plan.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, read_head, room_of
+from native_reader.layout.index_entry import INDEX_ENTRY
+from native_reader.plan.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, entries_in, read_head, room_of
 from native_reader.scan.read import Projection
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tables.index_files import indexes_of
@@ -50,7 +50,7 @@ _LARGEST_TIME = 2**62
 _log = logging.getLogger("native_reader")
 
 
-class IndexPart(NamedTuple):
+class IndexEntryRange(NamedTuple):
     """Entries `[first, stop)` of an index file. `log`: the offsets of the log; None if the validity is not wanted, or there is no log."""
 
     store: str
@@ -75,14 +75,14 @@ def _parts(request: Request) -> list[Part]:
     ranges = ranges_of(request) if files and request.wants("validity") else {}
     most = max(_AT_ONCE, request.planning.max_partition_bytes // INDEX_ENTRY.itemsize)
     return [
-        IndexPart(store, file, first, min(first + most, room_of(file)), ranges.get(store))
+        IndexEntryRange(store, file, first, min(first + most, room_of(file)), ranges.get(store))
         for store, file in files
         for first in range(1, room_of(file), most)
     ]
 
 
 def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, IndexPart)
+    assert isinstance(part, IndexEntryRange)
     try:
         stored = storage_of(part.file.uri).open(part.file.uri)
     except FileNotFoundError:  # deleted meanwhile
@@ -90,33 +90,28 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     with stored:
         if stored.size() < part.file.size:  # truncated meanwhile
             return
-        head = read_head(stored)
-        before = _offset_before(stored, part)
-        for first in range(part.first, min(part.stop, head.next_entry), _AT_ONCE):
-            entries = _read(stored, part.file, first, min(first + _AT_ONCE, part.stop, head.next_entry))
+        slots, head, before = _slots_of(part), read_head(stored), _offset_before(stored, part)
+        for first, entries in entries_in(stored, slots, part.first, min(part.stop, head.next_entry), _AT_ONCE):
             offsets = entries["offset"].astype(np.int64)
-            if len(entries):
-                yield _batch(part, head, first, entries, np.diff(offsets, prepend=before) < 0)
-                before = int(offsets[-1])
+            yield _batch(part, head, first, entries, np.diff(offsets, prepend=before) < 0)
+            before = int(offsets[-1])
 
 
-def _offset_before(stored: StoredFile, part: IndexPart) -> int:
+def _slots_of(part: IndexEntryRange) -> int:
+    assert part.file.slots is not None  # else the file has no part
+    return part.file.slots
+
+
+def _offset_before(stored: StoredFile, part: IndexEntryRange) -> int:
     """The offset of the entry before the part."""
     if part.first == 1:
         return -1
-    return int(_read(stored, part.file, part.first - 1, part.first)["offset"][0])
+    found = [int(entries["offset"][0]) for _, entries in entries_in(stored, _slots_of(part), part.first - 1, part.first)]
+    return found[0] if found else -1
 
 
-def _read(stored: StoredFile, file: IndexFile, first: int, stop: int) -> NDArray[np.void]:
-    assert file.slots is not None
-    width = INDEX_ENTRY.itemsize
-    (content,) = stored.read_ranges([(entries_at(file.slots) + first * width, (stop - first) * width)])
-    return np.frombuffer(content, INDEX_ENTRY, len(content) // width)
-
-
-def _batch(part: IndexPart, head: Head, first: int, entries: NDArray[np.void], unordered: NDArray[np.bool_]) -> pa.RecordBatch:
-    count, slots = len(entries), part.file.slots
-    assert slots is not None
+def _batch(part: IndexEntryRange, head: Head, first: int, entries: NDArray[np.void], unordered: NDArray[np.bool_]) -> pa.RecordBatch:
+    count, slots = len(entries), _slots_of(part)
     numbers = np.arange(first, first + count, dtype=np.int64)
     hashes, seconds, previous = (entries[name].astype(np.int64) for name in ("hash", "seconds", "previous"))
     offsets = entries["offset"].astype(np.int64)

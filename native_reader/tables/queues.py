@@ -19,7 +19,7 @@ from native_reader.plan.plan import StoreRead
 from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
 from native_reader.plan.threads import map_files
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb import is_database
 from native_reader.storage.settings import TopicConfig, topic_configs
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Part, Request, Table, batches_of
@@ -98,8 +98,7 @@ def list_queues(store: StoreFiles) -> list[Listed]:
 
 def warn_of_rocksdb(store: StoreFiles) -> None:
     """Log that queues in RocksDB are not read."""
-    uri = store.consume_queue
-    if uri is not None and storage_of(uri).entry(f"{uri}/CURRENT") is not None:
+    if is_database(store.consume_queue):
         _log.warning(
             "%s: its consume queues are in RocksDB, which is not supported: they are not listed. The log has all messages", store.uri
         )

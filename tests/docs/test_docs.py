@@ -29,6 +29,7 @@ from native_reader.tables.table import NOT_THERE
 from native_reader.testing.compression import CODECS, COMPRESSED
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
+from native_reader.verify.codes import markdown
 from rmqstore_spark.options import OPTIONS, as_markdown
 
 HERE = Path(__file__).parents[2]
@@ -153,6 +154,7 @@ def test_disk_usage_is_printed_as_a_table(path: Path) -> None:
 
 
 RECOVERY_MD = "docs/recovery.md"
+VERIFY_MD = "docs/verify.md"
 
 
 def test_every_reason_of_damage_is_documented() -> None:
@@ -169,8 +171,13 @@ def test_every_state_and_validity_is_documented() -> None:
         assert {quoted(name)[0]: meaning for name, meaning in rows_of(RECOVERY_MD, heading)} == meanings
 
 
+def test_every_code_of_a_finding_is_documented() -> None:
+    """`python -c "from native_reader.verify.codes import markdown; print(markdown())"` prints the tables."""
+    assert markdown() in (HERE / VERIFY_MD).read_text(encoding="utf-8")
+
+
 def test_the_columns_of_the_other_tables_are_documented() -> None:
-    text = (HERE / RECOVERY_MD).read_text(encoding="utf-8")
+    text = "".join((HERE / name).read_text(encoding="utf-8") for name in (RECOVERY_MD, VERIFY_MD))
     for table in TABLES.values():
         _, heading, rest = text.partition(f": `table={table.name}`\n")
         assert heading, f"{RECOVERY_MD} has no heading that ends in `table={table.name}`"

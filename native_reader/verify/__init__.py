@@ -1,0 +1,1 @@
+"""The check of a store: whether its log, queues, index, checkpoint and configuration agree."""

@@ -1,0 +1,91 @@
+"""One index file by itself: its header, and that every entry is in the chain where a search looks for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.index_entry import INDEX_HEAD, SLOT_SIZE
+from native_reader.plan.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.verify.findings import Findings
+from native_reader.verify.sides import Sides
+
+
+def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: bool) -> None:
+    """Add what is wrong in one file. Needs memory for its slots, not for its entries."""
+    slots = file.slots
+    if slots is None or room_of(file) < LEAST_ROOM:
+        text = f"{file.size:,} bytes do not fit the usual numbers of slots and entries"
+        findings.add("index-not-checked", file.uri, text)
+        return
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            _File(stored, file.uri, slots, room_of(file), findings).check(sides, newest=newest)
+    except OSError:
+        findings.add("index-unreadable", file.uri, "the file cannot be read")
+
+
+class _File:
+    def __init__(self, stored: StoredFile, uri: str, slots: int, room: int, findings: Findings) -> None:
+        self._stored, self._uri, self._slots, self._room, self._findings = stored, uri, slots, room, findings
+        self._newest = np.zeros(slots, np.int32)
+        """The newest entry of each chain so far."""
+
+    def check(self, sides: Sides, *, newest: bool) -> None:
+        head, uri, add = read_head(self._stored), self._uri, self._findings.add
+        if head.next_entry <= 1 and head.end == 0:
+            if not newest:  # a broker makes the next file before its first entry
+                add("index-header", uri, "its header has no entries")
+            return
+        if head.next_entry > self._room or head.next_entry < 1 or not 0 <= head.begin <= head.end or head.begin_time > head.end_time:
+            add("index-header", uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
+        last, first_offset = -1, None
+        for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room)):
+            hashes, offsets = piece["hash"].astype(np.int64), piece["offset"].astype(np.int64)
+            first_offset = int(offsets[0]) if first_offset is None else first_offset
+            steps = np.diff(offsets, prepend=max(last, int(offsets[0])) if last < 0 else last)
+            self._add("index-order", number, offsets, steps < 0, "its offset is lower than that of the entry before it")
+            last = max(last, int(offsets[-1]))
+            self._chains(number, hashes, offsets, piece["previous"].astype(np.int64))
+            self._outside(offsets, sides)
+        if first_offset is not None and (first_offset, last) != (head.begin, head.end):
+            text = f"offsets {head.begin:,} to {head.end:,}, but its entries have {first_offset:,} to {last:,}"
+            add("index-header", uri, text, head.begin)
+        if not sides.is_live:
+            self._slots_match()
+
+    def _chains(self, number: int, hashes: NDArray[np.int64], offsets: NDArray[np.int64], previous: NDArray[np.int64]) -> None:
+        """Each entry must lead to the newest earlier one of its slot."""
+        slot = (hashes % self._slots).astype(np.int32)
+        order = np.argsort(slot, kind="stable")
+        grouped, numbers = slot[order], number + order
+        is_first = np.concatenate([[True], grouped[1:] != grouped[:-1]])
+        expected = np.concatenate([[0], numbers[:-1]])
+        expected[is_first] = self._newest[grouped[is_first]]
+        is_last = np.concatenate([is_first[1:], [True]])
+        self._newest[grouped[is_last]] = numbers[is_last]
+        wrong = np.zeros(len(slot), np.bool_)
+        wrong[order] = expected != previous[order]
+        self._add("index-chain", number, offsets, wrong | (hashes < 0), "it leads to a wrong entry, so that the chain skips some")
+
+    def _outside(self, offsets: NDArray[np.int64], sides: Sides) -> None:
+        expired, after = offsets[offsets < sides.begin], offsets[offsets >= sides.end]
+        self._findings.add_rows("index-expired", self._uri, expired, lambda _: f"the log begins at offset {sides.begin:,}")
+        if not sides.is_live:
+            code = "entry-discarded" if sides.discarded else "index-after-end"
+            self._findings.add_rows(code, self._uri, after, lambda _: f"the log ends at offset {sides.end:,}")
+
+    def _slots_match(self) -> None:
+        content = bytearray(SLOT_SIZE * self._slots)
+        got = self._stored.read_into(INDEX_HEAD.size, content)
+        slots = np.frombuffer(content, ">i4")[: got // SLOT_SIZE].astype(np.int32)
+        wrong = np.flatnonzero(slots != self._newest[: len(slots)])
+        if len(wrong):
+            first = int(wrong[0])
+            text = f"slot {first:,} has {slots[first]:,}, expected {self._newest[first]:,}"
+            self._findings.add("index-slot", self._uri, text, count=len(wrong))
+
+    def _add(self, code: str, number: int, offsets: NDArray[np.int64], which: NDArray[np.bool_], why: str) -> None:
+        chosen = np.flatnonzero(which)
+        self._findings.add_rows(code, self._uri, offsets[chosen], lambda each: f"entry {number + int(chosen[each]):,}: {why}")

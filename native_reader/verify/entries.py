@@ -1,0 +1,260 @@
+"""The queue entries of a range of the log, and their comparison with its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
+from native_reader.layout.record import SMALLEST_RECORD
+from native_reader.plan.queues import Entries, Queue, QueueReader
+from native_reader.verify.findings import Findings
+from native_reader.verify.records import BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Longs, Pairs, within
+from native_reader.verify.sides import Queues, Sides
+
+_READ_WHOLE, _READ_AT_ONCE = 1 << 13, 1 << 20
+"""Entries of a queue that are read without a search, and most that are read at once."""
+_SPREAD = 4
+"""Entries are looked up by their numbers if those are at most this many times as many as the records."""
+_LONGEST_DELAY = 400 * 86_400_000
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Claims:
+    """Entries of several queues, by ascending offset. `row`: the record at exactly that offset, or -1."""
+
+    queue: NDArray[np.int32]
+    number: Longs
+    count: Longs
+    offset: Longs
+    size: Longs
+    code: Longs
+    row: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def claims_in(queues: Sequence[Queue], low: int, high: int) -> list[tuple[int, Entries]]:
+    """The entries with offsets in `[low, high)` of each queue that has any, with the queue's number."""
+    found = []
+    for number, queue in enumerate(queues):
+        with QueueReader(queue) as reader:
+            first, stop = 0, reader.units
+            if stop > _READ_WHOLE:
+                first = reader.first_at(low, 0, stop)
+                stop = reader.first_at(high, first, stop)
+            # Records do not overlap, so more entries than fit in the range are corrupt, and must not fill the memory.
+            room = (high - low) // SMALLEST_RECORD + 1
+            for begin in range(first, stop, _READ_AT_ONCE):
+                entries = reader.read(begin, min(begin + _READ_AT_ONCE, stop))
+                inside = entries.where((entries.offsets >= low) & (entries.offsets < high))
+                if len(inside):
+                    found.append((number, inside))
+                    room -= len(inside)
+                if room <= 0:
+                    break
+    return found
+
+
+def _claims(found: Sequence[tuple[int, Entries]], records: Longs) -> Claims:
+    queue = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), number, np.int32) for number, each in found)])
+    number, count, offset, size, code = (
+        np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for _, each in found)])
+        for name in ("numbers", "counts", "offsets", "sizes", "codes")
+    )
+    order = np.argsort(offset, kind="stable")
+    offset = offset[order]
+    at = np.minimum(np.searchsorted(records, offset), max(len(records) - 1, 0))
+    row = np.where(records[at] == offset, at, -1) if len(records) else np.full(len(offset), -1)
+    return Claims(queue[order], number[order], count[order], offset, size[order], code[order], row)
+
+
+class EntryCheck:
+    """Compares records and entries, range by range, and adds findings."""
+
+    def __init__(self, sides: Sides, queues: Queues, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
+        self._sides, self._queues, self._findings, self._places = sides, queues, findings, places
+        self._of_batches: set[int] = set()
+
+    def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Longs) -> None:
+        """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""
+        queues = self._queues.all
+        claims = _claims(claims_in(queues, low, high), facts.offset)
+        is_light = np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in queues] or [False], np.bool_)
+        if len(claims):
+            of_light = is_light[claims.queue]
+            self._ordinary(facts, claims, ~of_light, damage)
+            self._light(facts, claims, of_light, light)
+        if not len(facts):
+            return
+        named = np.zeros(len(facts), np.bool_)
+        named[claims.row[(claims.row >= 0) & (facts.queue[claims.row] == claims.queue)]] = True
+        self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
+
+    # Entries and their records
+
+    def _ordinary(self, facts: Facts, claims: Claims, which: Mask, damage: Longs) -> None:
+        """Check entries that must agree with their record in everything."""
+        nowhere = which & (claims.row < 0) & ~within(claims.offset, damage)  # the damage is a finding itself
+        self._add("entry-without-record", claims, nowhere, lambda _: "no record begins there")
+        if not len(facts):
+            return
+        row = np.maximum(claims.row, 0)
+        here = which & (claims.row >= 0)
+        other = here & (facts.queue[row] != claims.queue)
+        self._add("entry-of-other-queue", claims, other, lambda each: f"the record there belongs to {self._place(facts, row[each])}")
+        own = here & ~other
+        twice = np.zeros(len(claims), np.bool_)
+        if (rows := row[own]).size > 1:
+            order = np.lexsort((claims.queue[own], rows))
+            same = (np.diff(rows[order]) == 0) & (np.diff(claims.queue[own][order]) == 0)
+            twice[np.flatnonzero(own)[order[1:][same]]] = True
+        self._add("entry-twice", claims, twice, lambda _: "another entry of the queue names the same record")
+        size = facts.size[row]
+        other_size = own & (claims.size != size)
+        self._add("entry-size", claims, other_size, lambda each: f"its size is {claims.size[each]:,}, the record's {size[each]:,}")
+        self._numbers(facts, claims, row, own)
+        self._codes(facts, claims, row, own)
+
+    def _numbers(self, facts: Facts, claims: Claims, row: NDArray[np.intp], own: Mask) -> None:
+        """Queue offsets, and the number of messages in a batch."""
+        is_batch = np.array([queue.batch for queue in self._queues.all], np.bool_)[claims.queue]
+        of_inner = own & (facts.kind[row] == IN_BATCH)
+        plain = of_inner & ~is_batch
+        for number in np.unique(claims.queue[plain]).tolist():
+            queue = self._queues.all[number]
+            self._of_batches.add(number)
+            offset, count = int(claims.offset[plain][0]), int(np.count_nonzero(plain & (claims.queue == number)))
+            text = f"queue {queue.queue_id} of '{queue.topic}' is an ordinary queue, and has inner batches"
+            uri = self._queues.uri(number)
+            self._findings.add("queue-of-batches", uri, text, offset, topic=queue.topic, queue_id=queue.queue_id, count=count)
+        counting = self._of_batches | {
+            number for number in np.unique(claims.queue).tolist() if self._queues.all[number].topic in self._queues.of_batches
+        }
+        skipped = np.isin(claims.queue, list(counting)) & ~is_batch
+        wrong = own & ~skipped & (claims.number != facts.queue_offset[row])
+        self._add("entry-number", claims, wrong, lambda each: f"the record there has queue offset {facts.queue_offset[row[each]]:,}")
+        counts = facts.count[row]
+        self._add(
+            "entry-count", claims, own & is_batch & (counts >= 0) & (claims.count != counts),
+            lambda each: f"it has {claims.count[each]:,} messages, its record {counts[each]:,}",
+        )  # fmt: skip
+
+    def _codes(self, facts: Facts, claims: Claims, row: NDArray[np.intp], own: Mask) -> None:
+        kind, code = facts.kind[row], claims.code
+        by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
+        by_time = own & (kind == BY_TIME)
+        wait = code - facts.time[row]
+        self._add("entry-tag", claims, by_hash, lambda _: "its tags code is not the hash of the record's tag")
+        self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: "its delivery time is impossible")
+
+    def _place(self, facts: Facts, row: int) -> str:
+        topic, queue_id, _ = self._places[int(facts.place[row])]
+        return f"queue {queue_id} of '{topic}'"
+
+    def _light(self, facts: Facts, claims: Claims, which: Mask, light: Pairs) -> None:
+        """Entries of light queues: the record names the queue and the number."""
+        if not which.any():
+            return
+        mine = np.flatnonzero(which)
+        rows, queue = claims.row[mine], claims.queue[mine].astype(np.int64)
+        wanted = light.row << 32 | (light.value & 0xFFFFFFFF)
+        order = np.argsort(wanted, kind="stable")
+        asked = rows << 32 | queue
+        at = np.minimum(np.searchsorted(wanted[order], asked), max(len(order) - 1, 0))
+        is_named = (wanted[order][at] == asked) & (rows >= 0) if len(order) else np.zeros(len(mine), np.bool_)
+        others = np.zeros(len(claims), np.bool_)
+        others[mine[~is_named]] = True
+        self._add("entry-of-other-queue", claims, others, lambda _: "no record there belongs to this light queue")
+        if not len(order):
+            return
+        places = light.other[order][at]
+        wrong, sizes = np.zeros(len(claims), np.bool_), np.zeros(len(claims), np.bool_)
+        wrong[mine[is_named & (places >= 0) & (places != claims.number[mine])]] = True
+        self._add("entry-number", claims, wrong, lambda _: "its record has another number for this light queue")
+        sizes[mine[is_named & (facts.size[np.maximum(rows, 0)] != claims.size[mine])]] = True
+        self._add("entry-size", claims, sizes, lambda each: f"its size is {claims.size[each]:,}, its record has another one")
+
+    def _add(self, code: str, claims: Claims, which: Mask, why: Callable[[int], str]) -> None:
+        """Add the chosen entries, one finding per queue."""
+        chosen = np.flatnonzero(which)
+        for number in np.unique(claims.queue[chosen]).tolist():
+            queue, mine = self._queues.all[number], chosen[claims.queue[chosen] == number]
+            text = f"entry {claims.number[mine[0]]:,} of queue {queue.queue_id} of '{queue.topic}': {why(int(mine[0]))}"
+            uri, first, last = self._queues.uri(number), int(claims.offset[mine[0]]), int(claims.offset[mine[-1]])
+            self._findings.add(code, uri, text, first, topic=queue.topic, queue_id=queue.queue_id, count=len(mine), last=last)
+
+    # Records without an entry
+
+    def _without_entry(self, facts: Facts, missing: Mask) -> None:
+        """Records that no entry names, and why."""
+        if not missing.any() or not self._sides.directories:
+            return
+        chosen = np.flatnonzero(missing)
+        # Last those without a queue: what the other queues of their topic show decides how they are judged.
+        places = sorted(np.unique(facts.place[chosen]).tolist(), key=lambda place: self._places[place][2] == NO_QUEUE)
+        created: dict[str, int] = {}
+        for place in places:
+            topic, queue_id, number = self._places[place]
+            mine = chosen[facts.place[chosen] == place]
+            for code, rows in self._reasons(facts, mine, topic, number, created):
+                if not len(rows):
+                    continue
+                uri = self._uri_of(number)
+                first, last = int(facts.offset[rows[0]]), int(facts.offset[rows[-1]])
+                text = f"the record at offset {first:,}, queue offset {facts.queue_offset[rows[0]]:,} of queue {queue_id} of '{topic}'"
+                self._findings.add(code, uri, text, first, topic=topic, queue_id=queue_id, count=len(rows), last=last)
+
+    def _reasons(
+        self, facts: Facts, rows: NDArray[np.intp], topic: str, number: int, created: dict[str, int]
+    ) -> Iterator[tuple[str, NDArray[np.intp]]]:
+        """Codes and records. A queue that was deleted or is behind is normal; what is left is an error.
+
+        `created`: the offset of the first entry of topics that were deleted and created again.
+        """
+        if not self._sides.stopped:
+            is_behind = facts.offset[rows] > self._queues.dispatched()
+            yield "record-not-dispatched", rows[is_behind]
+            rows = rows[~is_behind]
+        if number == NO_QUEUE:
+            is_earlier = facts.offset[rows] < created.get(topic, -1)
+            is_deleted = topic not in self._queues.topics and not self._queues.configured.has(topic)
+            yield "record-of-earlier-topic", rows[is_earlier]
+            yield "record-of-deleted-topic" if is_deleted else "queue-missing", rows[~is_earlier]
+            return
+        rows = self._found_by_number(facts, rows, number)
+        first = self._queues.first(number)
+        if first is not None:
+            is_earlier = (facts.offset[rows] < first[0]) & (facts.queue_offset[rows] >= first[1])
+            if is_earlier.any():
+                created[topic] = min(first[0], created.get(topic, first[0]))
+            yield "record-of-earlier-topic", rows[is_earlier]
+            rows = rows[~is_earlier]
+        yield "record-without-entry", rows
+
+    def _found_by_number(self, facts: Facts, rows: NDArray[np.intp], number: int) -> NDArray[np.intp]:
+        """The records without an entry at their own number either. A queue with holes is not sorted, so a search can miss entries."""
+        queue = self._queues.all[number]
+        numbers = facts.queue_offset[rows]
+        if queue.batch or not len(rows) or int(numbers.max() - numbers.min()) > _SPREAD * len(rows) + 1024:
+            return rows
+        low, high, begin = int(numbers.min()), int(numbers.max()) + 1, 0
+        offsets = np.full(high - low, -1, np.int64)
+        with QueueReader(queue) as reader:
+            for file in queue.files:
+                first, stop = max(low, file.base), min(high, file.base + file.units)
+                if first < stop:
+                    entries = reader.read(begin + first - file.base, begin + stop - file.base)
+                    offsets[entries.numbers - low] = entries.offsets
+                begin += file.units
+        missing: NDArray[np.intp] = rows[offsets[numbers - low] != facts.offset[rows]]
+        return missing
+
+    def _uri_of(self, number: int) -> str:
+        return self._queues.uri(number) if number >= 0 else self._sides.directories[0]

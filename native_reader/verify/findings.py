@@ -1,0 +1,93 @@
+"""Findings, counted per code and place, so that a million wrong entries of one queue are one row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from native_reader.columns.spec import ColumnSpec
+from native_reader.verify.codes import CODES, SEVERITIES
+
+COLUMNS = {
+    "code": ColumnSpec(pa.string(), "the kind of finding; one of the codes below"),
+    "severity": ColumnSpec(pa.string(), "`error`, `warning` or `note`"),
+    "file": ColumnSpec(pa.string(), "URI of the file or directory"),
+    "offset": ColumnSpec(pa.int64(), "the offset in the log of the first place; null if it concerns no record"),
+    "topic": ColumnSpec(pa.string(), "the topic; null if it concerns none or several"),
+    "queue_id": ColumnSpec(pa.int32(), "the queue; null if it concerns none or several"),
+    "count": ColumnSpec(pa.int64(), "how many places one part of the check found: records, entries, keys or ranges"),
+    "message": ColumnSpec(pa.string(), "what was found at the first place"),
+    "advice": ColumnSpec(pa.string(), "what to do"),
+}
+SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
+
+
+@dataclass(slots=True)
+class _Found:
+    text: str
+    offset: int | None
+    last: int | None
+    count: int
+
+
+class Findings:
+    """Collects the findings of one part. Memory depends on the number of files and queues, not of records."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str | None, int | None], _Found] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(
+        self, code: str, file: str, text: str, offset: int | None = None, *, topic: str | None = None, queue_id: int | None = None,
+        count: int = 1, last: int | None = None,
+    ) -> None:  # fmt: skip
+        """Add `count` places, of which `text` describes the first. `last`: the offset of the last one."""
+        key = code, file, topic, queue_id
+        known = self._found.get(key)
+        last = offset if last is None else last
+        if known is None:
+            self._found[key] = _Found(text, offset, last, count)
+        else:
+            known.count, known.last = known.count + count, known.last if last is None else last
+
+    def add_rows(
+        self, code: str, file: str, offsets: NDArray[np.int64], describe: Callable[[int], str],
+        *, topic: str | None = None, queue_id: int | None = None,
+    ) -> None:  # fmt: skip
+        """Add a place for each offset; `describe` makes the text of the one with that index."""
+        if len(offsets):
+            first, last = int(offsets[0]), int(offsets[-1])
+            self.add(code, file, describe(0), first, topic=topic, queue_id=queue_id, count=len(offsets), last=last)
+
+    def batch(self) -> pa.RecordBatch | None:
+        """The findings as rows, the most severe first; None if there are none."""
+        if not self._found:
+            return None
+        severities, codes = list(SEVERITIES), list(CODES)
+        rows = sorted(
+            self._found.items(),
+            key=lambda item: (severities.index(CODES[item[0][0]].severity), codes.index(item[0][0]), item[1].offset or 0),
+        )
+        return pa.RecordBatch.from_pylist([_row(*key, found) for key, found in rows], SCHEMA)
+
+
+def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _Found) -> dict[str, object]:
+    until = "" if found.last is None or found.last == found.offset else f", up to offset {found.last:,}"
+    more = f" ({found.count - 1:,} more{until})" if found.count > 1 else ""
+    return {
+        "code": code,
+        "severity": CODES[code].severity,
+        "file": file,
+        "offset": found.offset,
+        "topic": topic,
+        "queue_id": queue_id,
+        "count": found.count,
+        "message": f"{found.text}{more}",
+        "advice": CODES[code].advice,
+    }

@@ -1,0 +1,160 @@
+"""The index entries of a range of the log, and their comparison with the keys of its records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.plan.index import Head, IndexFile, entries_in, index_files, read_head, room_of
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.verify.findings import Findings
+from native_reader.verify.records import Facts, Longs, Pairs, within
+from native_reader.verify.sides import Sides
+
+_SEARCHED_AT_ONCE = 1024
+_LARGEST_HASH = 2**31 - 1
+
+
+class _Covering(NamedTuple):
+    """An index file that covers a part of the segment."""
+
+    uri: str
+    slots: int
+    head: Head
+    stop: int
+    """The number after the last entry."""
+
+
+class KeyCheck:
+    """Compares keys and index entries, range by range."""
+
+    def __init__(self, sides: Sides, findings: Findings, low: int, high: int) -> None:
+        self._sides, self._findings = sides, findings
+        self._files: list[_Covering] = []
+        self._spans: list[tuple[int, int]] = []
+        files = [file for file in index_files(sides.index, sides.slots) if file.slots is not None]
+        for file in files:
+            self._note(file, low, high)
+        self.is_used = bool(files)
+        """Whether there is an index to compare with. A file without entries is one, and covers nothing."""
+
+    def _note(self, file: IndexFile, low: int, high: int) -> None:
+        if file.slots is None:
+            return
+        try:
+            with storage_of(file.uri).open(file.uri) as stored:
+                head = read_head(stored)
+        except OSError:  # a finding of the file itself
+            return
+        stop = min(max(head.next_entry, 1), max(room_of(file), 1))
+        if stop > 1:
+            self._spans.append((head.begin, head.end))
+            if head.end >= low and head.begin < high:
+                self._files.append(_Covering(file.uri, file.slots, head, stop))
+
+    def check(self, facts: Facts, keys: Pairs, low: int, high: int, damage: Longs) -> None:
+        """Compare the keys of the records at offsets `[low, high)` with the entries of all files."""
+        wanted = np.unique(keys.row << 31 | keys.value)
+        is_named = np.zeros(len(wanted), np.bool_)
+        for each in self._files:
+            try:
+                with storage_of(each.uri).open(each.uri) as stored:
+                    first = _first_at(stored, each.slots, low, 1, each.stop)
+                    stop = _first_at(stored, each.slots, high, first, each.stop)
+                    for part in entries_in(stored, each.slots, first, stop):
+                        is_named[np.searchsorted(wanted, self._compare(each, part, facts, wanted, damage))] = True
+            except OSError:  # a finding of the file itself
+                continue
+        self._unnamed(facts, wanted[~is_named])
+
+    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, wanted: Longs, damage: Longs) -> Longs:
+        """Check a piece of entries; returns those that name a record, as row and hash."""
+        number, piece = part
+        offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
+        row = _row_at(facts.offset, offsets)
+        nowhere = (row < 0) & ~within(offsets, damage)
+        names = each, number, offsets
+        self._add("index-without-record", names, nowhere, "no record begins there")
+        if not len(facts):
+            return np.empty(0, np.int64)
+        at = np.maximum(row, 0)
+        pairs = at << 31 | (hashes & _LARGEST_HASH)
+        is_key = _contains(wanted, pairs) & (hashes >= 0)
+        is_tag = hashes == facts.tag_key[at]
+        self._add("index-other-key", names, (row >= 0) & ~is_key & ~is_tag, "the record has no such key")
+        begin = each.head.begin_time
+        seconds = np.clip((facts.time[at] - begin) // 1000, 0, _LARGEST_HASH) if begin > 0 else np.zeros(len(at), np.int64)
+        off = (row >= 0) & (is_key | is_tag) & (piece["seconds"] != seconds)
+        if number == 1:  # its time counts from the file before
+            off[:1] = False
+        self._add("index-time", names, off, "its time is not that of the record")
+        if not self._sides.is_live:
+            self._bounds(each, number, len(piece), np.where(row >= 0, facts.time[at], -1))
+        named: Longs = pairs[(row >= 0) & is_key]
+        return named
+
+    def _bounds(self, each: _Covering, number: int, count: int, times: Longs) -> None:
+        """The times in the header are those of the first and the last record; -1 is unknown."""
+        first, last = int(times[0]) if number == 1 else -1, int(times[-1]) if number + count == each.stop else -1
+        for time, stated in ((first, each.head.begin_time), (last, each.head.end_time)):
+            if time not in (-1, stated):
+                self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
+
+    def _unnamed(self, facts: Facts, missing: Longs) -> None:
+        """Keys that no entry has, and why."""
+        rows = np.unique(missing >> 31)
+        if not len(rows) or self._sides.index is None:
+            return
+        add, index = self._findings.add_rows, self._sides.index
+        rolled_back = rows[facts.rolls_back[rows]]
+        add("key-rolled-back", index, facts.offset[rolled_back], lambda _: "the record rolls a transaction back")
+        rows = rows[~facts.rolls_back[rows]]
+        offsets = facts.offset[rows]
+        covered = np.zeros(len(rows), np.bool_)
+        for begin, end in self._spans:
+            covered |= (offsets >= begin) & (offsets <= end)
+        add("key-without-entry", index, offsets[covered], lambda _: "no entry for a key of the record")
+        open_rows = rows[~covered]
+        behind = np.zeros(len(open_rows), np.bool_)
+        if not self._sides.stopped:
+            behind = facts.offset[open_rows] > max((end for _, end in self._spans), default=-1)
+        add("record-not-dispatched", index, facts.offset[open_rows[behind]], lambda _: "the newest index file ends before the record")
+        add("key-not-covered", index, facts.offset[open_rows[~behind]], lambda _: "no index file covers the record")
+
+    def _add(self, code: str, entries: tuple[_Covering, int, Longs], which: NDArray[np.bool_], why: str) -> None:
+        each, number, offsets = entries
+        chosen = np.flatnonzero(which)
+        self._findings.add_rows(code, each.uri, offsets[chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
+
+
+def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int) -> int:
+    """The number of the first entry at or after an offset. Entries ascend; a file where they do not has its own finding."""
+    while stop - first > _SEARCHED_AT_ONCE:
+        middle = (first + stop) // 2
+        _, entry = next(entries_in(stored, slots, middle, middle + 1), (0, None))
+        if entry is not None and int(entry["offset"][0]) < offset:
+            first = middle + 1
+        else:
+            stop = middle
+    for number, piece in entries_in(stored, slots, first, stop):
+        reached = np.flatnonzero(piece["offset"] >= offset)
+        return number + int(reached[0]) if len(reached) else stop
+    return stop
+
+
+def _row_at(records: Longs, offsets: Longs) -> NDArray[np.intp]:
+    """The record at exactly each offset, or -1."""
+    if not len(records):
+        return np.full(len(offsets), -1, np.intp)
+    at = np.minimum(np.searchsorted(records, offsets), len(records) - 1)
+    return np.where(records[at] == offsets, at, -1)
+
+
+def _contains(ascending: Longs, values: Longs) -> NDArray[np.bool_]:
+    """Which values are among the ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    found: NDArray[np.bool_] = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+    return found

@@ -1,0 +1,171 @@
+"""One segment: its records, and the entries of queues and index that name them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from native_reader.columns import checksums
+from native_reader.columns.strings import Source
+from native_reader.errors import StoreError
+from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
+from native_reader.log.recovery import recovery_stops
+from native_reader.log.witness import is_live
+from native_reader.plan.split import Split
+from native_reader.records.sync import head_at
+from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.scan.read import Projection
+from native_reader.storage.checkpoint import checkpoint_of
+from native_reader.storage.pace import Pace
+from native_reader.storage.store import PLAIN, Segment
+from native_reader.storage.window import Window
+from native_reader.tuning import TUNING
+from native_reader.verify.entries import EntryCheck
+from native_reader.verify.findings import Findings
+from native_reader.verify.keys import KeyCheck
+from native_reader.verify.records import NO_FACTS, NO_PAIRS, Facts, Pairs, RecordReader, joined, joined_pairs
+from native_reader.verify.sides import Queues, Sides
+
+_NEVER = -(2**62)
+
+
+class LogPart(NamedTuple):
+    """A segment. `recovered`: a starting broker would check it; `last`: the log ends in it; `after`: the segment after it."""
+
+    sides: Sides
+    split: Split
+    recovered: bool
+    last: bool
+    after: Segment | None
+
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.split.work
+
+
+def check_segment(part: LogPart, projection: Projection, findings: Findings) -> None:
+    """Add what is wrong in a segment."""
+    if part.split.end:
+        low, high = part.split.segment.base, part.split.segment.base + part.split.end
+        keys = KeyCheck(part.sides, findings, low, high)
+        _Segment(part, projection, findings, keys).check()
+
+
+class _Segment:
+    def __init__(self, part: LogPart, projection: Projection, findings: Findings, keys: KeyCheck) -> None:
+        self._keys = keys
+        self._part, self._projection, self._findings = part, projection, findings
+        self._segment, self._frame = part.split.segment, part.split.segment.frame
+        self._queues = Queues(part.sides)
+        self._reader = RecordReader(self._queues)
+        self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
+        self._found: list[tuple[Facts, Pairs, Pairs]] = []
+        self._damage: list[tuple[int, int]] = []
+        self._checked = self._segment.base
+        self._first_time: int | None = None
+        self._newest = self._last_time = _NEVER
+        self._first_damage: int | None = None
+
+    def check(self) -> None:
+        split, projection, segment = self._part.split, self._projection, self._segment
+        pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
+        room, live = min(CHUNK, segment.size), is_live(split.store)
+        try:
+            with Window(segment, room, pace=pace, leave_no_trace=live, past_unreadable=True) as window:
+                limit = projection.max_record_bytes
+                walk = ReadWalk(window, 0, segment.size, split.end, max_record_bytes=limit, skip_damage=True, hands_over=False)
+                for records, damages in walk:
+                    for damage in damages:
+                        self._add_damage(damage.start, damage.end, f"{damage.reason}: {damage.description}")
+                    if len(records):
+                        self._take(window, records)
+                    reached = segment.base + min(walk.reached, split.end)
+                    if reached - self._checked >= TUNING.verified_at_once:
+                        self._compare(reached)
+                self._compare(segment.base + split.end)
+                self._recovery(window)
+            if self._part.last:
+                self._checkpoint()
+            elif self._part.after is not None:
+                self._border(self._part.after)
+        except StoreError as error:
+            self._findings.add("log-damage", segment.uri, str(error), segment.base)
+
+    def _add_damage(self, start: int, end: int, text: str) -> None:
+        self._findings.add("log-damage", self._segment.uri, text, start, last=start)
+        self._damage.append((start, end))
+        self._first_damage = start if self._first_damage is None else min(start, self._first_damage)
+
+    def _take(self, window: Window, records: Records) -> None:
+        """Check records by themselves, and keep what the comparison needs."""
+        source = Source(window.u8, window.arrow)
+        failed = np.flatnonzero(checksums.wrong(source, records))
+        offsets = records.heads["physical_offset"].astype(np.int64)
+        for row in failed.tolist():
+            offset = int(offsets[row])
+            self._findings.add("log-checksum", self._segment.uri, checksums.describe(source, records, row), offset)
+            self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
+        facts, keys, light = self._reader.read(source, records)
+        self._times(facts)
+        self._found.append((facts, keys, light))
+
+    def _times(self, facts: Facts) -> None:
+        times, offsets = facts.time, facts.offset
+        before = np.maximum.accumulate(np.concatenate([[self._newest], times]))
+        back = np.flatnonzero(times < before[:-1] - self._part.sides.tolerance)
+        add, uri = self._findings.add_rows, self._segment.uri
+        add("time-goes-back", uri, offsets[back], lambda each: _earlier(int(before[back[each]] - times[back[each]])))
+        first = self._first_time = int(times[0]) if self._first_time is None else self._first_time
+        earlier = np.flatnonzero(times < first) if self._segment.framing == PLAIN else np.empty(0, np.intp)
+        add("time-of-first", uri, offsets[earlier], lambda each: _earlier(first - int(times[earlier[each]])))
+        self._newest, self._last_time = int(before[-1]), int(times[-1])
+
+    def _compare(self, reached: int) -> None:
+        """Compare the records up to an offset with the entries that name them."""
+        low, high, frame = self._checked, reached, self._frame
+        parts = self._found or [(NO_FACTS, NO_PAIRS, NO_PAIRS)]
+        counts = [len(facts) for facts, _, _ in parts]
+        facts = joined([facts for facts, _, _ in parts])
+        keys, light = joined_pairs([keys for _, keys, _ in parts], counts), joined_pairs([light for _, _, light in parts], counts)
+        damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
+        if self._part.sides.directories:
+            self._entries.check(facts, light, low + frame, high + frame, damage)
+        if self._keys.is_used:
+            self._keys.check(facts, keys, low + frame, high + frame, damage)
+        self._found, self._checked = [], reached
+        self._damage = [each for each in self._damage if each[1] > reached]
+        self._reader.forget()
+
+    def _recovery(self, window: Window) -> None:
+        """Where a starting broker would stop, if records follow."""
+        part, base = self._part, self._segment.base
+        if not part.recovered or self._first_damage is None or part.sides.is_live:
+            return
+        stop = recovery_stops(window, self._first_damage - base)
+        if stop is None:
+            return
+        lost = part.sides.end - (base + stop)
+        if lost > 0:
+            text = f"it would truncate the log at offset {base + stop:,}, {lost:,} bytes before its end"
+            self._findings.add("log-truncated-by-start", self._segment.uri, text, base + stop)
+
+    def _border(self, after: Segment) -> None:
+        """The first record of the next segment must not be earlier than those of this one."""
+        with Window(after, LONGEST_HEAD, past_unreadable=True) as window:
+            head = head_at(window, 0)
+        back = self._newest - int(head["store_timestamp"])
+        if head["magic"] in (MAGIC_V1, MAGIC_V2) and back > self._part.sides.tolerance:
+            self._findings.add("time-goes-back", after.uri, _earlier(back), after.base + after.frame)
+
+    def _checkpoint(self) -> None:
+        """The checkpoint must not be later than the last record."""
+        part, newest = self._part, checkpoint_of(self._part.sides.uri).newest
+        if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
+            text = f"it is {newest - self._last_time:,} ms later than the last record"
+            self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)
+
+
+def _earlier(milliseconds: int) -> str:
+    return f"stored {milliseconds:,} ms earlier than a record before it"

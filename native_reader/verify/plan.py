@@ -1,0 +1,86 @@
+"""The parts of a check. They are independent, and small enough to be sent to other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from native_reader.log.recovery import recovery_begins
+from native_reader.log.witness import is_live
+from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.index import IndexFile, index_files
+from native_reader.plan.plan import StoreRead, whole_reads
+from native_reader.plan.planning import Planning
+from native_reader.plan.queues import topics_in
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb import is_database
+from native_reader.storage.store import StoreFiles
+from native_reader.verify.log import LogPart
+from native_reader.verify.queue_files import QueuePart
+from native_reader.verify.sides import Sides
+from native_reader.verify.store import StorePart
+
+_TOPICS_AT_ONCE = 32
+_LONGEST_TOLERANCE = 2**50
+
+
+class IndexPart(NamedTuple):
+    """One index file. `newest`: brokers make it before its first entry."""
+
+    sides: Sides
+    file: IndexFile
+    newest: bool
+
+    @property
+    def work(self) -> int:
+        """The approximate number of bytes to read."""
+        return self.file.size
+
+
+VerifyPart = StorePart | LogPart | QueuePart | IndexPart
+
+
+def plan_parts(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd], planning: Planning) -> list[VerifyPart]:
+    """The parts of a check of these stores."""
+    return [part for read in whole_reads(stores, ends) for part in _parts_of(read, ends[read.store.uri], planning)]
+
+
+def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[VerifyPart]:
+    store, segments = read.store, read.store.segments
+    sides = _sides_of(store, end, planning)
+    lost = None
+    if end.lost is not None:
+        lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
+    gaps = tuple((start, min(stop, read.end)) for start, stop in read.gaps())
+    yield StorePart(sides, lost, gaps, end.stale, not sides.directories)
+    begins = recovery_begins(store)
+    for number, segment in enumerate(segments):
+        split = read.whole(segment)
+        after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
+        yield LogPart(sides, split, segment.base >= begins, segment.base < read.end <= segment.end, after)
+    topics = tuple(topics_in(sides.directories, light=True))
+    for first in range(0, len(topics), _TOPICS_AT_ONCE):
+        yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE])
+    files = index_files(store.index, planning.max_hash_slot_num)
+    for file in files:
+        yield IndexPart(sides, file, file is files[-1])
+
+
+def _sides_of(store: StoreFiles, end: CheckedEnd, planning: Planning) -> Sides:
+    live = is_live(store.uri)
+    crashed = storage_of(store.uri).entry(f"{store.uri}/abort") is not None
+    # RocksDB keeps its own files in the place of the queues.
+    directories = tuple(each for each in store.queues if not is_database(each))
+    return Sides(
+        store.uri,
+        directories,
+        store.index,
+        store.config,
+        store.first_record,
+        end.offset,
+        live,
+        not live and not crashed,
+        end.stale > 0,
+        planning.max_hash_slot_num,
+        min(planning.time_skew_tolerance // 1000, _LONGEST_TOLERANCE),
+    )

@@ -1,0 +1,184 @@
+"""The files of queues by themselves: names and sizes, order, holes, and entries outside the log."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.plan.queues import Queue, QueueFile, Topic, queues_of
+from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.store import is_segment_name
+from native_reader.storage.topics import Topics
+from native_reader.verify.findings import Findings
+from native_reader.verify.sides import Sides
+
+_PIECE = 4 << 20
+_EXT = "consumequeue_ext"
+
+
+class QueuePart(NamedTuple):
+    """The queues of some topics."""
+
+    sides: Sides
+    topics: tuple[Topic, ...]
+
+
+def check_queues(part: QueuePart, findings: Findings) -> None:
+    """Add what is wrong in the queues of these topics."""
+    configured = Topics(part.sides.config)
+    is_known = bool(configured.names())
+    for topic in part.topics:
+        is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
+        try:
+            queues = queues_of(topic, strict=True)
+        except OSError as error:
+            findings.add("queue-unreadable", topic.uri, str(error), topic=topic.name)
+            continue
+        if is_known and not is_own and queues and not configured.has(topic.name):
+            findings.add("queue-of-unknown-topic", topic.uri, f"'{topic.name}' is not in topics.json", topic=topic.name)
+        for queue in queues:
+            uri = f"{topic.uri}/{queue.queue_id}"
+            try:
+                _names(uri, queue, findings)
+            except FileNotFoundError:  # deleted meanwhile
+                continue
+            _Queue(uri, queue, part.sides, findings).check()
+
+
+def _names(uri: str, queue: Queue, findings: Findings) -> None:
+    """Files with a name or a size that no broker makes. The last file of a copy may be cut, but between entries."""
+    width = BATCH_ENTRY.itemsize if queue.batch else QUEUE_ENTRY.itemsize
+    for entry in storage_of(uri).list(uri):
+        if not entry.is_file:
+            continue
+        text = None
+        if not is_segment_name(entry.name):
+            text = "its name is not a position"
+        elif int(entry.name) % width:
+            text = f"its name is not a multiple of {width}"
+        elif entry.size % width:
+            text = f"its size of {entry.size:,} bytes is not a multiple of {width}"
+        if text is not None:
+            findings.add("queue-file", f"{uri}/{storage_of(uri).quoted(entry.name)}", text, topic=queue.topic, queue_id=queue.queue_id)
+
+
+class _Queue:
+    """One pass over the entries of a queue."""
+
+    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings) -> None:
+        self._uri, self._queue, self._sides, self._findings = uri, queue, sides, findings
+        self._dtype = BATCH_ENTRY if queue.batch else QUEUE_ENTRY
+        self._begun = False
+        """Whether an entry of a record was found."""
+        self._empty_from: int | None = None
+        """The first of the unwritten entries after the last written one."""
+        self._offset = -1
+        self._next = 0
+        """The queue offset after the last batch."""
+
+    def check(self) -> None:
+        following: int | None = None
+        for file in self._queue.files:
+            if following is not None and file.base != following:
+                if file.base < following:
+                    self._add("queue-file", f"the file before it has entries up to {following:,}, and it begins at {file.base:,}")
+                elif self._begun and self._empty_from is None:
+                    self._empty_from = following
+            following = file.base + file.units
+            try:
+                with storage_of(file.uri).open(file.uri) as stored:
+                    self._file(stored, file)
+            except OSError:
+                self._add("queue-unreadable", f"{file.uri} cannot be read")
+
+    def _file(self, stored: StoredFile, file: QueueFile) -> None:
+        width, place = self._dtype.itemsize, 0
+        end = min(file.units, -(-stored.written_end() // width))
+        while place < end:
+            data = stored.next_data(place * width) // width
+            if data > place:
+                self._unwritten(file.base + place)
+                place = data
+                continue
+            (content,) = stored.read_ranges([(place * width, min(end - place, _PIECE // width) * width)])
+            units = np.frombuffer(content, self._dtype, len(content) // width)
+            if not len(units):
+                break
+            self._units(file.base + place, units)
+            place += len(units)
+        if place < file.units:
+            self._unwritten(file.base + place)
+
+    def _unwritten(self, number: int) -> None:
+        if self._begun and self._empty_from is None:
+            self._empty_from = number
+
+    def _units(self, number: int, units: NDArray[np.void]) -> None:
+        written, filler = is_written(units), units["size"] == FILLER_SIZE
+        places = np.flatnonzero(written)
+        if not self._begun and not len(places):
+            return
+        self._holes(number, len(units), places, filler)
+        if len(places):
+            self._entries(number + places, units[places])
+
+    def _holes(self, number: int, count: int, places: NDArray[np.intp], filler: NDArray[np.bool_]) -> None:
+        """Unwritten entries count once a written one follows."""
+        begin = 0 if self._begun else int(places[0])
+        late = np.flatnonzero(filler[begin:])
+        if len(late):
+            self._add("queue-filler", f"entry {number + begin + int(late[0]):,} is a filler", count=len(late))
+        if len(places):
+            if self._begun and self._empty_from is None and places[0] > 0 and not filler[0]:
+                self._empty_from = number
+            if self._empty_from is not None:
+                self._hole(self._empty_from, number + int(places[0]))
+            for gap in np.flatnonzero(np.diff(places) > 1).tolist():
+                first, stop = int(places[gap]) + 1, int(places[gap + 1])
+                if not filler[first:stop].all():
+                    self._hole(number + first, number + stop)
+            self._begun, self._empty_from = True, None
+            if int(places[-1]) + 1 < count:
+                self._empty_from = number + int(places[-1]) + 1
+        else:
+            self._unwritten(number)
+
+    def _hole(self, first: int, stop: int) -> None:
+        self._add("queue-hole", f"entries {first:,} to {stop - 1:,} are not written, but later ones are", count=stop - first)
+
+    def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:
+        sides, offsets = self._sides, entries["offset"].astype(np.int64)
+        back = np.flatnonzero(np.diff(offsets, prepend=self._offset) <= 0)
+        self._rows("queue-order", numbers, offsets, back, "its offset is not higher than that of the entry before it")
+        self._offset = int(offsets.max(initial=self._offset))
+        self._rows("entry-expired", numbers, offsets, np.flatnonzero(offsets < sides.begin), "its record expired")
+        if not sides.is_live:
+            code = "entry-discarded" if sides.discarded else "entry-after-end"
+            self._rows(code, numbers, offsets, np.flatnonzero(offsets >= sides.end), f"the log ends at offset {sides.end:,}")
+        if self._queue.batch:
+            base, count = entries["base"].astype(np.int64), entries["count"].astype(np.int64)
+            expected = np.concatenate([[self._next if self._next else int(base[0])], base[:-1] + count[:-1]])
+            wrong = np.flatnonzero(base != expected)
+            self._rows("entry-count", numbers, offsets, wrong, "its first queue offset does not follow the entry before it")
+            self._next = int(base[-1] + count[-1])
+        elif not is_hash(entries["tags_code"]).all() and not self._has_ext():
+            self._rows("entry-address", numbers, offsets, np.flatnonzero(~is_hash(entries["tags_code"])), "its tags code is an address")
+
+    def _has_ext(self) -> bool:
+        storage = storage_of(self._uri)
+        return storage.entry(f"{self._sides.uri}/{_EXT}/{storage.quoted(self._queue.topic)}/{self._queue.queue_id}") is not None
+
+    def _rows(self, code: str, numbers: NDArray[np.int64], offsets: NDArray[np.int64], rows: NDArray[np.intp], why: str) -> None:
+        queue = self._queue
+        self._findings.add_rows(
+            code, self._uri, offsets[rows],
+            lambda each: f"entry {numbers[rows[each]]:,} of queue {queue.queue_id} of '{queue.topic}': {why}",
+            topic=queue.topic, queue_id=queue.queue_id,
+        )  # fmt: skip
+
+    def _add(self, code: str, text: str, count: int = 1) -> None:
+        self._findings.add(code, self._uri, text, topic=self._queue.topic, queue_id=self._queue.queue_id, count=count)

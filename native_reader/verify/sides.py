@@ -1,0 +1,104 @@
+"""What the parts of a check share: where the other files of a store are, its queues, and the bounds of its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.storage.topics import Topics
+
+_PIECE = 1 << 16
+"""Entries read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The files beside the log of one store. Small, because every part carries it."""
+
+    uri: str
+    directories: tuple[str, ...]
+    """Of the queues; empty if they cannot be checked."""
+    index: str | None
+    config: str | None
+    begin: int
+    end: int
+    """The log has offsets `[begin, end)`."""
+    is_live: bool
+    stopped: bool
+    """Whether the broker stopped cleanly, so that everything must be dispatched."""
+    discarded: bool
+    """Whether a broker discarded records at the end: their entries remain."""
+    slots: int | None
+    tolerance: int
+    """How far store times may step back, in milliseconds."""
+
+
+def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:
+    """The offset of a queue's last entry below `end`, and the queue offset after it. Not by a search, which stops at holes."""
+    with QueueReader(queue) as reader:
+        for stop in range(reader.units, 0, -_PIECE):
+            entries = reader.read(max(0, stop - _PIECE), stop)
+            entries = entries.where(entries.offsets < end)
+            if len(entries):
+                return int(entries.offsets[-1]), int(entries.numbers[-1] + entries.counts[-1])
+    return None
+
+
+class Queues:
+    """The queues of a store, numbered; listed on first use."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._dispatched: int | None = None
+        self._firsts: dict[int, tuple[int, int] | None] = {}
+
+    @cached_property
+    def all(self) -> list[Queue]:
+        """Every queue with a file."""
+        return [queue for topic in topics_in(self._sides.directories, light=True) for queue in queues_of(topic) if queue.files]
+
+    @cached_property
+    def numbers(self) -> dict[tuple[str, int], int]:
+        """The number of each queue by topic and id. A topic with both kinds of queues has the number of its batch queue."""
+        return {(queue.topic, queue.queue_id): number for number, queue in enumerate(self.all)}
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The topics with queues."""
+        return frozenset(queue.topic for queue in self.all)
+
+    @cached_property
+    def configured(self) -> Topics:
+        """The topics of the configuration."""
+        return Topics(self._sides.config)
+
+    @cached_property
+    def of_batches(self) -> frozenset[str]:
+        """The topics that the configuration declares to hold inner batches."""
+        return self.configured.of_batches()
+
+    def uri(self, number: int) -> str:
+        """The directory of a queue."""
+        return self.all[number].files[0].uri.rpartition("/")[0]
+
+    def dispatched(self) -> int:
+        """The highest offset below the end of the log that any queue names."""
+        if self._dispatched is None:
+            self._dispatched = -1
+            for queue in self.all:
+                if (last := last_entry(queue, self._sides.end)) is not None:
+                    self._dispatched = max(self._dispatched, last[0])
+        return self._dispatched
+
+    def first(self, number: int) -> tuple[int, int] | None:
+        """The physical and the queue offset of a queue's first entry of a record; None if it has none."""
+        if number not in self._firsts:
+            self._firsts[number] = None
+            with QueueReader(self.all[number]) as reader:
+                for begin in range(0, reader.units, _PIECE):
+                    entries = reader.read(begin, min(begin + _PIECE, reader.units))
+                    if len(entries):
+                        self._firsts[number] = int(entries.offsets[0]), int(entries.numbers[0])
+                        break
+        return self._firsts[number]

@@ -1,0 +1,107 @@
+"""What concerns a store as a whole: missing files, the end of the log, checkpoint and configuration."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.plan.index import index_files
+from native_reader.storage.config_files import BACKUP, versions
+from native_reader.storage.consumer_offsets import GroupOffset, offsets_in
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb import is_database
+from native_reader.verify.findings import Findings
+from native_reader.verify.sides import Queues, Sides, last_entry
+
+_TIMES = struct.Struct(">3q")
+_JSON = (
+    "topics.json",
+    "consumerOffset.json",
+    "lmqConsumerOffset.json",
+    "subscriptionGroup.json",
+    "delayOffset.json",
+    "consumerFilter.json",
+)
+_IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
+
+
+class StorePart(NamedTuple):
+    """A store. `lost`: code, offset and text of what is missing at the end of its log; `gaps`: ranges without a file."""
+
+    sides: Sides
+    lost: tuple[str, int, str] | None
+    gaps: tuple[tuple[int, int], ...]
+    stale: int
+    queues_unread: bool
+
+
+def check_store(part: StorePart, findings: Findings) -> None:
+    """Add what concerns the whole store."""
+    sides, add = part.sides, findings.add
+    for start, stop in part.gaps:
+        add("log-missing", sides.uri, f"no file has offsets {start:,} to {stop:,}", start, last=stop)
+    if part.lost is not None:
+        code, offset, text = part.lost
+        add(code, sides.uri, text, offset)
+    if part.stale:
+        add("log-old-records", sides.uri, f"{part.stale:,} bytes of old records follow the end of the log", sides.end)
+    if part.queues_unread:
+        add("queue-not-checked", sides.uri, "no queue was checked")
+    if not index_files(sides.index):
+        add("index-not-checked", sides.uri, "the store has no index")
+    if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
+        add("broker-crashed", f"{sides.uri}/abort", "the file `abort` exists")
+    _checkpoint(sides, findings)
+    _config(sides, findings)
+
+
+def _checkpoint(sides: Sides, findings: Findings) -> None:
+    uri = f"{sides.uri}/checkpoint"
+    try:
+        with storage_of(uri).open(uri) as file:
+            (content,) = file.read_ranges([(0, _TIMES.size)])
+    except OSError:
+        content = b""
+    if len(content) < _TIMES.size:
+        findings.add("checkpoint-missing", uri, f"it has {len(content)} bytes, expected {_TIMES.size} or more")
+    elif min(_TIMES.unpack(content)) < 0:
+        findings.add("checkpoint-missing", uri, "it has a negative time")
+    elif not any(content) and sides.end > sides.begin:
+        findings.add("checkpoint-missing", uri, "it has no times")
+
+
+def _config(sides: Sides, findings: Findings) -> None:
+    if sides.config is None:
+        return
+    for name in _IN_ROCKSDB:
+        if is_database(uri := f"{sides.config}/{name}"):
+            findings.add("config-not-checked", uri, "a RocksDB database")
+    for name in _JSON:
+        uri, found = f"{sides.config}/{name}", dict(versions(sides.config, name))
+        problem = found.get(uri, "is missing") if found else None
+        if isinstance(problem, str):
+            backup = "its .bak can be read" if isinstance(found.get(f"{uri}{BACKUP}"), dict) else "it has no readable .bak"
+            findings.add("config-damaged", uri, f"{name}: {problem}; {backup}")
+    try:
+        offsets = offsets_in(sides.config)
+    except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own
+        return
+    _consumer_offsets(offsets, sides, findings)
+
+
+def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings) -> None:
+    """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
+    queues, ends = Queues(sides), dict[int, int | None]()
+    for each in offsets:
+        number = None if each.queue_id is None else queues.numbers.get((each.topic, each.queue_id))
+        if number is None or each.committed is None:
+            continue
+        if number not in ends:
+            last = last_entry(queues.all[number], sides.end)
+            ends[number] = None if last is None else last[1]
+        end = ends[number]
+        if end is not None and each.committed > end:
+            text = f"group '{each.group}' is at {each.committed:,} of queue {each.queue_id} of '{each.topic}', which ends at {end:,}"
+            findings.add("offset-after-queue", each.file, text, topic=each.topic, queue_id=each.queue_id)

@@ -1,0 +1,335 @@
+"""Each fault of queues, index and side files, one by one: what a check finds. And every case that `auto` misses."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from support.indexed_stores import ENTRIES, SLOTS, indexed
+from support.missed import MISSED, Case
+from support.queued_stores import dispatched, numbered
+from support.stores import Files, files_of, log_of, message
+from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, changed, codes, findings, healthy
+
+from native_reader.layout.queue_entry import FILLER_SIZE
+from native_reader.testing.java import hash_code
+from native_reader.testing.records import PREPARED, ROLLBACK
+
+QUEUE = f"store/consumequeue/T1/0/{0:020}"
+SMALL = [f"store/consumequeue/T1/0/{place:020}" for place in range(0, 400, 80)]
+INDEX = "store/index/20261121000000000"
+ENTRIES_AT = 40 + 4 * SLOTS
+NO_OFFSETS = b'{"offsetTable":{}}'
+
+
+def entry(files: Files, number: int, name: str = QUEUE) -> tuple[int, int, int]:
+    fields: tuple[int, int, int] = struct.unpack_from(">qiq", files[name], 20 * number)
+    return fields
+
+
+def put(files: Files, number: int, *fields: int, name: str = QUEUE) -> Files:
+    return changed(files, name, 20 * number, ">qiq", *fields)
+
+
+# Queues
+
+
+def test_45_a_queue_without_files() -> None:
+    _, files = healthy(deleted=["T1"])
+    assert codes(files) == {"queue-missing": 20}
+    assert codes(files | beside(healthy()[0], ["T0", "T2"])) == {"record-of-deleted-topic": 20}
+
+
+@pytest.mark.parametrize("cut", [19, 21, 399])
+def test_46_a_file_that_was_cut_inside_an_entry(cut: int) -> None:
+    _, files = healthy()
+    found = codes(files | {QUEUE: files[QUEUE][:cut]} | {OFFSETS: NO_OFFSETS})
+    assert found.pop("queue-file") == 1
+    assert found == {"record-without-entry" if cut > 20 else "queue-missing": 20 - cut // 20}
+
+
+def test_47_entries_of_expired_records() -> None:
+    log, files = healthy()
+    del files[f"store/commitlog/{0:020}"]
+    expired = [placed for placed in log.placed if placed.segment == 0]
+    assert codes(files) == {"entry-expired": len(expired), "index-expired": 3 * len(expired)}
+
+
+def test_48_entries_after_the_end_of_the_log() -> None:
+    log, files = healthy()
+    last = max(name for name in files if "commitlog" in name)
+    kept = [placed for placed in log.placed if placed.segment < int(last[-20:])]
+    del files[last]
+    found = codes(files)
+    assert found["entry-after-end"] == len(log.placed) - len(kept)
+    assert found["log-lost"] == 1
+    assert found["checkpoint-ahead"] == 1
+
+
+def test_49_a_filler_after_the_first_entry() -> None:
+    _, files = healthy()
+    assert codes(put(files, 3, 0, FILLER_SIZE, 0)) == {"queue-filler": 1, "record-without-entry": 1}
+
+
+def test_49_fillers_before_the_first_entry_are_normal() -> None:
+    log = log_of([replace(each, queue_offset=each.queue_offset + 5) for each in numbered(map(message, range(30)))])
+    files = files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed) | beside(log)
+    assert codes(files | {OFFSETS: NO_OFFSETS}) == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(0, "entry-without-record"), (1, "entry-size"), (2, "entry-tag")],
+)
+def test_50_a_field_that_disagrees(number: int, code: str) -> None:
+    _, files = healthy()
+    fields = list(entry(files, 5))
+    fields[number] += 1
+    found = codes(put(files, 5, *fields))
+    assert found.pop(code) == 1
+    assert found == ({"record-without-entry": 1} if number == 0 else {})
+
+
+def test_50_numbers_that_disagree() -> None:
+    _, files = healthy()
+    one, other = entry(files, 5), entry(files, 6)
+    found = codes(put(put(files, 5, *other), 6, *one))
+    assert found == {"entry-number": 2, "queue-order": 1}
+
+
+def test_50_an_entry_of_another_queue() -> None:
+    _, files = healthy()
+    other = entry(files, 5, f"store/consumequeue/T2/0/{0:020}")
+    assert codes(put(files, 5, *other)) == {"entry-of-other-queue": 1, "record-without-entry": 1}
+
+
+@pytest.mark.parametrize("number", [0, 7, 19])
+def test_51_an_entry_of_zeros(number: int) -> None:
+    _, files = healthy()
+    holes = {"queue-hole": 1} if number == 7 else {}
+    expected = {"record-without-entry": 1} | holes
+    if number == 19:  # the group is at the end of the queue
+        expected["offset-after-queue"] = 1
+    assert codes(put(files, number, 0, 0, 0)) == expected
+
+
+def test_52_an_empty_last_file_is_normal() -> None:
+    _, files = healthy(queue_file=80)
+    assert codes(files | {f"store/consumequeue/T1/0/{400:020}": b""}) == {}
+
+
+def test_53_a_missing_file_in_the_middle() -> None:
+    _, files = healthy(queue_file=80)
+    del files[SMALL[2]]
+    assert codes(files) == {"queue-hole": 4, "record-without-entry": 4}
+
+
+def test_53_a_missing_first_file() -> None:
+    _, files = healthy(queue_file=80)
+    del files[SMALL[0]]
+    assert codes(files) == {"record-without-entry": 4}
+
+
+def test_54_addresses_without_their_file() -> None:
+    _, files = healthy()
+    offset, size, _ = entry(files, 5)
+    far = put(files, 5, offset, size, -(2**63) + 77)
+    assert codes(far) == {"entry-address": 1}
+    assert codes(far | {f"store/consumequeue_ext/T1/0/{0:020}": b"x"}) == {}
+
+
+def test_55_an_impossible_delivery_time() -> None:
+    messages = [message(number, topic="SCHEDULE_TOPIC_XXXX", properties=b"DELAY\x013\x02") for number in range(20)]
+    log, files = healthy(messages)
+    files |= beside(log, ["SCHEDULE_TOPIC_XXXX"]) | {OFFSETS: NO_OFFSETS}
+    name = f"store/consumequeue/SCHEDULE_TOPIC_XXXX/0/{0:020}"
+    offset, size, time = entry(files, 5, name)
+    assert time > 10**12
+    assert codes(files) == {"index-not-checked": 1}
+    assert codes(put(files, 5, offset, size, hash_code("tag"), name=name)) == {"index-not-checked": 1, "entry-tag": 1}
+
+
+def test_56_entries_of_a_light_queue() -> None:
+    properties = b"INNER_MULTI_DISPATCH\x01%%LMQ%%a\x02INNER_MULTI_QUEUE_OFFSET\x01%d\x02"
+    _, files = healthy(message(number, properties=properties % number) for number in range(12))
+    files |= {OFFSETS: NO_OFFSETS}
+    name = f"store/consumequeue/%LMQ%a/0/{0:020}"
+    assert codes(files) == {"index-not-checked": 1}
+    one, other = entry(files, 5, name), entry(files, 6, name)
+    swapped = codes(put(put(files, 5, *other, name=name), 6, *one, name=name))
+    assert swapped == {"index-not-checked": 1, "entry-number": 2, "queue-order": 1}
+
+
+def test_58_queues_in_rocksdb() -> None:
+    _, files = healthy()
+    kept = {name: content for name, content in files.items() if "consumequeue" not in name}
+    assert codes(kept | {"store/consumequeue/CURRENT": b"MANIFEST-000004\n"}) == {"queue-not-checked": 1}
+
+
+def test_59_queues_that_are_behind() -> None:
+    log, _ = healthy()
+    until = log.placed[50].offset
+    behind = files_of(log) | dispatched(log.placed, file=4000, until=until) | indexed(log.placed) | beside(log) | {OFFSETS: NO_OFFSETS}
+    assert codes(behind) == {"record-without-entry": 10}
+    assert codes(behind | {"store/abort": b""}) == {"record-not-dispatched": 10, "broker-crashed": 1}
+
+
+def test_60_two_entries_of_one_record() -> None:
+    _, files = healthy()
+    found = codes(put(files, 5, *entry(files, 4)))
+    assert found == {"entry-twice": 1, "entry-number": 1, "queue-order": 1, "record-without-entry": 1}
+
+
+# The index
+
+
+@pytest.mark.parametrize(("place", "fields", "value"), [(16, ">q", 5), (24, ">q", 5), (36, ">i", ENTRIES + 9), (36, ">i", 3)])
+def test_62_a_header_that_is_wrong(place: int, fields: str, value: int) -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, place, fields, value))["index-header"] >= 1
+
+
+def test_62_a_header_of_zeros_in_an_old_file() -> None:
+    _, files = healthy()
+    zeros = files | {INDEX: bytes(40) + files[INDEX][40:]}
+    found = codes(zeros)
+    assert found["index-header"] == 1
+    assert found["key-not-covered"] > 0
+
+
+def test_62_a_file_that_was_cut() -> None:
+    _, files = healthy()
+    assert codes(files | {INDEX: files[INDEX][: ENTRIES_AT + 100]})["index-not-checked"] == 1
+
+
+def test_63_a_slot_that_is_wrong() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, 40, ">i", 2**30)) == {"index-slot": 1}
+    assert codes(changed(files, INDEX, 40, ">i", 0)) == {"index-slot": 1}
+
+
+def test_64_a_chain_that_is_a_cycle() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 16, ">i", 7)) == {"index-chain": 1}
+
+
+def test_65_a_time_that_is_wrong() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 12, ">i", -3)) == {"index-time": 1}
+
+
+def test_66_an_entry_with_the_hash_of_another_key() -> None:
+    _, files = healthy()
+    place = ENTRIES_AT + 20 * 5
+    (hashed,) = struct.unpack_from(">i", files[INDEX], place)
+    found = codes(changed(files, INDEX, place, ">i", hashed ^ 1))
+    assert found["index-other-key"] == found["key-without-entry"] == 1
+
+
+def test_67_a_missing_index_file() -> None:
+    _, files = healthy()
+    del files["store/index/20261121000001000"]
+    assert 0 < codes(files)["key-not-covered"] < 60
+
+
+def test_68_an_entry_that_names_no_record() -> None:
+    _, files = healthy()
+    place = ENTRIES_AT + 20 * 5 + 4
+    (offset,) = struct.unpack_from(">q", files[INDEX], place)
+    found = codes(changed(files, INDEX, place, ">q", offset + 1))
+    assert found["index-without-record"] == found["key-without-entry"] == 1
+
+
+def test_69_a_rollback_is_a_note() -> None:
+    flags = {4: PREPARED, 31: ROLLBACK}
+    _, files = healthy(message(number, sys_flag=flags.get(number, 0)) for number in range(60))
+    assert codes(files | {OFFSETS: NO_OFFSETS}) == {"key-rolled-back": 1}
+
+
+# Configuration and checkpoint
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"offsetTable":{"T0@g":{0:3}', b"\xff\xfe"])
+def test_70_offsets_that_cannot_be_read(text: bytes) -> None:
+    _, files = healthy()
+    (finding,) = findings(files | {OFFSETS: text})
+    assert finding["code"] == "config-damaged"
+    assert finding["message"].endswith("it has no readable .bak")
+    (finding,) = findings(files | {OFFSETS: text, f"{OFFSETS}.bak": files[OFFSETS]})
+    assert finding["message"].endswith("its .bak can be read")
+
+
+def test_70_an_offset_after_the_end_of_its_queue() -> None:
+    _, files = healthy()
+    (finding,) = findings(files | {OFFSETS: b'{"offsetTable":{"T1@g":{0:21}}}'})
+    assert (finding["code"], finding["topic"], finding["queue_id"]) == ("offset-after-queue", "T1", 0)
+
+
+def test_71_checkpoints() -> None:
+    log, files = healthy()
+    assert codes({name: content for name, content in files.items() if name != CHECKPOINT}) == {"checkpoint-missing": 1}
+    assert codes(files | {CHECKPOINT: bytes(4096)}) == {"checkpoint-missing": 1}
+    assert codes(files | {CHECKPOINT: b"\0" * 7}) == {"checkpoint-missing": 1}
+    newest = log.placed[-1].message.store_timestamp
+    found = codes(changed(files, CHECKPOINT, 0, ">q", newest + 10**6))
+    assert found.pop("checkpoint-ahead") == 1
+    assert set(found) <= {"log-short"}
+
+
+def test_72_configuration_in_rocksdb() -> None:
+    _, files = healthy()
+    del files[TOPICS]
+    assert codes(files | {"store/config/topics/CURRENT": b"MANIFEST-000004\n"}) == {"config-not-checked": 1}
+
+
+# The log
+
+
+def test_damage_is_found_once_and_a_starting_broker_would_truncate() -> None:
+    log, files = healthy()
+    placed = log.placed[50]
+    name = f"store/commitlog/{placed.segment:020}"
+    content = bytearray(files[name])
+    content[placed.offset - placed.segment + 4] ^= 1  # its magic
+    assert codes(files | {name: bytes(content)}) == {"log-damage": 1, "log-truncated-by-start": 1}
+
+
+def test_a_wrong_checksum() -> None:
+    log, files = healthy()
+    placed = log.placed[50]
+    name = f"store/commitlog/{placed.segment:020}"
+    content = bytearray(files[name])
+    content[placed.offset - placed.segment + 88] ^= 1  # its body
+    assert codes(files | {name: bytes(content)}) == {"log-checksum": 1, "log-truncated-by-start": 1}
+
+
+def test_a_missing_segment() -> None:
+    log, files = healthy()
+    bases = sorted({placed.segment for placed in log.placed})
+    del files[f"store/commitlog/{bases[1]:020}"]
+    assert codes(files) == {"log-missing": 1}
+
+
+# What `auto` misses
+
+FOUND: dict[str, str | tuple[str, ...]] = {
+    "a_hash_in_a_queue": "entry-tag",
+    "a_size_in_a_queue": "entry-size",
+    "two_entries_of_batches": "entry-count",
+    "a_pointer_of_an_index": ("index-slot", "index-chain"),
+    "a_hash_in_an_index": "index-other-key",
+    "an_index_that_was_off": "key-without-entry",
+    "a_prepared_message_that_expired": "key-rolled-back",
+    "a_prepared_message_that_no_index_names": "key-rolled-back",
+    "a_batch_of_one_on_a_slave": "queue-of-batches",
+    "a_first_time": "time-of-first",
+    "a_time_within_a_segment": "time-goes-back",
+}
+
+
+@pytest.mark.parametrize("case", [case for cases in MISSED.values() for case in cases], ids=lambda case: case.__name__)
+def test_a_check_finds_what_auto_misses(case: Callable[[], Case]) -> None:
+    files, _ = case()
+    assert any(code.startswith(FOUND[case.__name__]) for code in codes(files))
