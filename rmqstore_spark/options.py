@@ -21,7 +21,7 @@ _ALL = "python -m rmqstore_spark lists all options"
 class SparkOptions(Options):
     """The options of Spark that are no options of `messages`."""
 
-    table: str = option(MESSAGES, one_of(MESSAGES, *TABLES), "which table of the store is read; [recovery.md](recovery.md)")
+    table: str = option(MESSAGES, one_of(MESSAGES, *TABLES), "which table of the store is read; [tables.md](tables.md)")
     filter_pushdown: bool = option(
         False, FLAG, "let Spark pass its filters to the reader; then each query needs its own `load()`: [filters.md](filters.md)"
     )

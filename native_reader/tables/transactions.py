@@ -36,7 +36,7 @@ from native_reader.tables.table import Part, Request, Table
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     "uniq_key": ColumnSpec(pa.string(), "the `uniq_key` of its messages; null if they have none"),
-    "fate": ColumnSpec(pa.string(), "`committed`, `rolled_back`, `finished`, `discarded` or `undecided`, see below"),
+    "fate": ColumnSpec(pa.string(), "`committed`, `rolled_back`, `finished`, `discarded` or `undecided`"),
     "topic": ColumnSpec(pa.string(), "the topic that the message is for"),
     "queue_id": ColumnSpec(pa.int32(), "the queue that it is for"),
     "producer_group": ColumnSpec(pa.string(), "the producers that can decide it"),

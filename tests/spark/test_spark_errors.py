@@ -48,7 +48,7 @@ REFUSED = {
     "startingPhysicalOffset=-1": "OptionError: startingPhysicalOffset must be an integer from 0 to 9223372036854775807, not -1",
     "verifyCrc=yes": "OptionError: verifyCrc must be true or false, not 'yes'",
     "mode=FAILSAFE": "OptionError: mode must be one of FAILFAST, DROPMALFORMED, PERMISSIVE, not 'FAILSAFE'. Did you mean 'FAILFAST'?",
-    "table=queues": f"OptionError: table must be one of {', '.join(TABLE_NAMES)}, not 'queues'.",
+    "table=rows": f"OptionError: table must be one of {', '.join(TABLE_NAMES)}, not 'rows'.",
     "table=damages": f"OptionError: table must be one of {', '.join(TABLE_NAMES)}, not 'damages'. Did you mean 'damage'?",
     "columnNameOfCorruptRecord=topic": "SchemaError: columnNameOfCorruptRecord=topic is the name of another column. Choose a new name",
     "maxReadRate=5": "OptionError: maxReadRate must be an integer from 1048576 to 9223372036854775807, not 5",

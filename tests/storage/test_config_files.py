@@ -99,7 +99,7 @@ def test_the_place_of_an_error(content: bytes, position: int, expected: str) -> 
 def test_the_backup_counts_if_the_file_is_missing_or_damaged(
     backend_of: Callable[[Mapping[str, bytes]], Backend], files: dict[str, bytes], counts: str | None
 ) -> None:
-    """FAULTS 70: empty, truncated, only `.bak`; the same in all storages."""
+    """Empty, truncated, only `.bak`; the same in all storages."""
     url = backend_of({f"config/{name}": content for name, content in files.items()} | {"config/other": b""}).url
     file = read_config(f"{url}/config", "x.json", "offsetTable")
     assert (file and (file.uri, file.content)) == (counts and (f"{url}/config/{counts}", EXPECTED))

@@ -101,7 +101,7 @@ def test_queues_are_those_that_java_reads(golden_store: Get) -> None:
 
 
 def test_without_the_extra_the_error_names_it(own_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FAULTS 72. Everything else of the store is still readable."""
+    """Everything else of the store is still readable."""
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     store = nr.open(own_store(OWN).root)
     with pytest.raises(nr.StoreError) as raised:

@@ -192,7 +192,6 @@ def test_an_impossible_entry_is_a_row_with_nulls(tmp_path: Path, offsets: Mappin
 
 
 def test_damaged_offsets_are_an_error_only_for_who_asks(tmp_path: Path) -> None:
-    """FAULTS 70."""
     root = on_disk(tmp_path, orders() | {"store/config/consumerOffset.json": b'{"offsetTable":{"orders@g":{0:'}) / "store"
     store = nr.open(root)
     assert store.messages(topic="orders").count_rows() == 10
