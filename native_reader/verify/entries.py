@@ -75,6 +75,14 @@ def _claims(found: Sequence[tuple[int, Entries]], records: Longs) -> Claims:
     return Claims(queue[order], number[order], count[order], offset, size[order], code[order], row)
 
 
+def _grouped(rows: NDArray[np.intp], keys: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+    """These ascending rows in groups with equal keys."""
+    if not len(rows):
+        return []
+    ordered = rows[np.argsort(keys[rows], kind="stable")]
+    return np.split(ordered, np.flatnonzero(np.diff(keys[ordered])) + 1)
+
+
 class EntryCheck:
     """Compares records and entries, range by range, and adds findings."""
 
@@ -127,10 +135,10 @@ class EntryCheck:
         is_batch = np.array([queue.batch for queue in self._queues.all], np.bool_)[claims.queue]
         of_inner = own & (facts.kind[row] == IN_BATCH)
         plain = of_inner & ~is_batch
-        for number in np.unique(claims.queue[plain]).tolist():
+        for mine in _grouped(np.flatnonzero(plain), claims.queue):
+            number, offset, count = int(claims.queue[mine[0]]), int(claims.offset[mine[0]]), len(mine)
             queue = self._queues.all[number]
             self._of_batches.add(number)
-            offset, count = int(claims.offset[plain][0]), int(np.count_nonzero(plain & (claims.queue == number)))
             text = f"queue {queue.queue_id} of '{queue.topic}' is an ordinary queue, and has inner batches"
             uri = self._queues.uri(number)
             self._findings.add("queue-of-batches", uri, text, offset, topic=queue.topic, queue_id=queue.queue_id, count=count)
@@ -183,9 +191,9 @@ class EntryCheck:
 
     def _add(self, code: str, claims: Claims, which: Mask, why: Callable[[int], str]) -> None:
         """Add the chosen entries, one finding per queue."""
-        chosen = np.flatnonzero(which)
-        for number in np.unique(claims.queue[chosen]).tolist():
-            queue, mine = self._queues.all[number], chosen[claims.queue[chosen] == number]
+        for mine in _grouped(np.flatnonzero(which), claims.queue):
+            number = int(claims.queue[mine[0]])
+            queue = self._queues.all[number]
             text = f"entry {claims.number[mine[0]]:,} of queue {queue.queue_id} of '{queue.topic}': {why(int(mine[0]))}"
             uri, first, last = self._queues.uri(number), int(claims.offset[mine[0]]), int(claims.offset[mine[-1]])
             self._findings.add(code, uri, text, first, topic=queue.topic, queue_id=queue.queue_id, count=len(mine), last=last)
@@ -196,13 +204,12 @@ class EntryCheck:
         """Records that no entry names, and why."""
         if not missing.any() or not self._sides.directories:
             return
-        chosen = np.flatnonzero(missing)
+        groups = _grouped(np.flatnonzero(missing), facts.place)
         # Last those without a queue: what the other queues of their topic show decides how they are judged.
-        places = sorted(np.unique(facts.place[chosen]).tolist(), key=lambda place: self._places[place][2] == NO_QUEUE)
+        groups.sort(key=lambda rows: self._places[int(facts.place[rows[0]])][2] == NO_QUEUE)
         created: dict[str, int] = {}
-        for place in places:
-            topic, queue_id, number = self._places[place]
-            mine = chosen[facts.place[chosen] == place]
+        for mine in groups:
+            topic, queue_id, number = self._places[int(facts.place[mine[0]])]
             for code, rows in self._reasons(facts, mine, topic, number, created):
                 if not len(rows):
                     continue
@@ -224,7 +231,7 @@ class EntryCheck:
             rows = rows[~is_behind]
         if number == NO_QUEUE:
             is_earlier = facts.offset[rows] < created.get(topic, -1)
-            is_deleted = topic not in self._queues.topics and not self._queues.configured.has(topic)
+            is_deleted = topic not in self._queues.topics and topic not in self._queues.configured
             yield "record-of-earlier-topic", rows[is_earlier]
             yield "record-of-deleted-topic" if is_deleted else "queue-missing", rows[~is_earlier]
             return

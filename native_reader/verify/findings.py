@@ -24,6 +24,10 @@ COLUMNS = {
     "advice": ColumnSpec(pa.string(), "what to do"),
 }
 SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
+_MOST = 100_000
+"""Rows for single topics and queues in one part. A corrupt log can name any number of topics; more share a row for each file."""
+_Key = tuple[str, str, str | None, int | None]
+"""Code, file, topic and queue."""
 
 
 @dataclass(slots=True)
@@ -35,10 +39,10 @@ class _Found:
 
 
 class Findings:
-    """Collects the findings of one part. Memory depends on the number of files and queues, not of records."""
+    """Collects the findings of one part. Memory depends on the number of files, not of records."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str | None, int | None], _Found] = {}
+        self._found: dict[_Key, _Found] = {}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -48,7 +52,9 @@ class Findings:
         count: int = 1, last: int | None = None,
     ) -> None:  # fmt: skip
         """Add `count` places, of which `text` describes the first. `last`: the offset of the last one."""
-        key = code, file, topic, queue_id
+        key: _Key = code, file, topic, queue_id
+        if len(self._found) >= _MOST and key not in self._found:
+            key = code, file, None, None
         known = self._found.get(key)
         last = offset if last is None else last
         if known is None:

@@ -29,8 +29,7 @@ class QueuePart(NamedTuple):
 
 def check_queues(part: QueuePart, findings: Findings) -> None:
     """Add what is wrong in the queues of these topics."""
-    configured = Topics(part.sides.config)
-    is_known = bool(configured.names())
+    configured = frozenset(Topics(part.sides.config).names())
     for topic in part.topics:
         is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
         try:
@@ -38,13 +37,16 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
         except OSError as error:
             findings.add("queue-unreadable", topic.uri, str(error), topic=topic.name)
             continue
-        if is_known and not is_own and queues and not configured.has(topic.name):
+        if configured and not is_own and queues and topic.name not in configured:
             findings.add("queue-of-unknown-topic", topic.uri, f"'{topic.name}' is not in topics.json", topic=topic.name)
         for queue in queues:
             uri = f"{topic.uri}/{queue.queue_id}"
             try:
                 _names(uri, queue, findings)
             except FileNotFoundError:  # deleted meanwhile
+                continue
+            except OSError as error:
+                findings.add("queue-unreadable", uri, str(error), topic=queue.topic, queue_id=queue.queue_id)
                 continue
             _Queue(uri, queue, part.sides, findings).check()
 

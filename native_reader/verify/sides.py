@@ -69,14 +69,14 @@ class Queues:
         return frozenset(queue.topic for queue in self.all)
 
     @cached_property
-    def configured(self) -> Topics:
+    def configured(self) -> frozenset[str]:
         """The topics of the configuration."""
-        return Topics(self._sides.config)
+        return frozenset(Topics(self._sides.config).names())
 
     @cached_property
     def of_batches(self) -> frozenset[str]:
         """The topics that the configuration declares to hold inner batches."""
-        return self.configured.of_batches()
+        return Topics(self._sides.config).of_batches()
 
     def uri(self, number: int) -> str:
         """The directory of a queue."""
