@@ -28,7 +28,7 @@ OFFSETS_COLUMNS = _NAMES | {
     "max": ColumnSpec(pa.int64(), "queue offset of the next message that the queue will get; null if the queue has no files"),
     "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
     "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
-    "broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is then that of the slowest"),
+    "is_broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is that of the slowest"),
     "file": ColumnSpec(pa.string(), "URI of the file or database with this offset"),
 }
 TAGS_COLUMNS = _NAMES | {
@@ -81,7 +81,7 @@ def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
             rows.append(
                 _names(part.store, each)
                 | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
-                | {"broadcast": each.is_broadcast, "file": each.file}
+                | {"is_broadcast": each.is_broadcast, "file": each.file}
             )
     return rows
 

@@ -49,7 +49,7 @@ COLUMNS = {
     "uniq_key": ColumnSpec(pa.string(), "the id that all copies have"),
     "reason": ColumnSpec(pa.string(), "`first`, `sent`, `stored` or `delivered`, see below"),
     "copies": ColumnSpec(pa.int64(), "the number of copies in the log, with this one"),
-    "first_offset": ColumnSpec(pa.int64(), "the physical offset of the first copy"),
+    "first_physical_offset": ColumnSpec(pa.int64(), "the physical offset of the first copy"),
     **_OF_MESSAGE,
 }
 _READ = (*_OF_MESSAGE, "uniq_key", "body_crc", "body_size", "real_topic")
@@ -129,7 +129,7 @@ def _copies(table: pa.Table) -> pa.Table:
         "uniq_key": pc.list_element(pc.split_pattern(table[KEY], "\x02"), 0),
         "reason": pa.array(REASONS).take(pa.array(reason)),
         "copies": pa.array(np.bincount(groups)[groups]),
-        "first_offset": pa.array(offsets[_first_equal(groups)]),
+        "first_physical_offset": pa.array(offsets[_first_equal(groups)]),
     }
     columns |= {name: table[name].cast(COLUMNS[name].type) for name in _OF_MESSAGE}
     return pa.table(columns, schema=DUPLICATES.schema)

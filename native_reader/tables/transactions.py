@@ -47,9 +47,9 @@ COLUMNS = {
     "decided_timestamp": ColumnSpec(TIMESTAMP, "when the message that decided it was stored"),
     "halves": ColumnSpec(pa.int32(), "the number of its half messages; a broker stores one more for each check"),
     "checks": ColumnSpec(pa.int32(), "how often the broker asked the producer"),
-    "first_offset": ColumnSpec(pa.int64(), "physical offset of its first half message in the log"),
-    "last_offset": ColumnSpec(pa.int64(), "physical offset of its last one"),
-    "decided_offset": ColumnSpec(pa.int64(), "physical offset of the message that decided it"),
+    "first_physical_offset": ColumnSpec(pa.int64(), "physical offset of its first half message in the log"),
+    "last_physical_offset": ColumnSpec(pa.int64(), "physical offset of its last one"),
+    "decided_physical_offset": ColumnSpec(pa.int64(), "physical offset of the message that decided it"),
 }
 
 _TOPIC, _KIND = Column("topic"), Column("kind")
@@ -174,9 +174,9 @@ def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost
         "decided_timestamp": _set(decided_at).cast(TIMESTAMP),
         "halves": pa.array(decisions.counts.astype(np.int32)),
         "checks": pa.array(checks),
-        "first_offset": first.column("physical_offset"),
-        "last_offset": last.column("physical_offset"),
-        "decided_offset": _set(decided),
+        "first_physical_offset": first.column("physical_offset"),
+        "last_physical_offset": last.column("physical_offset"),
+        "decided_physical_offset": _set(decided),
         "born_timestamp": first.column("born_timestamp"),
     }
     columns |= {name: first.column(name).cast(pa.string()) for name in ("topic", "producer_group", "born_host")}

@@ -178,7 +178,7 @@ def test_the_binary_configuration(tmp_path: Path) -> None:
     database.close()
     store = nr.open(root / "store")
     rows = store.table("consumer_offsets").to_table().to_pylist()
-    assert [(row["group"], row["topic"], row["queue_id"], row["committed"], row["pulled"], row["broadcast"]) for row in rows] == [
+    assert [(row["group"], row["topic"], row["queue_id"], row["committed"], row["pulled"], row["is_broadcast"]) for row in rows] == [
         ("g", "T0", 0, 5, 7, False),
         ("g", "old", 0, 1, None, False),
         ("é", "T1", 3, 2, None, True),

@@ -117,7 +117,7 @@ def test_kinds_of_offsets() -> None:
             "lmqConsumerOffset.json",
         )
     )
-    names = ("group", "topic", "queue_id", "broadcast", "committed", "max", "lag", "pulled")
+    names = ("group", "topic", "queue_id", "is_broadcast", "committed", "max", "lag", "pulled")
     store = nr.open(f"{memory.url}/store")
     assert [tuple(row[name] for name in names) for row in rows_of(store, "consumer_offsets")] == [
         ("%LMQ%device", "%LMQ%light", 0, False, 1, 3, 2, None),

@@ -89,7 +89,7 @@ def test_each_copy_is_explained(storage: MemoryStorage, tune: Tune, at_once: int
     for row in rows:
         same = [each for each in rows if each["uniq_key"] == row["uniq_key"]]
         assert row["copies"] == len(same)
-        assert row["first_offset"] == min(each["physical_offset"] for each in same)
+        assert row["first_physical_offset"] == min(each["physical_offset"] for each in same)
         assert f"UNIQ_KEY\x01{row['uniq_key']}".encode() in keys[row["physical_offset"]]
     columns = [name for name in DUPLICATES.columns if name in COLUMNS and name != "uniq_key"]
     messages = {row["physical_offset"]: row for row in store.messages(columns=columns).to_table().to_pylist()}

@@ -29,7 +29,7 @@ def time(milliseconds: int) -> datetime:
 
 def rows_of(store: nr.Store) -> list[Row]:
     rows = store.table("transactions").to_table().to_pylist()
-    return sorted(rows, key=lambda row: row["first_offset"])
+    return sorted(rows, key=lambda row: row["first_physical_offset"])
 
 
 def fates_of(files: Files) -> dict[str | None, str]:
@@ -87,9 +87,9 @@ def _row(key: str, transaction: dict[str, Any], store: str) -> Row:
         "decided_timestamp": None if decided_at is None else time(decided_at),
         "halves": transaction["halves"],
         "checks": transaction["checks"],
-        "first_offset": first["physical_offset"],
-        "last_offset": last["physical_offset"],
-        "decided_offset": decided,
+        "first_physical_offset": first["physical_offset"],
+        "last_physical_offset": last["physical_offset"],
+        "decided_physical_offset": decided,
     }
 
 
@@ -170,7 +170,10 @@ def test_messages_without_a_key_are_told_apart_by_offset() -> None:
     log.append(op(b"0"))
     memory = in_memory(files_of(log))
     rows = rows_of(nr.open(f"{memory.url}/store"))
-    assert [(row["uniq_key"], row["fate"], row["first_offset"]) for row in rows] == [(None, "rolled_back", 0), (None, "committed", second)]
+    assert [(row["uniq_key"], row["fate"], row["first_physical_offset"]) for row in rows] == [
+        (None, "rolled_back", 0),
+        (None, "committed", second),
+    ]
 
 
 def test_a_half_that_expired_is_known_by_its_key() -> None:

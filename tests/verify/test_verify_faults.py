@@ -10,6 +10,7 @@ import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
 from support.missed import MISSED, Case
 from support.queued_stores import dispatched, numbered
+from support.slaves import batch
 from support.stores import Files, files_of, log_of, message
 from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, changed, codes, findings, healthy
 
@@ -162,6 +163,17 @@ def test_56_entries_of_a_light_queue() -> None:
     assert swapped == {"index-not-checked": 1, "entry-number": 2, "queue-order": 1}
 
 
+@pytest.mark.parametrize(("place", "fields", "code"), [(36, ">h", "entry-count"), (28, ">q", "entry-number")])
+@pytest.mark.parametrize("change", [-2, 1, 9])
+def test_57_a_changed_field_of_a_batch_entry(place: int, fields: str, code: str, change: int) -> None:
+    log, files = healthy([each for number in range(6) for each in (batch(2 * number, 5), message(2 * number + 1))])
+    files |= beside(log, ["T0", "T1", "T2", "batched"]) | {OFFSETS: NO_OFFSETS}
+    assert codes(files) == {}
+    name = f"store/batchconsumequeue/batched/0/{0:020}"
+    (before,) = struct.unpack_from(fields, files[name], 46 * 3 + place)
+    assert codes(changed(files, name, 46 * 3 + place, fields, before + change))[code] >= 1
+
+
 def test_58_queues_in_rocksdb() -> None:
     _, files = healthy()
     kept = {name: content for name, content in files.items() if "consumequeue" not in name}
@@ -180,6 +192,16 @@ def test_60_two_entries_of_one_record() -> None:
     _, files = healthy()
     found = codes(put(files, 5, *entry(files, 4)))
     assert found == {"entry-twice": 1, "entry-number": 1, "queue-order": 1, "record-without-entry": 1}
+
+
+@pytest.mark.parametrize("topic", ["%RETRY%g", "%DLQ%g", "with space", "x" * 255, "ünïcode", "a#b?c", "50%25", "主题🚀"])
+def test_61_odd_names_are_normal(topic: str) -> None:
+    named = [replace(message(number, **({"topic": topic} if number % 3 else {})), version=2) for number in range(40)]
+    log, files = healthy(named)
+    files |= beside(log, ["T0", topic]) | {OFFSETS: NO_OFFSETS}
+    assert codes(files) == {}
+    del files[next(name for name in files if "consumequeue" in name and "/T0/" not in name)]
+    assert codes(files) == {"queue-missing": 26}
 
 
 # The index
