@@ -153,7 +153,7 @@ class Lazy(ABC):
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
         """Record batches in log order. `jobs`: how many parts are read in parallel.
 
-        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
         """
 
     def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
@@ -269,7 +269,7 @@ class Scan(Lazy):
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
         """Record batches in log order, except that rows named by an index come first.
 
-        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
         """
         return iter(self.run(jobs, progress))
 
@@ -321,7 +321,7 @@ class TableScan(Lazy):
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
         """Record batches in log order. `jobs`: how many parts are read in parallel.
 
-        `progress`: True draws a bar on standard error if that is a terminal; a function is told how far the read is.
+        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
         """
         return self._batches(self._selection, jobs, progress)
 

@@ -1,4 +1,4 @@
-"""How far a read is: as a bar on a terminal, or told to a function."""
+"""The progress of a read: drawn as a bar on a terminal, or passed to a function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = 20
 
 
 class Progress(NamedTuple):
-    """How far a read is. `done` and `total`: approximate bytes of the parts that were read, and of all; `seconds`: since the start."""
+    """The state of a read. `done` and `total`: approximate bytes of the parts that were read, and of all; `seconds`: since the start."""
 
     done: int
     total: int
@@ -38,40 +38,40 @@ class Progress(NamedTuple):
 
 
 Watch = bool | Callable[[Progress], object]
-"""Who is told: nobody, a bar on standard error if that is a terminal, or a function. An error of the function ends the read."""
+"""False; True for a bar on standard error, if that is a terminal; or a function to call. An error of the function ends the read."""
 
 
 class Meter:
     """Measures one read and reports it from time to time. Enter it when the read starts."""
 
     def __init__(self, progress: Watch, total: int, clock: Callable[[], float] = monotonic) -> None:
-        self._tell = _teller(progress)
+        self._watcher = _watcher_of(progress)
         self._total, self._clock = total, clock
         self._done = self._rows = 0
-        self._begun = self._told = 0.0
+        self._begun = self._reported = 0.0
 
     def __enter__(self) -> Self:
-        self._begun = self._told = self._clock()
+        self._begun = self._reported = self._clock()
         return self
 
     def add(self, done: int, rows: int) -> None:
         """One more part was read."""
         self._done, self._rows = self._done + done, self._rows + rows
-        if self._clock() - self._told >= _EVERY:
+        if self._clock() - self._reported >= _EVERY:
             self._report()
 
     def _report(self) -> None:
-        tell, self._tell = self._tell, None
-        if tell is not None:
-            self._told = self._clock()
-            tell(Progress(self._done, self._total, self._rows, self._told - self._begun))
-            self._tell = tell  # a function that raised an error is not called again, so the read can end
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            self._reported = self._clock()
+            watcher(Progress(self._done, self._total, self._rows, self._reported - self._begun))
+            self._watcher = watcher  # a function that raised an error is not called again, so the read can end
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self._report()
-        if isinstance(self._tell, Bar):
-            self._tell.close()
+        if isinstance(self._watcher, Bar):
+            self._watcher.close()
 
 
 class Bar:
@@ -85,7 +85,7 @@ class Bar:
             return
         self._drawn = True
         filled, left = "#" * int(progress.share * _WIDTH), progress.seconds_left
-        rest = f", {_duration(left)} left" if left else ""
+        rest = f", {duration(left)} left" if left else ""
         sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
         # The last characters clear the rest of the line.
         self._stream.write(f"\r[{filled:<{_WIDTH}}] {progress.share:4.0%}  {progress.rows:,} rows, {sizes}{rest}\x1b[K")
@@ -98,7 +98,7 @@ class Bar:
             self._stream.flush()
 
 
-def _teller(progress: object) -> Callable[[Progress], object] | None:
+def _watcher_of(progress: object) -> Callable[[Progress], object] | None:
     if isinstance(progress, bool):
         stream: TextIO | None = sys.stderr  # None in a process without one
         return Bar(stream) if progress and stream is not None and stream.isatty() else None
@@ -107,7 +107,7 @@ def _teller(progress: object) -> Callable[[Progress], object] | None:
     return progress
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """`12 s`, `3:05 min`, `2:07 h`."""
     whole = round(seconds)
     if whole < 60:

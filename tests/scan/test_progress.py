@@ -1,4 +1,4 @@
-"""How far a read is: what a function is told, and what a bar shows."""
+"""The progress of a read: what a function gets, and what a bar shows."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ READS: dict[str, Callable[[Any, Any], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("table", ["messages", "segments"])
-def test_a_function_is_told_every_part_once(
+def test_a_function_gets_every_part_once(
     store: nr.Store, monkeypatch: pytest.MonkeyPatch, read: Callable[[Any, Any], object], table: str
 ) -> None:
     monkeypatch.setattr(progress, "_EVERY", 0)
-    told: list[Progress] = []
+    reports: list[Progress] = []
     scan = store.table(table)
-    read(scan, told.append)
+    read(scan, reports.append)
     parts = len(scan.plan().splits) if isinstance(scan, nr.Scan) else len(scan.parts())  # type: ignore[attr-defined]
-    assert len(told) == parts + 1 > 5
-    assert [each.done for each in told] == sorted(each.done for each in told)
-    assert {each.total for each in told} == {told[-1].done}
-    assert told[-1].rows == scan.to_table().num_rows
-    assert told[-1].share == 1
-    assert told[-1].seconds_left == 0
-    assert all(one.seconds <= other.seconds for one, other in pairwise(told))
+    assert len(reports) == parts + 1 > 5
+    assert [each.done for each in reports] == sorted(each.done for each in reports)
+    assert {each.total for each in reports} == {reports[-1].done}
+    assert reports[-1].rows == scan.to_table().num_rows
+    assert reports[-1].share == 1
+    assert reports[-1].seconds_left == 0
+    assert all(one.seconds <= other.seconds for one, other in pairwise(reports))
 
 
 def test_an_error_of_the_function_ends_the_read(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_bar_on_a_terminal(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -
 def test_a_bar_says_how_long_it_will_take() -> None:
     terminal, now = Terminal(), [100.0]
     bar, meter = Bar(terminal), Meter(False, 4 << 30, lambda: now[0])
-    meter._tell = bar
+    meter._watcher = bar
     with meter:
         now[0] = 100.5
         meter.add(0, 0)
@@ -127,4 +127,4 @@ def test_a_bar_says_how_long_it_will_take() -> None:
     ]
     assert Progress(0, 0, 0, 1.0).share == 1
     assert Progress(0, 10, 0, 1.0).seconds_left is None
-    assert [progress._duration(each) for each in (0.4, 59.6, 185, 7620)] == ["0 s", "1:00 min", "3:05 min", "2:07 h"]
+    assert [progress.duration(each) for each in (0.4, 59.6, 185, 7620)] == ["0 s", "1:00 min", "3:05 min", "2:07 h"]
