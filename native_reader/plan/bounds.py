@@ -139,7 +139,7 @@ def written_units(stored: StoredFile, width: int, units: int) -> int:
 def _searched(stored: StoredFile, width: int, stop: int) -> int:
     """As `written_units`, in a file whose last zeros are not a hole, by bisection.
 
-    Lost pages are zeros between entries, so after each guess, places ever further behind it are tried.
+    Lost pages are zeros between entries, so after each guess, places further and further after it are tried.
     """
     zeros = bytes(width)
 
@@ -157,10 +157,10 @@ def _searched(stored: StoredFile, width: int, stop: int) -> int:
             else:
                 high = middle
         steps = (low + (1 << exponent) for exponent in range((stop - low).bit_length()))
-        behind = next((place for place in steps if place < stop and is_written(place)), None)
-        if behind is None:
+        after = next((place for place in steps if place < stop and is_written(place)), None)
+        if after is None:
             return low
-        known = behind + 1
+        known = after + 1
     end = stop * width
     while end > known * width:  # so many changes are damage: look at every byte
         begin = max(known * width, end - _PIECE)

@@ -26,7 +26,7 @@ from native_reader.tables.table import Part, Request, Table
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     "state": ColumnSpec(pa.string(), "`pending`; `recalled`: it will not be delivered; `unknown`: it may have been delivered"),
-    "due_timestamp": ColumnSpec(TIMESTAMP, "when it will be delivered; null if the message does not tell"),
+    "due_timestamp": ColumnSpec(TIMESTAMP, "when it will be delivered; null if the message does not have it"),
     "topic": ColumnSpec(pa.string(), "the topic that it will be delivered to"),
     "queue_id": ColumnSpec(pa.int32(), "the queue that it will be delivered to"),
     "tags": ColumnSpec(pa.string(), "its tags"),

@@ -43,7 +43,7 @@ COLUMNS = {
     "client_host": ColumnSpec(pa.string(), "the client, as the trace names it (4.8.0), else the address that sent the trace"),
     "cost_time": ColumnSpec(pa.int32(), "milliseconds of the send or the consumption"),
     "retry_times": ColumnSpec(pa.int32(), "how often the message was retried before"),
-    "status": ColumnSpec(pa.string(), "`success` or `failed`; null in records that do not tell"),
+    "status": ColumnSpec(pa.string(), "`success` or `failed`; null in records without it"),
     "request_id": ColumnSpec(pa.string(), "the same in a `SubBefore` and its `SubAfter`"),
     "transaction_id": ColumnSpec(pa.string(), "the id of the transaction"),
     "transaction_state": ColumnSpec(pa.string(), "`COMMIT_MESSAGE`, `ROLLBACK_MESSAGE` or `UNKNOW`"),

@@ -8,7 +8,7 @@ A broker stores a half message again each time it asks the producer, so one tran
     discarded      given up after too many checks: a copy is in TRANS_CHECK_MAX_TIME_TOPIC
     undecided      none of these so far. Brokers since 5.1 write op messages seconds late
 
-The first that applies counts: a broker can give up a half message while the op message of another copy is under way.
+The first that applies counts: a broker can give up a half message before it writes the op message of another copy.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ CODES = {
     "queue-missing": Code(WARNING, "records of a configured topic whose queue has no files", f"{_SCAN}; or {_REBUILD}"),
     "queue-of-batches": Code(
         WARNING,
-        "inner batches in an ordinary queue, as on slaves: its numbers are no queue offsets",
+        "inner batches in an ordinary queue, as on slaves: its numbers are not queue offsets",
         f"{_SCAN} for keys and tags in batches",
     ),
     # Entries and their records

@@ -117,11 +117,11 @@ class KeyCheck:
             covered |= (offsets >= begin) & (offsets <= end)
         add("key-without-entry", index, offsets[covered], lambda _: "no entry for a key of the record")
         open_rows = rows[~covered]
-        behind = np.zeros(len(open_rows), np.bool_)
+        is_later = np.zeros(len(open_rows), np.bool_)
         if not self._sides.stopped:
-            behind = facts.offset[open_rows] > max((end for _, end in self._spans), default=-1)
-        add("record-not-dispatched", index, facts.offset[open_rows[behind]], lambda _: "the newest index file ends before the record")
-        add("key-not-covered", index, facts.offset[open_rows[~behind]], lambda _: "no index file covers the record")
+            is_later = facts.offset[open_rows] > max((end for _, end in self._spans), default=-1)
+        add("record-not-dispatched", index, facts.offset[open_rows[is_later]], lambda _: "the newest index file ends before the record")
+        add("key-not-covered", index, facts.offset[open_rows[~is_later]], lambda _: "no index file covers the record")
 
     def _add(self, code: str, entries: tuple[_Covering, int, Longs], which: NDArray[np.bool_], why: str) -> None:
         each, number, offsets = entries

@@ -22,6 +22,7 @@ QUEUE, _ENTRIES_AT = f"store/consumequeue/T1/0/{0:020}", 40 + 4 * SLOTS
 
 
 def changed(files: Files, name: str, place: int, fields: str, *values: int) -> Files:
+    """With other numbers at that place of a file."""
     content = bytearray(files[name])
     struct.pack_into(fields, content, place, *values)
     return files | {name: bytes(content)}

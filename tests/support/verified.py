@@ -50,10 +50,3 @@ def codes(files: Files, **options: Any) -> dict[str, int]:
     for each in findings(files, **options):
         found[each["code"]] = found.get(each["code"], 0) + each["count"]
     return found
-
-
-def changed(files: Files, name: str, place: int, fields: str, *values: int) -> Files:
-    """With other numbers at that place of a file."""
-    content = bytearray(files[name])
-    struct.pack_into(fields, content, place, *values)
-    return files | {name: bytes(content)}

@@ -113,5 +113,5 @@ def test_the_fields_of_a_brokers_checkpoint(golden_store: Get, name: str) -> Non
     ],
 )
 def test_a_checkpoint_that_is_missing_or_zero_or_cut_or_in_the_future(content: bytes | None, expected: list[tuple[Any, ...]]) -> None:
-    """An unset field is null, and so is a time that is no time."""
+    """An unset field is null, and so is a time out of range."""
     assert [tuple(row[name] for name in NAMES) for row in checkpoint(content)] == expected

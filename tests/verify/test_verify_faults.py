@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 from support.indexed_stores import ENTRIES, SLOTS, indexed
-from support.missed import MISSED, Case
+from support.missed import MISSED, Case, changed
 from support.queued_stores import dispatched, numbered
 from support.slaves import batch
 from support.stores import Files, files_of, log_of, message
-from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, changed, codes, findings, healthy
+from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, codes, findings, healthy
 
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.testing.java import hash_code
