@@ -18,7 +18,8 @@ from support.effort import sampled
 from support.growing import Disk, GrowingStore
 from support.indexed_stores import indexed, rolled_back_unnamed
 from support.micro_batches import Query, at_once, drained, offsets_of, reader_of
-from support.queued_stores import changed_queues, dispatched, numbered, queued_stores, with_transactions
+from support.missed import rolled_back
+from support.queued_stores import changed_queues, queued_stores
 from support.stores import Files, files_of, in_memory, log_of, message
 from support.tune import Tune
 
@@ -26,7 +27,6 @@ import native_reader as nr
 from native_reader.errors import OptionError, StoreDamaged
 from native_reader.stream import stream as engine
 from native_reader.testing.logs import name
-from native_reader.testing.records import PREPARED, ROLLBACK
 from native_reader.tuning import tuned
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.source import RocketmqStore
@@ -68,9 +68,8 @@ def asked(draw: st.DrawFn) -> dict[str, str]:
 
 def with_a_prepared_message_that_expired() -> Files:
     """Brokers 4.0 to 4.2 do not index its rollback, so no key finds it: see docs/filters.md."""
-    flags = {0: PREPARED, 31: ROLLBACK}
-    log = log_of(numbered(with_transactions([message(number, sys_flag=flags.get(number, 0)) for number in range(60)], lambda _: 0)))
-    files = files_of(log) | dispatched(log.placed) | indexed(log.placed)
+    log, files = rolled_back(0)
+    files |= indexed(log.placed)
     del files[f"store/commitlog/{0:020}"]
     return files
 
