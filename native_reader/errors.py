@@ -13,7 +13,7 @@ from typing import Self
 
 _LONGEST, _TAIL = 2000, 500
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_MARKED = re.compile(r"\x0e(\w+(?:=True|=False)?)\x0f")
+_MARKED = re.compile(r"\x0e(\w+(?:=\w+)?)\x0f")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
@@ -68,6 +68,10 @@ class SplitError(StoreError, RuntimeError):
 
 class UnreadableError(StoreError, OSError):
     """A file of the store cannot be read."""
+
+
+class ExportError(StoreError, OSError):
+    """An export cannot be written, or cannot be continued."""
 
 
 def shown(value: object) -> str:

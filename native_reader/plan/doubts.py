@@ -33,9 +33,9 @@ class Doubt:
     always: bool = False
 
     def after(self, predicate: Predicate) -> str:
-        """The warning for a read that returned no rows."""
+        """The warning for a read that returned no rows; empty if nothing is known."""
         if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
-            return f"no row matches: {self.text}"
+            return f"no row matches: {self.text}" if self.text else ""
         _, _, near = self.text.partition("Did you mean ")
         return f"no record of topic {self.topic!r}" + (f"; did you mean {near}" if near else "")
 
@@ -57,10 +57,10 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
     if rows and not bounds and len(set(_values("topic", conditions))) <= 1:
         return
     for doubt in doubts_of(stores, predicate):
-        if not rows:
+        if not rows and (text := doubt.after(predicate)):
             missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and access == TRUST else ""
-            _log.warning("%s%s", spelled(doubt.after(predicate), str), missed)
-        elif doubt.always and doubt.text:
+            _log.warning("%s%s", spelled(text, str), missed)
+        elif rows and doubt.always and doubt.text:
             _log.warning("%s", spelled(doubt.text, str))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
-from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.ends import CheckedEnd, Lost
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
 from native_reader.plan.planning import Planning
@@ -48,6 +48,8 @@ class Plan:
     """The index lookup of each store for the predicate's keys."""
     stale: tuple[tuple[str, int], ...] = ()
     """The bytes of old records after the end of each log, left by a broker that truncated it."""
+    lost: tuple[Lost, ...] = ()
+    """What is missing after the end of each log, if the read allows it."""
 
     @property
     def bytes_to_scan(self) -> int:
@@ -93,6 +95,7 @@ class StoreRead:
     path: AccessPath = field(default_factory=AccessPath)
     lookup: KeyLookup | None = None
     times: Times = field(default_factory=Times)
+    lost: Lost | None = None
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -110,7 +113,8 @@ class StoreRead:
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
     """A read of each log from its start to its end."""
-    return [StoreRead(store, ends[store.uri].offset, stale=ends[store.uri].stale) for store in stores]
+    checked = ((store, ends[store.uri]) for store in stores)
+    return [StoreRead(store, end.offset, stale=end.stale, lost=end.lost) for store, end in checked]
 
 
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:
@@ -139,6 +143,7 @@ def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planni
         pruning=parts.pruning,
         lookups=tuple(lookups.items()),
         stale=tuple((read.store.uri, read.stale) for read in reads if read.stale),
+        lost=tuple(read.lost for read in reads if read.lost is not None),
     )
 
 

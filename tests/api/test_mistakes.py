@@ -274,6 +274,11 @@ def test_a_store_without_queues_warns_after_the_read(path: Path, caplog: pytest.
     assert any(each.startswith("no record of topic 'oders'") for each in caplog.messages)
 
 
+@pytest.mark.usefixtures("quiet")
+def test_a_store_without_queues_cannot_doubt_a_topic_that_has_other_conditions(path: Path) -> None:
+    assert nr.open(path / "commitlog").messages(columns="topic", topic="orders", tags="none").to_table().num_rows == 0
+
+
 def test_trust_warns_that_it_did_not_search(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert nr.open(path).messages(topic="oders", access="trust").count_rows() == 0
     assert caplog.messages == [
