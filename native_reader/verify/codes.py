@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from native_reader.errors import option_name, spelled
+
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = {
     ERROR: "messages are damaged, lost or cannot be found",
@@ -19,17 +21,22 @@ class Code(NamedTuple):
     severity: str
     meaning: str
     advice: str
+    """Option names in it are marked: `spelled` writes them as each face does."""
 
 
-_SCAN = "read with access=scan"
+_SCAN = f"read with {option_name('access=scan')}"
 _REBUILD = "rebuild the queues"
-_REINDEX = "read keys with access=scan; or rebuild the index"
+_REINDEX = f"read keys with {option_name('access=scan')}; or rebuild the index"
 _COPY = "restore the range from a slave or a backup"
 
 CODES = {
     # The log
-    "log-damage": Code(ERROR, "bytes of the log that are not records", f"{_COPY}; read the rest with mode=DROPMALFORMED"),
-    "log-checksum": Code(ERROR, "a whole record with a wrong checksum", f"{_COPY}; read with verify_crc to skip it"),
+    "log-damage": Code(ERROR, "bytes of the log that are not records", f"{_COPY}; rmqstore reads the rest, and so does mode=DROPMALFORMED"),
+    "log-checksum": Code(
+        ERROR,
+        "a whole record with a wrong checksum",
+        f"{_COPY}; to skip it, set {option_name('verify_crc', True)} and, except in rmqstore, mode=DROPMALFORMED",
+    ),
     "log-missing": Code(ERROR, "no file contains these offsets", "look for moved or renamed segments"),
     "log-lost": Code(
         ERROR, "other files name records after the end of the log, and their bytes are missing", "look for a newer copy of the log"
@@ -37,12 +44,16 @@ CODES = {
     "log-short": Code(
         WARNING, "other files name records after the end of the log, where nothing is written", "copy the queues before the log, or again"
     ),
-    "log-old-records": Code(NOTE, "old records follow the end of the log: a broker discarded them", "set tail=all to read them too"),
+    "log-old-records": Code(
+        NOTE, "old records follow the end of the log: a broker discarded them", f"set {option_name('tail=all')} to read them too"
+    ),
     "log-truncated-by-start": Code(
         ERROR, "a starting broker would discard valid records from here on", "copy or read the store before a broker starts on it"
     ),
     "time-goes-back": Code(
-        WARNING, "a record was stored earlier than one before it, beyond the tolerance", "set time_skew_tolerance above the difference"
+        WARNING,
+        "a record was stored earlier than one before it, beyond the tolerance",
+        f"set {option_name('time_skew_tolerance')} above the difference",
     ),
     "time-of-first": Code(
         WARNING, "the first record of a segment has a later store time than another of it", f"{_SCAN} for conditions on store_timestamp"
@@ -91,9 +102,9 @@ CODES = {
     "index-expired": Code(NOTE, "index entries of records that expired", "no action needed"),
     "index-after-end": Code(WARNING, "index entries name offsets after the end of the log", "compare with the end of the log"),
     "index-unreadable": Code(ERROR, "an index file cannot be read", "check the disk and the permissions"),
-    "index-not-checked": Code(NOTE, "the store has no index, or its number of slots is unknown", "set max_hash_slot_num"),
+    "index-not-checked": Code(NOTE, "the store has no index, or its number of slots is unknown", f"set {option_name('max_hash_slot_num')}"),
     "key-without-entry": Code(ERROR, "a key of a record is missing in an index file that covers it", _REINDEX),
-    "key-not-covered": Code(WARNING, "no index file covers records with keys", "read keys with access=scan"),
+    "key-not-covered": Code(WARNING, "no index file covers records with keys", f"read keys with {option_name('access=scan')}"),
     "key-rolled-back": Code(NOTE, "keys of records that roll back a transaction: brokers do not index them", f"{_SCAN} to find them"),
     # Checkpoint and configuration
     "broker-crashed": Code(NOTE, "the file `abort` exists: the broker crashed, or ran while the store was copied", "no action needed"),
@@ -113,6 +124,6 @@ CODES = {
 def markdown() -> str:
     """The tables of docs/verify.md."""
     severities = [f"| `{name}` | {meaning} |" for name, meaning in SEVERITIES.items()]
-    codes = [f"| `{name}` | {each.severity} | {each.meaning} | {each.advice} |" for name, each in CODES.items()]
+    codes = [f"| `{name}` | {each.severity} | {each.meaning} | {spelled(each.advice, str)} |" for name, each in CODES.items()]
     heads = ["| severity | meaning |", "|---|---|"], ["", "| code | severity | meaning | what to do |", "|---|---|---|---|"]
     return "\n".join([*heads[0], *severities, *heads[1], *codes])

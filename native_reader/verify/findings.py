@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.spec import ColumnSpec
+from native_reader.errors import spelled
 from native_reader.verify.codes import CODES, SEVERITIES
 
 COLUMNS = {
@@ -95,5 +96,5 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
         "queue_id": queue_id,
         "count": found.count,
         "message": f"{found.text}{more}",
-        "advice": CODES[code].advice,
+        "advice": spelled(CODES[code].advice, str),
     }

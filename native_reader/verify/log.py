@@ -13,6 +13,7 @@ from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Record
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
 from native_reader.plan.split import Split
+from native_reader.records.damages import Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
@@ -78,7 +79,7 @@ class _Segment:
                 walk = ReadWalk(window, 0, segment.size, split.end, max_record_bytes=limit, skip_damage=True, hands_over=False)
                 for records, damages in walk:
                     for damage in damages:
-                        self._add_damage(damage.start, damage.end, f"{damage.reason}: {damage.description}")
+                        self._add_damage(damage.start, damage.end, _described(damage))
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
@@ -165,6 +166,11 @@ class _Segment:
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
             text = f"it is {newest - self._last_time:,} ms later than the last record"
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)
+
+
+def _described(damage: Damage) -> str:
+    """The reason and the description, which may repeat it."""
+    return damage.description if damage.description.startswith(damage.reason) else f"{damage.reason}: {damage.description}"
 
 
 def _earlier(milliseconds: int) -> str:
