@@ -56,6 +56,7 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf *-flipped
 	$(PYTHON) benchmarks/pruning.py $(of)
 	@cd build/bench && rm -rf pruning-* timed-* planned
+	$(PYTHON) benchmarks/export.py $(of)
 	$(PYTHON) benchmarks/lookups.py $(of)
 	@cd build/bench && rm -rf keys-*
 	$(PYTHON) benchmarks/spark.py --slots 1 $(of)

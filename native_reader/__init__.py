@@ -3,6 +3,7 @@
 from native_reader.api import Scan, Store, open
 from native_reader.errors import (
     DataLoss,
+    ExportError,
     OptionError,
     PathError,
     PredicateError,
@@ -13,6 +14,7 @@ from native_reader.errors import (
     UnreadableError,
     UseError,
 )
+from native_reader.export.account import Exported
 from native_reader.kernel import KernelInfo, kernel_info
 from native_reader.plan.explain import Explanation
 from native_reader.scan.progress import Progress
@@ -21,6 +23,8 @@ from native_reader.scan.run import Run
 __all__ = [
     "DataLoss",
     "Explanation",
+    "ExportError",
+    "Exported",
     "KernelInfo",
     "OptionError",
     "PathError",

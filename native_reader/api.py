@@ -13,6 +13,8 @@ import pyarrow as pa
 from native_reader.checks import LARGEST, MOST_JOBS, whole
 from native_reader.conditions import condition_on, predicate_of
 from native_reader.errors import OptionError, UseError, did_you_mean, shown, spelled
+from native_reader.export.account import Exported
+from native_reader.export.run import Wanted, export
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.doubts import doubts_of, log_doubts
 from native_reader.plan.explain import Explanation
@@ -279,6 +281,28 @@ class Scan(Lazy):
         for _ in run:
             pass
         return run.report.rows
+
+    def export(
+        self,
+        path: LocalPath,
+        to: str = "parquet",
+        *,
+        partition_by: str | Sequence[str] = (),
+        compression: str | None = None,
+        text_bodies: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+    ) -> Exported:
+        """Write all rows to files in the folder `path`. If an earlier export with the same options was stopped, continue it.
+
+        `to`: parquet, arrow, jsonl or csv. `partition_by`: columns, or `day`, whose values become folders (`topic=orders`).
+        `progress`: as in `to_batches`.
+        """
+        wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
+        files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
+        exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
+        log_doubts(self._stores, self._predicate, self._planning.access, exported.rows)
+        return exported
 
     def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
         at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)

@@ -32,6 +32,14 @@ class Tuning:
     grouped_at_once: int = 512 << 20
     """Limit on the memory of rows that are grouped by a key, per task. With more, the log is read again for each share of the keys."""
 
+    # Exporting
+    export_buffer: int = 64 << 20
+    """Rows that one job of an export holds in memory. Also the largest row group of a Parquet file."""
+    export_open_files: int = 64
+    """Files that one job of an export has open for writing."""
+    export_partitions: int = 10_000
+    """Partitions in one task of an export. More are an error: they would be a file for every few rows."""
+
     # Whether queues and indexes are used
     most_share: float = 0.45
     """If more than this share of the bytes is left after pruning, one pass over everything is faster: docs/performance.md."""

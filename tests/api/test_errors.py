@@ -19,6 +19,7 @@ FAMILY = {
     nr.DataLoss: OSError,
     nr.SplitError: RuntimeError,
     nr.UnreadableError: OSError,
+    nr.ExportError: OSError,
     nr.UseError: TypeError,
 }
 

@@ -1,0 +1,126 @@
+"""The formats of exported files: how batches become bytes."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from native_reader.columns.schema import COLUMNS
+from native_reader.export.plain import plain_batch, plain_schema, plain_values
+
+_SPREAD = (
+    *("body", "stored_body", "body_text", "corrupt_record", "keys", "properties"),
+    *("msg_id", "uniq_key", "offset_msg_id", "origin_msg_id"),
+)
+"""Columns whose values hardly repeat: a dictionary or statistics of them cost time and save nothing."""
+_REPEATED = [*(name for name in COLUMNS if name not in _SPREAD and pa.types.is_string(COLUMNS[name].type)), "properties.key_value.key"]
+_WITH_STATISTICS = [name for name in COLUMNS if name not in _SPREAD]
+
+
+class Writer(ABC):
+    """Writes batches of one schema to one file."""
+
+    @abstractmethod
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write these batches; in Parquet, as one row group."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what belongs to the end of the file. The sink stays open."""
+
+
+class Format(NamedTuple):
+    """A format. `compressions`: the possible ones, the default first. `meaning`: its text in the docs."""
+
+    suffix: str
+    compressions: tuple[str, ...]
+    writer: Callable[[Any, pa.Schema, str, bool], Writer]
+    meaning: str
+
+
+class _Parquet(Writer):
+    def __init__(self, sink: Any, schema: pa.Schema, compression: str, text_bodies: bool) -> None:
+        from pyarrow import parquet
+
+        self._writer = parquet.ParquetWriter(
+            sink, schema, compression=compression, use_dictionary=_REPEATED, write_statistics=_WITH_STATISTICS
+        )
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches)
+        self._writer.write_table(table, row_group_size=max(1, len(table)))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Arrow(Writer):
+    def __init__(self, sink: Any, schema: pa.Schema, compression: str, text_bodies: bool) -> None:
+        codec = None if compression == "none" else compression
+        self._writer = pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Text(Writer):
+    """Formats of text: bytes to a sink, compressed or not."""
+
+    def __init__(self, sink: Any, schema: pa.Schema, compression: str, text_bodies: bool) -> None:
+        self._text_bodies = text_bodies
+        self._sink = sink if compression == "none" else pa.CompressedOutputStream(sink, compression)
+        self._compressed = self._sink is not sink
+
+    def close(self) -> None:
+        if self._compressed:
+            self._sink.close()
+
+
+class _Lines(_Text):
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        for batch in batches:
+            names = batch.schema.names
+            rows = zip(*(plain_values(column, self._text_bodies) for column in batch.columns), strict=True)
+            self._sink.write("".join(f"{encode(dict(zip(names, row, strict=True)))}\n" for row in rows).encode())
+
+
+class _Csv(_Text):
+    def __init__(self, sink: Any, schema: pa.Schema, compression: str, text_bodies: bool) -> None:
+        from pyarrow import csv
+
+        super().__init__(sink, schema, compression, text_bodies)
+        self._writer = csv.CSVWriter(self._sink, plain_schema(schema))
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._writer.write_batch(plain_batch(batch, self._text_bodies))
+
+    def close(self) -> None:
+        self._writer.close()
+        super().close()
+
+
+FORMATS = {
+    "parquet": Format("parquet", ("zstd", "none", "snappy", "lz4", "gzip"), _Parquet, "every column in its own type"),
+    "arrow": Format("arrow", ("none", "zstd", "lz4"), _Arrow, "an Arrow IPC file (Feather 2): every column in its own type"),
+    "jsonl": Format("jsonl", ("none", "gzip", "zstd"), _Lines, "one JSON object per line: bytes as base64, times as ISO 8601 text in UTC"),
+    "csv": Format("csv", ("none", "gzip", "zstd"), _Csv, "with a header: as jsonl, and keys and properties as JSON text"),
+}
+"""By name, as in the option `to`."""
+TEXT_FORMATS = ("jsonl", "csv")
+_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
+
+
+def suffix_of(name: str, compression: str) -> str:
+    """The end of the file names. Only text files show their compression there, as their readers expect."""
+    format_ = FORMATS[name]
+    return f".{format_.suffix}{_SUFFIXES.get(compression, '') if name in TEXT_FORMATS else ''}"

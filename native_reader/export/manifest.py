@@ -1,0 +1,140 @@
+"""What an export will read, pinned before its first row: the options, the ends of the logs, and the splits of each task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from native_reader.errors import ExportError, OptionError, option_name, shown
+from native_reader.export.target import Target
+from native_reader.plan.plan import Plan
+from native_reader.plan.planning import Planning
+from native_reader.plan.split import Split
+from native_reader.predicate.tree import Predicate
+from native_reader.records.report import SegmentReport
+from native_reader.scan.read import Projection
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.tables.table import LOST, Missing
+from native_reader.version import version
+
+NAME = "_export.json"
+_LAYOUT = 1
+"""Of this file and those next to it. Another one cannot be continued."""
+_NOT_PINNED = ("max_read_rate", "lenient")
+"""The first does not change what is in the files; the second follows from `mode`."""
+
+_SHOWN = 200
+
+Request = Mapping[str, Any]
+"""By name: everything that the user asked for and that changes the files. The values are those of JSON."""
+
+
+def request_of(stores: Sequence[StoreFiles], predicate: Predicate, projection: Projection, planning: Planning, files: Request) -> Request:
+    """The request for an export. `files`: how the files look."""
+    options = asdict(projection) | asdict(planning) | {"where": str(predicate)} | dict(files)
+    pinned = {name: value for name, value in options.items() if name not in _NOT_PINNED}
+    request = {"version": version(), "layout": _LAYOUT, "stores": [store.uri for store in stores]} | pinned
+    plain: Request = json.loads(json.dumps(request))
+    return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An export: its request, the end of each log, its tasks, the segments that no task reads, and what no file holds."""
+
+    request: Request
+    ends: Sequence[tuple[str, int]]
+    tasks: Sequence[tuple[Split, ...]]
+    idle: Sequence[SegmentReport]
+    missing: Sequence[Missing]
+
+    @property
+    def stores(self) -> Mapping[str, str]:
+        """The store of each segment that a task reads, by their URIs."""
+        return {split.segment.uri: split.store for task in self.tasks for split in task}
+
+
+def manifest_of(request: Request, plan: Plan) -> Manifest:
+    """The export of a plan. It always has a task, so that an export without rows has a file with the columns."""
+    idle = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
+    idle += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
+    missing = [Missing(*gap) for gap in plan.gaps]
+    missing += [Missing(lost.store, max(lost.start, lost.junk_end), lost.stop, LOST, lost.text) for lost in plan.lost]
+    return Manifest(request, plan.ends, plan.packed() or [()], idle, [each for each in missing if each.start < each.stop])
+
+
+def save(manifest: Manifest, target: Target) -> None:
+    """Write the manifest: the export has begun."""
+    segments = list({split.segment: None for task in manifest.tasks for split in task})
+    numbers = {segment: number for number, segment in enumerate(segments)}
+    target.write_text(
+        NAME,
+        [
+            json.dumps(
+                {
+                    "request": manifest.request,
+                    "ends": manifest.ends,
+                    "segments": [asdict(segment) for segment in segments],
+                    "tasks": [[_plain(split, numbers) for split in task] for task in manifest.tasks],
+                    "idle": [asdict(each) for each in manifest.idle],
+                    "missing": manifest.missing,
+                },
+                ensure_ascii=False,
+            )
+        ],
+    )
+
+
+def _plain(split: Split, numbers: Mapping[Segment, int]) -> dict[str, Any]:
+    return {**{name: getattr(split, name) for name in Split.__dataclass_fields__}, "segment": numbers[split.segment]}
+
+
+def saved(target: Target) -> Manifest | None:
+    """The manifest of an export that has begun; None if there is none."""
+    if target.size(NAME) is None:
+        return None
+    try:
+        known = json.loads("".join(target.lines(NAME)))
+        segments = [Segment(**each) for each in known["segments"]]
+        return Manifest(
+            known["request"],
+            tuple((uri, end) for uri, end in known["ends"]),
+            [tuple(_split(each, segments) for each in task) for task in known["tasks"]],
+            [SegmentReport(**each) for each in known["idle"]],
+            [Missing(*each) for each in known["missing"]],
+        )
+    except (ValueError, TypeError, LookupError) as error:
+        raise ExportError(f"{target.path}/{NAME} is damaged, or not the file of an export. Export to another folder") from error
+
+
+def _split(known: dict[str, Any], segments: Sequence[Segment]) -> Split:
+    return Split(**{**known, "segment": segments[known["segment"]], "queues": tuple(known["queues"])})
+
+
+def check_same(target: Target, begun: Request, request: Request) -> None:
+    """Refuse to continue an export with other options."""
+    if begun.get("layout") != request["layout"]:
+        raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
+    for name in _in_order(request):
+        if begun.get(name) == request[name]:
+            continue
+        before, now = _shown(begun.get(name)), _shown(request[name])
+        if name == "stores":
+            raise OptionError(f"{target.path} holds an export of {before}, not of {now}. Export to another folder")
+        if name == "version":
+            raise OptionError(f"{target.path} holds an export of version {before}; this is {now}. Finish it with that one, or export anew")
+        raise OptionError(
+            f"{target.path} holds an export with {option_name(name)}={before}, not {now}. "
+            "Use the same options to continue it, or export to another folder"
+        )
+
+
+def _in_order(request: Request) -> Iterable[str]:
+    """The name of the version last: where options differ too, they say more."""
+    return sorted(request, key=lambda name: name == "version")
+
+
+def _shown(value: Any) -> str:
+    return (",".join(map(str, value))[:_SHOWN] or "nothing") if isinstance(value, list) else shown(value)

@@ -1,0 +1,176 @@
+"""The folder that an export fills. Of the engine, only this module writes files.
+
+A file is written under a temporary name, flushed to the disk, and renamed. So a file with its final name is complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from native_reader.errors import ExportError, OptionError
+from native_reader.storage.local import LocalPath, local_path
+from native_reader.storage.paths import uri_of
+from native_reader.storage.store import StoreFiles
+
+_WRITING = "_writing"
+_FILE = "file://"
+_BUFFER = 64 << 10
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""Some network file systems can lock or flush no folder. An export to them is still possible."""
+
+
+class Target:
+    """A folder for one export. A `with` block locks it, because two exports at once would mix their files."""
+
+    def __init__(self, path: LocalPath, stores: Iterable[StoreFiles]) -> None:
+        uri = uri_of(path)
+        if not uri.startswith(_FILE):
+            raise OptionError(f"{uri} is not a local path. An export is written to a folder of this machine; copy it from there")
+        self.path = local_path(uri)
+        refuse_inside(self.path, stores)
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ExportError(f"{self.path}: cannot make this folder: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise ExportError(f"{self.path}: another export is writing to this folder") from None
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                os.close(self._lock)
+                raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        os.close(self._lock)
+
+    def other_names(self) -> list[str]:
+        """The names in the folder, without that of the temporary files."""
+        return [name for name in os.listdir(self.path) if name != _WRITING]
+
+    def size(self, name: str) -> int | None:
+        """The size of a file; None if there is none."""
+        try:
+            return os.stat(self._at(name)).st_size
+        except FileNotFoundError:
+            return None
+
+    def lines(self, name: str) -> Iterator[str]:
+        """The lines of a text file of the export."""
+        with open(self._at(name), encoding="utf-8") as file:
+            yield from file
+
+    def write_text(self, name: str, lines: Iterable[str]) -> None:
+        """Write a small file, which appears complete or not at all."""
+        temporary = name.replace("/", "-")
+        os.makedirs(self._at(_WRITING), exist_ok=True)
+        with open(self._temporary(temporary), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        self._flush_folders([self._at(_WRITING)])  # also the names of temporary files that this one lists
+        self._rename(temporary, name)
+        self._flush_folders([os.path.dirname(self._at(name))])
+
+    def create(self, temporary: str) -> Any:
+        """A new file under a temporary name, for pyarrow's writers."""
+        os.makedirs(self._at(_WRITING), exist_ok=True)
+        return pa.output_stream(self._temporary(temporary), compression=None, buffer_size=_BUFFER)
+
+    def flush(self, temporary: str) -> int:
+        """Flush a closed file to the disk. Returns its size."""
+        descriptor = os.open(self._temporary(temporary), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+
+    def temporaries(self) -> list[str]:
+        """The temporary names that exist."""
+        try:
+            return os.listdir(self._at(_WRITING))
+        except FileNotFoundError:
+            return []
+
+    def discard(self, temporary: str) -> None:
+        """Delete a temporary file."""
+        os.unlink(self._temporary(temporary))
+
+    def publish(self, files: Iterable[tuple[str, str]]) -> None:
+        """Rename files from their temporary to their final names."""
+        folders = set()
+        for temporary, name in files:
+            path = self._at(name)
+            if os.path.lexists(path):  # `Orders` and `orders` are one folder on some file systems
+                raise ExportError(
+                    f"{path} already exists. Either something else wrote it, or this file system does not distinguish two partitions "
+                    "whose names differ in case. Export to another folder"
+                )
+            self._rename(temporary, name)
+            folders.add(os.path.dirname(path))
+        self._flush_folders(folders)
+
+    def _rename(self, temporary: str, name: str) -> None:
+        os.makedirs(os.path.dirname(self._at(name)), exist_ok=True)
+        os.rename(self._temporary(temporary), self._at(name))
+
+    def _flush_folders(self, folders: Iterable[str]) -> None:
+        """Flush the names in these folders, and those of the folders themselves."""
+        wanted = set[str]()
+        for each in folders:
+            folder = each
+            while folder not in wanted:
+                wanted.add(folder)
+                folder = self.path if folder == self.path else os.path.dirname(folder)
+        for folder in wanted:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                if error.errno not in _NOT_SUPPORTED:
+                    raise
+            finally:
+                os.close(descriptor)
+
+    def _temporary(self, name: str) -> str:
+        return os.path.join(self.path, _WRITING, name)
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.path, *name.split("/"))
+
+    def remove_temporary_folder(self) -> None:
+        """Remove the folder of temporary files, which is empty at the end."""
+        if os.path.isdir(self._at(_WRITING)):
+            os.rmdir(self._at(_WRITING))
+
+
+def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
+    """A store is never changed, so nothing may be written to its folders."""
+    own = os.path.realpath(path)
+    for store in stores:
+        folders = {store.uri, *(segment.uri.rpartition("/")[0] for segment in store.segments), *store.queues, store.index, store.config}
+        for uri in folders:
+            if uri is None or not uri.startswith(_FILE):
+                continue
+            folder = os.path.realpath(local_path(uri))
+            if own == folder or own.startswith(folder.rstrip("/") + "/"):
+                raise OptionError(f"{path} is inside the store {store.uri}. Choose a folder outside it: a store is never changed")
+
+
+def open_exported(path: str, name: str) -> Any:
+    """A file of a complete export."""
+    return pa.OSFile(os.path.join(path, *name.split("/")), "rb")

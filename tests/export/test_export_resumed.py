@@ -1,0 +1,287 @@
+"""An export that was stopped anywhere continues, and then has each row once. One that differs is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.exported import data_files, expected_rows, exported_rows, summary
+from support.stores import files_of, in_memory, log_of, message, on_disk
+
+import native_reader as nr
+from native_reader.export import target
+from native_reader.export.writers import TaskFiles
+from native_reader.testing.faulty import FaultyStorage
+from native_reader.testing.memory import MemoryStorage
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+COUNT, ROOT = 60, Path(__file__).parents[2]
+PARTED = {"partition_by": ["topic", "day"], "to": "jsonl"}
+
+
+class Killed(BaseException):
+    """Ends an export as a kill does: nothing after it runs, except what Python itself unwinds."""
+
+
+@pytest.fixture(scope="module")
+def memory() -> MemoryStorage:
+    return in_memory(files_of(log_of(COUNT)))
+
+
+def scan_of(memory: MemoryStorage, **options: Any) -> nr.Scan:
+    return nr.open(memory.url).messages(**{"max_partition_bytes": 4500, **options})
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, call: str, after: int, before: bool) -> None:
+    """Let this call of `os` end the process in effect, the `after`th time, before or after it does its work."""
+    work: Callable[..., Any] = getattr(os, call)
+    left = after
+
+    def called(*arguments: Any, **more: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0 and before:
+            raise Killed
+        result = work(*arguments, **more)
+        if left == 0:
+            raise Killed
+        return result
+
+    monkeypatch.setattr(target.os, call, called)
+    monkeypatch.setattr(TaskFiles, "abandon", lambda files: None)  # a killed process deletes nothing
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("call", ["rename", "fsync"])
+@pytest.mark.parametrize("how", [{}, PARTED], ids=["whole", "parted"])
+def test_killed_at_each_step(memory: MemoryStorage, tmp_path: Path, how: dict[str, Any], call: str, before: bool) -> None:
+    """Each run dies one step later than the one before it, in the same folder."""
+    scan, step, tries = scan_of(memory), 0, 0
+    while True:
+        step += 1 if call == "rename" else 7
+        tries += 1
+        with pytest.MonkeyPatch.context() as patch:
+            dying(patch, call, step, before)
+            try:
+                exported = scan_of(memory).export(tmp_path, **how)
+            except Killed:
+                assert not (tmp_path / "_summary.json").exists() or call == "fsync" or not before
+                continue
+        break
+    assert tries > 3
+    to = how.get("to", "parquet")
+    rows = [{name: value for name, value in row.items() if name != "day"} for row in exported_rows(tmp_path, to, scan.schema)]
+    assert rows == expected_rows(scan.to_table())
+    assert exported.rows == COUNT
+    assert not (tmp_path / "_writing").exists()
+
+
+@pytest.mark.parametrize("how", [{}, PARTED], ids=["whole", "parted"])
+def test_each_kill_leaves_only_whole_files(memory: MemoryStorage, tmp_path: Path, how: dict[str, Any]) -> None:
+    """A file with a final name can be read at every moment, and its rows are right."""
+    scan, known = scan_of(memory), {row["physical_offset"] for row in scan_of(memory).to_table().to_pylist()}
+    for step in range(1, 10):
+        folder = tmp_path / str(step)
+        with pytest.MonkeyPatch.context() as patch:
+            dying(patch, "rename", step, before=False)
+            with pytest.raises(Killed):
+                scan_of(memory).export(folder, **how)
+        (folder / "_summary.json").write_text('{"cut_names": {}}')
+        rows = exported_rows(folder, how.get("to", "parquet"), scan.schema)
+        assert {row["physical_offset"] for row in rows} <= known
+        assert len({row["physical_offset"] for row in rows}) == len(rows)
+
+
+def test_a_killed_process_continues(tmp_path: Path) -> None:
+    """kill -9 of a real process with two jobs, again and again."""
+    write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, queues=False, index=False))
+    code = "import native_reader as nr; nr.open('store').messages(max_partition_bytes=200_000).export('out', partition_by='topic', jobs=2)"
+    environment, kills = os.environ | {"PYTHONPATH": str(ROOT)}, 0
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
+        records = len(list((tmp_path / "out").glob("_parts/*")))
+        while process.poll() is None and (kills == 3 or len(list((tmp_path / "out").glob("_parts/*"))) < records + 2):
+            time.sleep(0.005)
+        if process.poll() is not None:
+            break
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert process.returncode == 0
+    assert kills == 3
+    scan = nr.open(tmp_path / "store").messages()
+    assert exported_rows(tmp_path / "out", "parquet", scan.schema) == expected_rows(scan.to_table())
+
+
+def test_a_complete_export_is_not_done_again(memory: MemoryStorage, tmp_path: Path) -> None:
+    first = scan_of(memory).export(tmp_path, **PARTED)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    faulty = FaultyStorage(memory.url)
+    calls = faulty.calls.copy()
+    assert scan_of(memory).export(tmp_path, **PARTED) == first
+    assert faulty.calls == calls
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path != tmp_path} == before
+
+
+def test_the_end_of_the_log_is_that_of_the_first_run(tmp_path: Path) -> None:
+    log = log_of(COUNT)
+    files = files_of(log)
+    memory = in_memory(files)
+    rows = expected_rows(scan_of(memory).to_table())
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, "rename", 4, before=False)
+        with pytest.raises(Killed):
+            scan_of(memory).export(tmp_path)
+    for number in range(COUNT, COUNT + 50):
+        log.append(message(number))
+    files |= files_of(log)
+    assert scan_of(memory).count_rows() == COUNT + 50
+    assert scan_of(memory).export(tmp_path).rows == COUNT
+    assert exported_rows(tmp_path, "parquet", scan_of(memory).schema) == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "how", "words"),
+    [
+        ({}, {"to": "csv"}, "with to='parquet', not 'csv'"),
+        ({}, {"partition_by": "topic"}, "with partition_by=nothing, not topic"),
+        ({}, {"compression": "none"}, "with compression='zstd', not 'none'"),
+        ({"columns": "topic"}, {}, "with columns=topic,queue_id"),
+        ({"where": "topic = 'T1'"}, {}, "with where='TRUE', not \"topic = 'T1'\""),
+        ({"verify_crc": True}, {}, "with verify_crc=False, not True"),
+        ({"mode": "DROPMALFORMED"}, {}, "with mode='FAILFAST', not 'DROPMALFORMED'"),
+        ({"max_partition_bytes": 4501}, {}, "with max_partition_bytes=4500, not 4501"),
+    ],
+)
+def test_other_options_are_refused(memory: MemoryStorage, tmp_path: Path, options: dict[str, Any], how: dict[str, Any], words: str) -> None:
+    scan_of(memory).export(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(nr.OptionError) as raised:
+        scan_of(memory, **options).export(tmp_path, **how)
+    assert words in str(raised.value)
+    assert "Use the same options to continue it, or export to another folder" in str(raised.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_options_that_do_not_change_the_files_may_differ(memory: MemoryStorage, tmp_path: Path) -> None:
+    first = scan_of(memory).export(tmp_path)
+    assert scan_of(memory, max_read_rate="100m").export(tmp_path, jobs=2).files == first.files
+
+
+def test_another_store_is_refused(memory: MemoryStorage, tmp_path: Path) -> None:
+    scan_of(memory).export(tmp_path)
+    other = in_memory(files_of(log_of(COUNT)))
+    with pytest.raises(nr.OptionError, match=f"holds an export of {memory.url}/store, not of {other.url}/store"):
+        scan_of(other).export(tmp_path)
+
+
+def test_a_folder_with_other_files_is_refused(memory: MemoryStorage, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(nr.OptionError, match="is not empty, and holds no export to continue"):
+        scan_of(memory).export(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("place", ["store", "store/out", "store/commitlog/out", "store/consumequeue/out", "link/out"])
+def test_nothing_is_written_into_a_store(tmp_path: Path, place: str) -> None:
+    on_disk(tmp_path, files_of() | {"store/consumequeue/T0/0/x": b""})
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(nr.OptionError, match="is inside the store"):
+        nr.open(tmp_path / "store").messages().export(tmp_path / place)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/out", "memory://1/out", ""])
+def test_only_a_folder_of_this_machine_is_written(memory: MemoryStorage, path: str) -> None:
+    with pytest.raises(nr.OptionError, match=r"is not a local path|the path is empty"):
+        scan_of(memory).export(path)
+
+
+def test_a_path_can_be_a_uri_or_bytes(memory: MemoryStorage, tmp_path: Path) -> None:
+    first = scan_of(memory).export(f"{tmp_path.as_uri()}/a%20b")
+    assert first.path == str(tmp_path / "a b")
+    assert scan_of(memory).export(str(tmp_path / "a b").encode()) == first
+
+
+def test_two_exports_at_once_are_refused(memory: MemoryStorage, tmp_path: Path) -> None:
+    with target.Target(tmp_path, ()), pytest.raises(nr.ExportError, match="another export is writing to this folder"):
+        scan_of(memory).export(tmp_path)
+    assert scan_of(memory).export(tmp_path).rows == COUNT
+
+
+@pytest.mark.parametrize("change", ["delete", "shorten", "damage record", "damage manifest"])
+def test_a_changed_export_is_not_continued(memory: MemoryStorage, tmp_path: Path, change: str) -> None:
+    scan_of(memory).export(tmp_path)
+    path = {"damage record": tmp_path / "_parts/part-00001.jsonl", "damage manifest": tmp_path / "_export.json"}.get(change)
+    path = path or data_files(tmp_path)[1]
+    content = path.read_bytes()
+    if change == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(nr.ExportError, match=r"was changed or deleted|is damaged") as raised:
+        scan_of(memory).export(tmp_path)
+    assert path.name in str(raised.value)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_full_disk_is_an_error_and_the_export_continues(
+    memory: MemoryStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    left, flush = 9, os.fsync
+
+    def full(descriptor: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        flush(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(target.os, "fsync", full)
+        with pytest.raises(nr.ExportError, match=r"could not write: .*No space left on device.* Start the same"):
+            scan_of(memory).export(tmp_path, jobs=jobs)
+    assert scan_of(memory).export(tmp_path, jobs=jobs).rows == COUNT
+    assert exported_rows(tmp_path, "parquet", scan_of(memory).schema) == expected_rows(scan_of(memory).to_table())
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_an_unreadable_segment_fails_the_export_until_it_can_be_read(memory: MemoryStorage, tmp_path: Path, jobs: int) -> None:
+    faulty = FaultyStorage(memory.url)
+    scan = nr.open(faulty.url).messages(max_partition_bytes=4500)
+    scan.plan()
+    faulty.unreadable.append((1000, 1001))
+    with pytest.raises(nr.UnreadableError):
+        scan.export(tmp_path, jobs=jobs)
+    assert not (tmp_path / "_summary.json").exists()
+    faulty.unreadable.clear()
+    assert scan.export(tmp_path, jobs=jobs).rows == COUNT
+    assert summary(tmp_path)["rows"] == COUNT
+
+
+def test_a_name_that_exists_is_not_overwritten(memory: MemoryStorage, tmp_path: Path) -> None:
+    """As on a file system that does not distinguish case: another partition's file is there."""
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, "rename", 2, before=False)  # the manifest, then the record of the first task
+        with pytest.raises(Killed):
+            scan_of(memory).export(tmp_path)
+    (tmp_path / "part-00000.parquet").write_bytes(b"another one")
+    with pytest.raises(nr.ExportError, match=r"part-00000\.parquet already exists"):
+        scan_of(memory).export(tmp_path)
+    assert (tmp_path / "part-00000.parquet").read_bytes() == b"another one"
+
+
+def test_jobs_give_the_same_files(memory: MemoryStorage, tmp_path: Path) -> None:
+    one, many = (scan_of(memory).export(tmp_path / str(jobs), jobs=jobs, **PARTED) for jobs in (1, 4))
+    assert [(file.name, file.rows, file.bytes) for file in one.files] == [(file.name, file.rows, file.bytes) for file in many.files]
+    assert all((tmp_path / "1" / file.name).read_bytes() == (tmp_path / "4" / file.name).read_bytes() for file in one.files)
