@@ -1,0 +1,168 @@
+"""The page of a rescue: what was saved and what was lost, by topic and queue, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from typing import Any
+
+from native_reader.export.account import Exported
+from native_reader.plan.explain import size_of
+from native_reader.records.damages import CHECKSUM
+from native_reader.rescue.markdown import table, text
+from native_reader.rescue.saved import Run, SavedQueue
+from native_reader.tables.table import LOST, MISSING
+from native_reader.verify.codes import SEVERITIES
+
+_MOST = 200
+"""Rows of one table of the page; the files beside it have all."""
+_MOST_GAPS = 5
+_WHOLE_DAMAGE = (MISSING, LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that the page shows. `checked`: the rows of the table `findings`."""
+
+    exported: Exported
+    queues: Sequence[SavedQueue]
+    knows_gaps: bool
+    checked: Sequence[dict[str, Any]]
+    warnings: Sequence[str]
+    end: datetime
+
+    @property
+    def missing(self) -> int:
+        """The number of missing messages that queue offsets show."""
+        return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
+
+
+def lines_of(found: Findings) -> Iterator[str]:
+    """The lines of the page."""
+    stores = ", ".join(text(uri) for uri, _ in found.exported.ends) or "an empty store"
+    yield f"# Rescue of {stores}"
+    yield ""
+    yield f"Finished {found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z. The store was only read, not changed."
+    yield ""
+    yield from _result(found)
+    for title, lines in (
+        ("Saved, by topic", _topics(found.queues)),
+        ("Missing, by queue", _queues(found)),
+        ("Lost parts of the log", _damage(found.exported)),
+        ("The log, byte by byte", _bytes(found.exported)),
+        ("What the check of the store found", _checked(found.checked)),
+        ("Warnings", [f"- {text(each)}" for each in found.warnings] or ["None."]),
+        ("The files", _files(found.exported)),
+    ):
+        yield from ("", f"## {title}", "", *lines)
+
+
+def _result(found: Findings) -> Iterator[str]:
+    exported = found.exported
+    topics = len({queue.topic for queue in found.queues if queue.messages})
+    yield f"- **Saved:** {_counted(exported.rows, 'message')} of {_counted(topics, 'topic')}, in {_counted(len(exported.files), 'file')}."
+    damage, failed = exported.report.damage, sum(each.reason == CHECKSUM for each in exported.report.damage)
+    size = sum(each.end - each.start for each in damage)
+    if len(damage):
+        wrong = f", of which {_counted(failed, 'whole record')} with a wrong checksum" if failed else ""
+        yield f"- **Damaged:** {_counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
+    for reason, words in ((MISSING, "no file contains"), (LOST, "other files name after the end of the log")):
+        ranges = [each for each in exported.missing if each.reason == reason]
+        if ranges:
+            yield f"- **Missing:** {_counted(len(ranges), 'range')} that {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
+    if found.missing:
+        queues = sum(queue.missing > 0 for queue in found.queues)
+        yield f"- **Missing messages:** {_counted(found.missing, 'offset')} of {_counted(queues, 'queue')} without a saved message."
+    if not (exported.is_damaged or found.missing):
+        yield "- **Lost:** nothing was found to be lost."
+
+
+def _topics(queues: Sequence[SavedQueue]) -> list[str]:
+    rows = []
+    for topic, group in groupby(queues, key=lambda queue: queue.topic):
+        own = list(group)
+        times = [queue.first_time for queue in own if queue.first_time], [queue.last_time for queue in own if queue.last_time]
+        span = [f"{min(times[0]):%Y-%m-%d %H:%M:%S}" if times[0] else None, f"{max(times[1]):%Y-%m-%d %H:%M:%S}" if times[1] else None]
+        rows.append((topic, len(own), sum(queue.messages for queue in own), *span, sum(queue.missing for queue in own)))
+    rows.sort(key=lambda row: -row[2])
+    heads = ("topic", "queues", "messages saved", "first stored (UTC)", "last stored (UTC)", "missing offsets")
+    return [*table(heads, rows[:_MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else ["No message was saved."]
+
+
+def _queues(found: Findings) -> list[str]:
+    if not found.knows_gaps:
+        return ["The queue offsets of the messages are in no order, so missing ones are not listed."]
+    lost = [queue for queue in found.queues if queue.missing]
+    if not lost:
+        return ["No queue offset is missing between the saved messages, or between the first and the last one that a consume queue names."]
+    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_text(queue.gaps)) for queue in lost]
+    return [
+        "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.",
+        "",
+        *table(("topic", "queue", "messages saved", "offsets missing", "which"), rows[:_MOST]),
+        *_more(len(rows), "queues", "queues.jsonl"),
+    ]
+
+
+def ranges_text(ranges: Sequence[Run]) -> str:
+    """Ranges of offsets as text: 7, 10 to 12."""
+    shown = ", ".join(f"{start:,}" if stop == start + 1 else f"{start:,} to {stop - 1:,}" for start, stop in ranges[:_MOST_GAPS])
+    return f"{shown} and {len(ranges) - _MOST_GAPS:,} more ranges" if len(ranges) > _MOST_GAPS else shown
+
+
+def _damage(exported: Exported) -> list[str]:
+    count = len(exported.report.damage) + len(exported.missing)
+    if not count:
+        return ["None."]
+    # Missing ranges come last there, and are few: they must not be cut off.
+    ranges = [row for row in exported.damage_rows() if row["reason"] in _WHOLE_DAMAGE]
+    ranges += islice((row for row in exported.damage_rows() if row["reason"] not in _WHOLE_DAMAGE), max(0, _MOST - len(ranges)))
+    names = ("start_offset", "end_offset", "bytes", "reason", "found")
+    ranges.sort(key=lambda row: row["start_offset"])
+    rows = [((row["segment"] or "no file").rpartition("/")[2], *(row[name] for name in names)) for row in ranges]
+    heads = ("file", "from offset", "to offset", "bytes", "reason", "found")
+    return [*table(heads, rows), *_more(count, "ranges", "messages/_damage.jsonl")]
+
+
+def _bytes(exported: Exported) -> list[str]:
+    sizes = exported.to_dict()["log"]
+    names = {
+        "record_bytes": "records",
+        "blank_bytes": "blanks at the end of segments",
+        "damage_bytes": "damage",
+        "unwritten_bytes": "after the end of the log",
+        "stale_bytes": "old records after the end, which a broker discarded",
+        "unread_bytes": "not read: files that disappeared or could not be opened",
+    }
+    rows = [(words, sizes[name], size_of(sizes[name])) for name, words in names.items() if sizes[name]]
+    return table(("part of the segments", "bytes", ""), [*rows, ("together", sizes["size"], size_of(sizes["size"]))])
+
+
+def _checked(rows: Sequence[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return ["Nothing: log, queues, index, checkpoint and configuration agree."]
+    names = ("severity", "code", "count", "topic", "queue_id", "offset", "message", "advice")
+    heads = ("severity", "code", "count", "topic", "queue", "log offset", "found first", "advice")
+    ordered = sorted(rows, key=lambda row: list(SEVERITIES).index(row["severity"]))
+    shown = [tuple(row[name] for name in names) for row in ordered[:_MOST]]
+    return [*table(heads, shown), *_more(len(rows), "findings", "findings.jsonl")]
+
+
+def _files(exported: Exported) -> list[str]:
+    return [
+        f"- `messages/`: {_counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. Read it with any tool for Parquet.",
+        "- `messages/_damage.jsonl`: each damaged or missing range of the log.",
+        "- `messages/_summary.json`: the counts of this page, and those of each segment.",
+        "- `queues.jsonl`: each queue, with all its missing offsets.",
+        "- `findings.jsonl`: all that the check of the store found.",
+    ]
+
+
+def _more(count: int, what: str, name: str) -> list[str]:
+    return ["", f"{count - _MOST:,} more {what} are in `{name}`."] if count > _MOST else []
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,114 @@
+"""Rescues a store: exports what can be read, checks the rest, and writes the page about both."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from native_reader.api import Store
+from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
+from native_reader.errors import ExportError, OptionError, StoreError, spelled
+from native_reader.export.account import Exported
+from native_reader.export.target import Target
+from native_reader.rescue.page import Findings, lines_of
+from native_reader.rescue.saved import COLUMNS, SavedQueue, SavedQueues
+from native_reader.scan.progress import Watch
+from native_reader.storage.local import LocalPath
+
+MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
+_LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
+SAVED_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name not in _LEFT_OUT)
+"""All columns, without those that repeat bodies or describe damage."""
+_LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "ignore_missing_files": True, "verify_crc": True}
+_MOST_WARNINGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """The result: what was exported, and the number of missing queue offsets and of errors and warnings of the check."""
+
+    path: str
+    page: str
+    exported: Exported
+    missing: int
+    problems: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was found to be lost or wrong."""
+        return not (self.exported.is_damaged or self.missing or self.problems)
+
+
+class _Warnings(logging.Handler):
+    """Keeps the engine's warnings for the page, each once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.texts) < _MOST_WARNINGS:
+            self.texts[spelled(record.getMessage(), str)] = None
+
+
+def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
+    """Write all readable messages, and a page about what was saved and lost, to the folder `path`.
+
+    If it is stopped, start it again: it continues. `progress` is told of the export, then of the check.
+    """
+    if len(store.stores) > 1:
+        raise OptionError(f"a rescue is of one store, not of {len(store.stores)}: {store.stores[0].uri} and others. Name one of them")
+    warnings, folder = _Warnings(), Target(path, store.stores)
+    logger = logging.getLogger("native_reader")
+    logger.addHandler(warnings)
+    try:
+        with folder:
+            if others := set(folder.other_names()) - {MESSAGES, PAGE, QUEUES, FINDINGS}:
+                raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
+            reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
+            return _rescue(store, folder, reading, {"jobs": jobs, "progress": progress}, warnings)
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
+    finally:
+        logger.removeHandler(warnings)
+
+
+def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
+    messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
+    exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
+    saved = SavedQueues()
+    for batch in exported.batches(COLUMNS):  # read back, so the page tells what is in the files
+        saved.add(batch)
+    named = ("topic", "queue_id", "type", "min_offset", "max_offset")
+    for batch in store.table("queues", columns=named).to_batches(running["jobs"]):
+        saved.add_named(batch.to_pylist())
+    queues = list(saved.queues())
+    checked = store.verify(**running, **reading).to_pylist()
+    found = Findings(exported, queues, saved.knows_gaps, checked, list(warnings.texts), datetime.now(UTC))
+    folder.write_text(QUEUES, _queue_lines(queues))
+    folder.write_text(FINDINGS, (json.dumps(row, ensure_ascii=False) for row in checked))
+    folder.write_text(PAGE, lines_of(found))
+    folder.remove_temporary_folder()
+    problems = sum(row["severity"] != "note" for row in checked)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, problems)
+
+
+def _queue_lines(queues: list[SavedQueue]) -> Iterator[str]:
+    for queue in queues:
+        times = {"first_stored": queue.first_time, "last_stored": queue.last_time}
+        row = {
+            "topic": queue.topic,
+            "queue_id": queue.queue_id,
+            "messages": queue.messages,
+            **{name: None if time is None else time.isoformat() for name, time in times.items()},
+            "consume_queue": queue.named,
+            "saved": queue.runs,
+            "missing": queue.gaps,
+        }
+        yield json.dumps(row, ensure_ascii=False)

@@ -1,0 +1,176 @@
+"""A rescue saves what can be read, and its page names every loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from support.exported import json_lines
+from support.golden import Golden
+from support.stores import files_of, in_memory, log_of, message, on_disk
+
+import native_reader as nr
+from native_reader.rescue import rescue
+from native_reader.rescue.markdown import table, text
+from native_reader.rescue.page import ranges_text
+from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
+from native_reader.testing.logs import CommitLog
+
+NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
+
+
+def damaged(folder: Path, log: CommitLog) -> Path:
+    """The store of this log, with zeros over its second record."""
+    root = on_disk(folder, files_of(log)) / "store"
+    first = sorted((root / "commitlog").iterdir())[0]
+    content, record = bytearray(first.read_bytes()), log.placed[1]
+    content[record.offset : record.offset + record.size] = bytes(record.size)
+    first.write_bytes(content)
+    return root
+
+
+def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
+    store = damaged(tmp_path, log_of([message(number, topic="orders", queue_offset=number) for number in range(40)]))
+    done = rescue(nr.open(store), tmp_path / "out")
+    assert (done.exported.rows, done.missing, done.is_whole) == (39, 1, False)
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    assert "- **Saved:** 39 messages of 1 topic, in 1 file." in page
+    assert "- **Damaged:** 1 range of the log with " in page
+    assert "- **Missing messages:** 1 offset of 1 queue without a saved message." in page
+    assert re.search(r"^\| orders \| 0 \| 39 \| 1 \| 1 \|$", page, re.MULTILINE)
+    damage = nr.open(store).table("damage").to_table().to_pylist()
+    assert [row["reason"] for row in damage] == ["zeros"]
+    assert f"| {damage[0]['start_offset']:,} | {damage[0]['end_offset']:,} | {damage[0]['bytes']:,} | zeros |" in page
+    assert json_lines(tmp_path / "out" / "messages" / "_damage.jsonl") == damage
+    (queue,) = json_lines(tmp_path / "out" / "queues.jsonl")
+    assert (queue["saved"], queue["missing"]) == ([[0, 1], [2, 40]], [[1, 2]])
+
+
+def test_everything_is_saved(tmp_path: Path) -> None:
+    store = on_disk(tmp_path, files_of(log_of(30))) / "store"
+    rescue(nr.open(store), tmp_path / "out")
+    saved = parquet.read_table(tmp_path / "out" / "messages")
+    names = [
+        name for name in nr.open(store).messages(columns="*").schema.names if not name.startswith(("stored_body", "body_text", "corrupt_"))
+    ]
+    assert saved.column_names == names
+    assert saved.sort_by("physical_offset").equals(nr.open(store).messages(columns=names).to_table())
+
+
+def test_a_rescue_can_be_repeated(tmp_path: Path) -> None:
+    store = damaged(tmp_path, log_of(30))
+    first, again = (rescue(nr.open(store), tmp_path / "out", jobs=2) for _ in range(2))
+    assert first == again
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
+
+
+def test_findings_of_the_check_are_on_the_page(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = nr.open(own_store("5.5.0-lost-page").root)
+    done = rescue(store, tmp_path / "out")
+    checked = store.verify().to_pylist()
+    assert json_lines(tmp_path / "out" / "findings.jsonl") == checked
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    assert checked
+    assert all(f"| {row['severity']} | {row['code']} |" in page for row in checked)
+    assert done.problems == sum(row["severity"] != "note" for row in checked)
+
+
+def test_untrusted_names_cannot_become_markup(tmp_path: Path) -> None:
+    log = log_of([message(number, topic=name, version=2) for number, name in enumerate(NAMES)], segment_size=4096)
+    rescue(nr.open(on_disk(tmp_path, files_of(log)) / "store"), tmp_path / "out")
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    assert "<script" not in page
+    assert "[x](" not in page
+    assert "http://evil" not in page
+    assert "\u202e" not in page
+    assert "订单" in page
+    widths = {line.count(" | ") for line in page.splitlines() if re.match(r"\| .*2023-11-14", line)}
+    assert widths == {5}
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("x")
+    memory = in_memory(files_of(log_of(3)))
+    with pytest.raises(nr.OptionError, match="is not empty: it contains mine"):
+        rescue(nr.open(memory.url), tmp_path / "out")
+
+
+def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
+    memories = in_memory(files_of(log_of(3))), in_memory(files_of(log_of(3)))
+    with pytest.raises(nr.OptionError, match="a rescue is of one store"):
+        rescue(nr.open([memory.url for memory in memories]), tmp_path / "out")
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 1), st.integers(0, 30)), max_size=30), max_size=4))
+def test_saved_and_missing_offsets_are_those_of_a_set(batches: list[list[tuple[str, int, int]]]) -> None:
+    saved = SavedQueues()
+    log = [message(0, topic=topic, queue_id=queue, queue_offset=offset) for rows in batches for topic, queue, offset in rows]
+    if log:
+        memory = in_memory(files_of(log_of(log)))
+        for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
+            saved.add(batch)
+    expected: dict[tuple[str, int], list[int]] = {}
+    for each in log:
+        assert isinstance(each.topic, str)
+        expected.setdefault((each.topic, each.queue_id), []).append(each.queue_offset)
+    queues = {(queue.topic, queue.queue_id): queue for queue in saved.queues()}
+    assert queues.keys() == expected.keys()
+    for key, offsets in expected.items():
+        queue, known = queues[key], set(offsets)
+        assert queue.messages == len(offsets)
+        assert {offset for start, stop in queue.runs for offset in range(start, stop)} == known
+        missing = {offset for start, stop in queue.gaps for offset in range(start, stop)}
+        assert missing == set(range(min(known), max(known) + 1)) - known
+        assert queue.missing == len(missing)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5))), st.integers(0, 20), st.integers(0, 20))
+def test_offsets_that_a_consume_queue_names_are_missing_too(pieces: list[tuple[int, int]], first: int, length: int) -> None:
+    runs = merged((start, start + size) for start, size in pieces if size)
+    queue = SavedQueue("t", 0, named=(first, first + length), runs=runs)
+    known = {offset for start, stop in runs for offset in range(start, stop)}
+    ends = [end for run in (*runs, *([(first, first + length)] if length else [])) for end in run]
+    wanted = set(range(min(ends), max(ends))) if ends else set()
+    assert {offset for start, stop in queue.gaps for offset in range(start, stop)} == wanted - known
+
+
+def test_offsets_without_order_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("native_reader.rescue.saved._MOST_RUNS", 50)
+    saved = SavedQueues()
+    memory = in_memory(files_of(log_of([message(0, topic="t", queue_offset=number * 7) for number in range(200)])))
+    for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
+        saved.add(batch)
+    (queue,) = saved.queues()
+    assert (queue.messages, saved.knows_gaps, queue.runs) == (200, False, [])
+
+
+def test_many_queues_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("native_reader.rescue.saved._MOST_QUEUES", 5)
+    saved = SavedQueues()
+    memory = in_memory(files_of(log_of([message(0, topic=f"t{number}", queue_offset=number) for number in range(20)])))
+    for batch in nr.open(memory.url).messages(columns=COLUMNS).to_batches():
+        saved.add(batch)
+    saved.add_named([{"topic": "unknown", "queue_id": 0, "type": "simple", "min_offset": 0, "max_offset": 9}])
+    queues = {queue.key: queue for queue in saved.queues()}
+    assert len(queues) == 6
+    others = queues[OTHERS]
+    assert (others.messages, others.runs, others.missing) == (15, [], 0)
+
+
+def test_text_of_ranges() -> None:
+    assert ranges_text([(7, 8), (10, 13)]) == "7, 10 to 12"
+    assert ranges_text([(number, number + 1) for number in range(0, 16, 2)]) == "0, 2, 4, 6, 8 and 3 more ranges"
+
+
+def test_a_table_in_markdown() -> None:
+    assert table(("a", "b"), [("x|y", 1234), ("<z>", None)]) == ["| a | b |", "|---|--:|", r"| x\|y | 1,234 |", r"| &lt;z&gt; |  |"]
+    assert text("see http://x.y, www.x.y & file:///x") == r"see http\://x.y, www\.x.y &amp; file:///x"
+    assert text("a\nb") == r"a\\u000ab"
+    assert len(text("x" * 1000)) < 300
