@@ -1,0 +1,22 @@
+"""The command line `rmqstore`: `native_reader` for operators. Thin: it parses arguments and prints what the engine returns."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+_MISSING = "rmqstore needs the packages click and rich: pip install 'rmqstore-spark[cli]'\n"
+
+
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    try:
+        from rmqstore_spark.cli.program import program
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        sys.stderr.write(_MISSING)
+        sys.exit(2)
+    # A reader that ends early, as `head` does, ends this process too, without a message.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    program()

@@ -1,0 +1,195 @@
+"""The arguments that several commands share, and what a user asked for with them.
+
+Each option is one of the engine, under a short name. The engine parses and checks its text, so both faces accept the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from native_reader import Store
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+FLAGS = {
+    "store_path_commit_log": "--commitlog",
+    "store_path_consume_queue": "--consumequeue",
+    "store_path_index": "--index",
+    "broker_conf": "--broker-conf",
+    "topic": "--topic",
+    "topic_pattern": "--topic-pattern",
+    "queue_id": "--queue",
+    "tags": "--tag",
+    "keys": "--key",
+    "msg_id": "--msg-id",
+    "starting_timestamp": "--since",
+    "ending_timestamp": "--until",
+    "where": "--where",
+    "time_zone": "--time-zone",
+    "columns": "--columns",
+    "max_read_rate": "--rate",
+}
+"""The options of the engine that have a name of their own here; `--option name=value` sets any."""
+
+_PLACES = tuple(FLAGS)[:4]
+_BOOLEANS = {"True": "true", "False": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asked for. `options`: by the engine's names, as text; of some options several texts."""
+
+    paths: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    strict: bool = False
+    jobs: int = 1
+    as_json: bool = False
+
+    def open(self) -> Store:
+        """The stores at the paths."""
+        if not self.paths and not self.places:
+            raise click.UsageError("Missing argument 'STORE...'.", click.get_current_context())
+        import native_reader
+
+        return native_reader.open(self.paths or None, **self.places)
+
+    def values(self, **defaults: object) -> dict[str, Any]:
+        """The options as values for the engine. `defaults`: those of the command, where the user set nothing."""
+        from native_reader.options import MessageOptions, options_of
+
+        types = {option.name: option.type for option in options_of(MessageOptions)}
+        found: dict[str, Any] = dict(defaults)
+        for name, given in self.options.items():
+            texts = (given,) if isinstance(given, str) else given
+            parsed = [types[name].parse(name, text) if name in types else text for text in texts]
+            found[name] = parsed[0] if len(parsed) == 1 else [each for value in parsed for each in _several(value)]
+        return self._paced(found)
+
+    def of_messages(self, **defaults: object) -> dict[str, Any]:
+        """The options of a read of messages: without --strict, it continues after damage and losses."""
+        lenient = {} if self.strict else {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
+        return self.values(**lenient, **defaults)
+
+    def _paced(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The rate of one part: `--rate` is that of the whole command."""
+        if self.jobs > 1 and values.get("max_read_rate") is not None:
+            from native_reader.checks import size
+            from native_reader.errors import OptionError, option_name
+
+            values["max_read_rate"] = size("max_read_rate", values["max_read_rate"], 1 << 20) // self.jobs
+            if values["max_read_rate"] < 1 << 20:
+                raise OptionError(f"{option_name('max_read_rate')} is too low for {self.jobs} jobs: each needs at least 1 MiB per second")
+        return values
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The time zone in which times are shown; None is UTC."""
+        name = self.options.get("time_zone")
+        if not isinstance(name, str):
+            return None
+        from native_reader.predicate.sql import moment_zone
+
+        return moment_zone(name)
+
+
+def _several(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def spelled(name: str) -> str:
+    """The name of an engine's option as it is written here; also of `name=value`."""
+    name, equals, value = name.partition("=")
+    if name in FLAGS:
+        return FLAGS[name]
+    return f"--option {name}{equals}{_BOOLEANS.get(value, value)}"
+
+
+def _rate(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """`100MB/s` is 100MB for the engine."""
+    return None if value is None else re.sub(r"/s\s*$", "", value, flags=re.IGNORECASE)
+
+
+def _named(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The options of the form name=value."""
+    pairs = [each.partition("=") for each in given]
+    if wrong := next((each for each, (name, equals, _) in zip(given, pairs, strict=True) if not (name and equals)), None):
+        raise click.BadParameter(f"{wrong!r} is not of the form name=value", context, parameter)
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def _option(name: str, *also: str, help: str, **more: Any) -> Decorator:
+    """The flag of an engine's option."""
+    return click.option(FLAGS[name], *also, name, help=help, **more)
+
+
+PATHS: tuple[Decorator, ...] = (click.argument("paths", metavar="STORE...", nargs=-1, type=click.Path()),)
+PLACES: tuple[Decorator, ...] = (
+    _option("store_path_commit_log", metavar="DIRS", help="Directories of the log, if not below STORE."),
+    _option("store_path_consume_queue", metavar="DIR", help="Directory of the consume queues, if not below STORE."),
+    _option("store_path_index", metavar="DIR", help="Directory of the index files, if not below STORE."),
+    _option("broker_conf", metavar="FILE", help="The broker's configuration file, which contains these paths."),
+)
+FILTERS: tuple[Decorator, ...] = (
+    _option("topic", "-t", multiple=True, help="Only this topic. Several: repeat it, or use commas."),
+    _option("topic_pattern", metavar="REGEX", help="Only topics whose whole name matches."),
+    _option("queue_id", "-q", metavar="ID", multiple=True, help="Only this queue."),
+    _option("tags", metavar="TAG", help="Only this tag. Several: 'paid || refunded'."),
+    _option("keys", "-k", metavar="KEY", multiple=True, help="Only messages with this key; with one of them if repeated."),
+    _option("msg_id", metavar="ID", help="Only the message with this id."),
+    _option("starting_timestamp", metavar="TIME", help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'."),
+    _option("ending_timestamp", metavar="TIME", help="Only messages stored before this time."),
+)
+WHERE: tuple[Decorator, ...] = (
+    _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),
+    _option("time_zone", metavar="ZONE", help="Zone of times without one, and of the times shown: Asia/Shanghai. Default: UTC."),
+)
+COLUMNS: tuple[Decorator, ...] = (
+    _option("columns", "-c", metavar="NAMES", help="These columns, in this order, separated by commas; * is all."),
+)
+READING: tuple[Decorator, ...] = (
+    _option("max_read_rate", metavar="RATE", callback=_rate, help="Read at most this much per second: 100MB/s. Next to a busy broker."),
+    click.option(
+        "--jobs", "-j", type=click.IntRange(1, 1000), metavar="N", default=1, help="Read this many parts in parallel.  [default: 1]"
+    ),
+    click.option("--option", "more", metavar="NAME=VALUE", multiple=True, callback=_named, help="Any other option: docs/options.md."),
+)
+STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="Stop at the first damage instead of reading on after it."),)
+AS_JSON: tuple[Decorator, ...] = (click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),)
+
+
+def takes(*groups: tuple[Decorator, ...]) -> Decorator:
+    """Add these arguments to a command, which gets their values as one `Asked`, before its own arguments."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def called(**values: Any) -> Any:
+            return command(_asked(values), **values)
+
+        result: Callable[..., Any] = called
+        for each in reversed([each for group in groups for each in group]):
+            result = each(result)
+        return result
+
+    return decorated
+
+
+def _asked(values: dict[str, Any]) -> Asked:
+    """Take the shared arguments out of `values`."""
+    paths, more = values.pop("paths", ()), values.pop("more", {})
+    places = {name: given for name in _PLACES if (given := values.pop(name, None)) is not None}
+    given = {name: values.pop(name) for name in FLAGS if name in values}
+    flags = {name: value for name, value in given.items() if value not in (None, ())}
+    if twice := next((name for name in more if name in flags), None):
+        raise click.UsageError(f"--option {twice} and {FLAGS[twice]} are the same option.", click.get_current_context())
+    settings = {name: values.pop(name) for name in ("strict", "jobs", "as_json") if name in values}
+    return Asked(tuple(paths), places, {**flags, **more}, **settings)

@@ -1,0 +1,70 @@
+"""`rmqstore rescue`: everything that can be saved of a store, and a page about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rmqstore_spark.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
+from rmqstore_spark.cli.program import CLEAN, FOUND
+from rmqstore_spark.cli.stderr import Bar, Warnings, clear, note
+from rmqstore_spark.cli.text import as_json
+
+if TYPE_CHECKING:
+    from native_reader.rescue import Rescued
+
+HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.md.
+
+The page says what was saved and what was lost, by topic and queue. Run it before a broker starts on the store: a broker deletes
+what follows the first damage. You can stop it at any time; the same command then continues. The exit code is 1 if anything was
+lost or is wrong.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore rescue /data/store /backup/rescued --jobs 4
+  rmqstore rescue /data/store /backup/rescued --rate 100MB/s
+"""
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@takes((*PATHS, click.argument("target", metavar="FOLDER", type=click.Path())), AS_JSON, READING, PLACES)
+def rescue(asked: Asked, target: str) -> int:
+    from native_reader.rescue import rescue as run
+
+    values = asked.values()
+    rate = values.pop("max_read_rate", None)
+    if values:
+        raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
+    with Warnings() as warnings:
+        done = run(asked.open(), target, jobs=asked.jobs, progress=Bar(), max_read_rate=rate)
+        clear()
+    if asked.as_json:
+        click.echo(as_json(_counts(done)))
+    _tell(done)
+    return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+
+
+def _counts(done: Rescued) -> dict[str, object]:
+    return {
+        "messages": done.exported.rows,
+        "files": len(done.exported.files),
+        "damaged_ranges": len(done.exported.report.damage),
+        "missing_ranges": len(done.exported.missing),
+        "missing_queue_offsets": done.missing,
+        "findings": done.problems,
+        "page": done.page,
+    }
+
+
+def _tell(done: Rescued) -> None:
+    """Say what was saved and lost; the page has the details."""
+    ranges = len(done.exported.report.damage) + len(done.exported.missing)
+    note(f"saved {done.exported.rows:,} message{'s' * (done.exported.rows != 1)}")
+    if ranges:
+        note(f"warning: {ranges:,} range{'s' * (ranges != 1)} of the log could not be read")
+    if done.missing:
+        note(f"warning: {done.missing:,} queue offset{'s' * (done.missing != 1)} without a saved message")
+    if done.problems:
+        note(f"warning: {done.problems:,} finding{'s' * (done.problems != 1)} of the check")
+    note(f"read {done.page}")

@@ -1,0 +1,163 @@
+"""`rmqstore stat`: what fills the disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rmqstore_spark.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
+from rmqstore_spark.cli.reading import Read
+from rmqstore_spark.cli.rows import NUMBER, SHARE, SIZE, Look, Output
+from rmqstore_spark.cli.stderr import duration, note
+from rmqstore_spark.cli.text import time_text
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    import pyarrow as pa
+
+    from rmqstore_spark.tally import Tally
+
+HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
+
+Bodies are not read into rows. Bytes are those of whole records; an inner batch counts once. Hours and days are of the store time,
+in UTC or in --time-zone. A producer is the host that sent the message.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore stat /data/store
+  rmqstore stat /data/store --by topic --by producer --where "record_size > 1000000"
+  rmqstore stat /data/store --by hour --topic orders --time-zone Asia/Shanghai
+  rmqstore stat /data/store --by topic --json
+"""
+
+_SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
+_SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", "256 KiB-1 MiB", "1-4 MiB", "4 MiB and more")
+_MEASURED = ("record_size", "inner_index", "store_timestamp")
+_SHOWN = 20
+_MOST_GROUPS = 1_000_000
+
+
+class Dimension(NamedTuple):
+    """What messages are grouped by: a column, and the key made from it. `ordered`: listed by key, not by size."""
+
+    column: str
+    key: Callable[[pa.Array, str | None], pa.Array] = lambda values, zone: values
+    ordered: bool = False
+
+
+def _host(hosts: pa.Array, zone: str | None) -> pa.Array:
+    """Hosts without their ports; a batch has few different ones."""
+    from rmqstore_spark.tally import addresses
+
+    encoded = hosts.dictionary_encode()
+    return addresses(encoded.dictionary).take(encoded.indices)
+
+
+def _floored(unit: str) -> Callable[[pa.Array, str | None], pa.Array]:
+    def floored(times: pa.Array, zone: str | None) -> pa.Array:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        return pc.floor_temporal(times if zone is None else times.cast(pa.timestamp("us", zone)), unit=unit)
+
+    return floored
+
+
+def _size_class(sizes: pa.Array, zone: str | None) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.searchsorted(_SIZES, sizes.to_numpy(), "right").astype(np.int8))
+
+
+DIMENSIONS = {
+    "topic": Dimension("topic"),
+    "tag": Dimension("tags"),
+    "hour": Dimension("store_timestamp", _floored("hour"), ordered=True),
+    "day": Dimension("store_timestamp", _floored("day"), ordered=True),
+    "producer": Dimension("born_host", _host),
+    "kind": Dimension("kind"),
+    "queue": Dimension("queue_id", ordered=True),
+    "size": Dimension("record_size", _size_class, ordered=True),
+}
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("--by", multiple=True, type=click.Choice(tuple(DIMENSIONS)), default=("topic",), help="Group by this.  [default: topic]")
+@click.option("--top", type=click.IntRange(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
+@takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
+def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
+    from rmqstore_spark.tally import Tally
+
+    by = tuple(dict.fromkeys(by))
+    output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
+    tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
+    zone = asked.options.get("time_zone")
+    columns = list(dict.fromkeys((*(DIMENSIONS[each].column for each in by), *_MEASURED)))
+    with Read(asked) as read:
+        scan = asked.open().messages(**asked.of_messages(columns=columns))
+        with closing(read.batches(scan)) as batches:
+            for batch in batches:
+                tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
+        _print(output, tally, by, top, time.monotonic() - begun)
+    return read.code
+
+
+def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.Table:
+    """The keys of the messages, and what each adds."""
+    import pyarrow as pa
+
+    from rmqstore_spark.tally import measures
+
+    if batch["record_size"].null_count:  # the rows about damage of mode=PERMISSIVE
+        batch = batch.filter(batch["record_size"].is_valid())
+    keys = {each: DIMENSIONS[each].key(batch[DIMENSIONS[each].column], zone) for each in by}
+    times = batch["store_timestamp"]
+    return pa.table(keys | measures(batch) | {"first": times, "last": times})
+
+
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, seconds: float) -> None:
+    import pyarrow as pa
+
+    from native_reader.plan.explain import size_of
+
+    totals, groups = tally.totals(), tally.table()
+    groups = pa.table({}) if groups is None else groups
+    size, messages = totals["bytes"], totals["messages"]
+    is_ordered = any(DIMENSIONS[each].ordered for each in by)
+    if top is None and output.is_terminal and not is_ordered:
+        top = _SHOWN
+    by_key = [(each, "ascending") for each in by]
+    shown = groups.slice(0, top) if top else groups
+    shown = shown.sort_by(by_key) if is_ordered and len(shown) else shown
+    columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
+    looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
+    looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
+    looks |= {f"{name}_store_timestamp": Look(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")}
+    output.rows(columns, (_row(row, by, size) for batch in shown.to_batches(1000) for row in batch.to_pylist()), looks)
+    if len(shown) < len(groups):
+        note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
+    if tally.forgotten_groups:
+        note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
+    count = f"{len(groups):,} group{'s' * (len(groups) != 1)}"
+    note(f"{messages:,} messages, {size_of(size)} of records, {count}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}")
+
+
+def _minute(zone: tzinfo | None, moment: datetime) -> str:
+    """A time for people: 2026-01-31 12:00."""
+    return time_text(moment, zone)[:16]
+
+
+def _row(row: dict[str, Any], by: tuple[str, ...], whole: int) -> dict[str, Any]:
+    keys = {each: row[each] for each in by}
+    if "size" in keys and keys["size"] is not None:
+        keys["size"] = _SIZE_NAMES[keys["size"]]
+    measures = {"messages": row["messages"], "bytes": row["bytes"], "share": row["bytes"] / whole if whole else None}
+    sizes = {"mean_bytes": row["bytes"] // row["records"] if row["records"] else None, "largest_bytes": row["largest"]}
+    return keys | measures | sizes | {"first_store_timestamp": row["first"], "last_store_timestamp": row["last"]}

@@ -1,0 +1,90 @@
+"""`rmqstore export` and `rmqstore rescue` write what the engine writes, and end with the right exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command_line import run, unsafe
+from support.exported import data_files, expected_rows, exported_rows, json_lines, summary
+
+import native_reader as nr
+
+
+@pytest.mark.parametrize("to", ["parquet", "arrow", "jsonl", "csv"])
+def test_export_writes_the_rows_of_a_read(store: Path, tmp_path: Path, to: str) -> None:
+    out = tmp_path / "out"
+    ended = run("export", store, "-o", out, "--to", to, "--partition-by", "topic", "--where", "queue_offset > 0", "-j", "2")
+    assert (ended.code, ended.out) == (0, "")
+    scan = nr.open(store).messages(where="queue_offset > 0")
+    assert exported_rows(out, to, scan.schema) == expected_rows(scan.to_table())
+    assert f"{scan.count_rows()} messages in {len(data_files(out))} files" in ended.err
+
+
+def test_export_prints_its_counts_as_json(store: Path, tmp_path: Path) -> None:
+    ended = run("export", store, "-o", tmp_path / "out", "--json")
+    found = summary(tmp_path / "out")
+    assert json.loads(ended.out) == {name: value for name, value in found.items() if name not in ("request", "segments")}
+    assert found["request"]["verify_crc"] is True
+
+
+def test_export_skips_damage_and_lists_it(damaged: Path, tmp_path: Path) -> None:
+    ended = run("export", damaged, "-o", tmp_path / "out")
+    assert ended.code == 1
+    assert "1 range of the log could not be read" in ended.err
+    assert json_lines(tmp_path / "out" / "_damage.jsonl") == nr.open(damaged).table("damage").to_table().to_pylist()
+    assert run("export", damaged, "-o", tmp_path / "strict", "--strict").code == 1
+    assert not (tmp_path / "strict" / "_summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--to", "parqet"], "Did you mean 'parquet'?"),
+        (["--partition-by", "topics"], "Did you mean 'topic'?"),
+        (["--compression", "rar"], "Possible: zstd, none, snappy, lz4, gzip"),
+        (["--text"], "only for to=jsonl and to=csv"),
+    ],
+)
+def test_wrong_arguments_of_export(store: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
+    ended = run("export", store, "-o", tmp_path / "out", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+
+
+def test_export_needs_a_store_and_a_target(store: Path) -> None:
+    assert run("export", store).code == 2
+    assert run("export").code == 2
+
+
+def test_other_options_in_the_same_folder_are_wrong_usage(store: Path, tmp_path: Path) -> None:
+    assert run("export", store, "-o", tmp_path / "out").code == 0
+    assert run("export", store, "-o", tmp_path / "out").code == 0
+    ended = run("export", store, "-o", tmp_path / "out", "--where", "queue_id = 0")
+    assert ended.code == 2
+    assert "Use the same options to continue it" in ended.err
+
+
+def test_rescue_saves_and_tells(damaged: Path, tmp_path: Path) -> None:
+    ended = run("rescue", damaged, tmp_path / "out", "--json")
+    assert ended.code == 1
+    found = json.loads(ended.out)
+    assert found["messages"] == nr.open(damaged).messages(mode="DROPMALFORMED", fail_on_data_loss=False).count_rows()
+    assert (found["damaged_ranges"], found["page"]) == (1, f"{tmp_path / 'out' / 'rescue.md'}")
+    assert "1 range of the log could not be read" in ended.err
+
+
+def test_rescue_of_a_healthy_store_is_clean(store: Path, tmp_path: Path) -> None:
+    ended = run("rescue", store, tmp_path / "out")
+    assert (ended.code, ended.out) == (0, "")
+    assert "- **Lost:** nothing was found to be lost." in (tmp_path / "out" / "rescue.md").read_text()
+
+
+def test_hostile_names_reach_neither_terminal_nor_page(hostile: Path, tmp_path: Path) -> None:
+    ended = run("rescue", hostile, tmp_path / "out")
+    assert not unsafe(ended.out + ended.err)
+    assert not unsafe((tmp_path / "out" / "rescue.md").read_text())
+    assert not unsafe("\n".join(path.as_posix() for path in (tmp_path / "out").rglob("*")))
+    assert not unsafe(run("export", hostile, "-o", tmp_path / "parts", "--partition-by", "topic,tags").err)
+    assert not unsafe("\n".join(path.as_posix() for path in (tmp_path / "parts").rglob("*")))

@@ -1,0 +1,103 @@
+"""On a terminal: tables and blocks for people, a bar for long work, and no name that controls the screen."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from support.command_line import HOSTILE, run_on_terminal, uncolored, unsafe
+
+from rmqstore_spark.cli import stderr
+
+
+class Report(NamedTuple):
+    done: int
+    total: int
+    seconds: float
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_people_see_tables_with_units(store: Path) -> None:
+    shown = run_on_terminal("stat", store)
+    assert shown.code == 0
+    head, line, *rows = [each for each in uncolored(shown.out).splitlines() if each.strip()]
+    assert head.split() == ["topic", "messages", "bytes", "share", "mean", "largest", "first", "last"]
+    assert set(line.strip()) <= {"─", " ", "━"}
+    assert sorted(row.split()[0] for row in rows[:3]) == ["T0", "T1", "T2"]
+    assert re.search(r" 33\.\d% ███ .* 2023-11-14 22:13 ", rows[0])
+    assert "60 messages, " in rows[-1]
+
+
+def test_people_see_a_heading_and_the_body(store: Path) -> None:
+    shown = run_on_terminal("find", store, "--key", "k20")
+    lines = uncolored(shown.out).splitlines()
+    assert lines[0] == "2023-11-14 22:13:20.020Z  T2/0 offset 6  tag tag2  keys k20 all"
+    assert lines[1].startswith("    id U0020, at ")
+    assert lines[2] == "    body 20"
+    assert re.fullmatch(r"1 message found; [\d,.]+ \w+ of the log were read", lines[3])
+    assert len(lines) == 4
+
+
+def test_programs_on_a_terminal_still_get_json(store: Path) -> None:
+    assert run_on_terminal("ls", store, "--stores", "--json").rows[0]["store"] == store.as_uri()
+
+
+@pytest.mark.parametrize("arguments", [["ls"], ["stat", "--by", "tag"], ["cat"], ["find", "--key", HOSTILE[0]], ["verify"], ["doctor"]])
+def test_no_name_of_a_store_controls_a_real_terminal(hostile: Path, arguments: list[str]) -> None:
+    command, *more = arguments
+    shown = run_on_terminal(command, hostile, *more)
+    assert shown.code in (0, 1)
+    assert not unsafe(shown.out)
+    assert "\x1b[31m" not in shown.out.replace("\x1b[31m\x1b[1m", "")  # red begins only a finding, which is also bold
+    if command in ("ls", "stat", "cat"):
+        assert "[bold]markup" in shown.out
+
+
+def test_long_work_draws_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    bar = stderr.Bar()
+    bar(Report(1 << 20, 4 << 20, 0.5))
+    assert screen.getvalue() == ""
+    bar(Report(2 << 20, 4 << 20, 4.0))
+    assert screen.getvalue() == "\r\x1b[K[##########          ]  50%  2.0 MiB of 4.0 MiB, 512.0 KiB/s, 4 s left"
+    stderr.note("a note")
+    assert screen.getvalue().endswith("left\r\x1b[Ka note\n")
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        (Report(0, 100, 2), "[                    ]   0%  0 bytes of 100 bytes"),
+        (Report(100, 100, 2), "[####################] 100%  100 bytes of 100 bytes, 50 bytes/s"),
+        (Report(0, 0, 2), "[####################] 100%  0 bytes of 0 bytes"),
+        (Report(1, 3601, 1), "[                    ]   0%  1 bytes of 3.5 KiB, 1 bytes/s, 1:00 h left"),
+        (Report(1, 126, 1), "[                    ]   1%  1 bytes of 126 bytes, 1 bytes/s, 2:05 min left"),
+    ],
+)
+def test_a_bar_says_how_long_it_takes(report: Report, line: str) -> None:
+    assert stderr.line_of("", report) == line
+
+
+def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    stderr.Bar()(Report(1, 4, 10.0))
+    stderr.clear()
+    stderr.note("a note")
+    assert stream.getvalue() == "a note\n"
+
+
+def test_a_table_that_comes_in_portions_has_one_heading(store: Path) -> None:
+    portions = ("--option", "max_partition_bytes=1k", "--columns", "topic,queue_offset")
+    shown = uncolored(run_on_terminal("cat", store, *portions).out).splitlines()
+    assert len(shown) == 62
+    assert [line.split() for line in shown[:1]] == [["topic", "queue_offset"]]
+    assert len({len(line.rstrip()) for line in shown}) == 1

@@ -1,0 +1,48 @@
+"""Commands of `rmqstore` in the documents, and what they print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+from support.command_line import run, uncolored
+from support.stores import ZERO
+
+ROOT = Path(__file__).parents[2]
+NOT_RUN = "(not run yet)"
+"""Instead of an output that is still to be filled in. A test refuses it."""
+_VARIES = ((re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"), (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "))
+"""Times, and the sizes of compressed files."""
+
+
+def commands_in(text: str) -> Iterator[tuple[str, str]]:
+    """Each command, with the output below it."""
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield from re.findall(r"^\$ rmqstore (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+
+
+def write_stores(folder: Path) -> None:
+    """The stores of docs/cli.md."""
+    write_store(folder / "store", StoreSpec(bytes=16 << 20, mapped_file_size_commit_log=4 << 20, deleted="invoices"))
+    write_store(folder / "damaged", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20))
+    with (folder / "damaged" / "commitlog" / ZERO).open("r+b") as file:
+        file.seek(100_000)
+        file.write(bytes(4096))
+
+
+def printed(command: str, folder: Path) -> str:
+    """What a command prints in that folder."""
+    ended = run(*shlex.split(command))
+    text = uncolored(f"{ended.out}{ended.err}").replace(folder.as_uri(), "file:///…").replace(str(folder), "/…")
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if not line.startswith(" kernel: "))
+
+
+def lasting(output: str) -> str:
+    """An output without the parts that differ between two runs."""
+    for pattern, text in _VARIES:
+        output = pattern.sub(text, output)
+    return output
