@@ -1,0 +1,29 @@
+"""Writes the report of a store to a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import native_reader as nr
+from native_reader.export.target import refuse_inside
+from rmqstore_spark.report.facts import Facts, Settings, gather
+from rmqstore_spark.report.page import page_of
+
+
+def write_report(store: nr.Store, output: Path, settings: Settings, language: str) -> Facts:
+    """Write the page to a new file, then rename it: `output` is never half a page."""
+    refuse_inside(str(output), store.stores)
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        file = part.open("x", encoding="utf-8")  # before the log is read, which may take hours
+    except OSError as error:
+        raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
+    try:
+        with file:
+            facts = gather(store, settings)
+            file.write(page_of(facts, language))
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    return facts

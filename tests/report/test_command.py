@@ -1,0 +1,94 @@
+"""`rmqstore report`: its options, its file and its exit codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.command_line import Ran, run
+from support.stores import files_of, log_of, message, on_disk
+
+import native_reader as nr
+from rmqstore_spark.cli.report import report
+from rmqstore_spark.report.facts import Settings, gather
+from rmqstore_spark.report.page import page_of
+
+NOW = "2027-01-15 08:00:00Z"
+DOCS = Path(__file__).parents[2] / "docs" / "report.md"
+
+
+def made(tmp_path: Path, *options: str, damaged: bool = False) -> tuple[Ran, Path]:
+    """Run it on a store; returns the path of its page, too."""
+    files: Mapping[str, bytes] = files_of(log_of(map(message, range(60))))
+    if damaged:
+        files = {path: content[:300] + bytes(100) + content[400:] for path, content in files.items()}
+    store, output = on_disk(tmp_path, files) / "store", tmp_path / "page.html"
+    return run("report", store, "-o", output, "--now", NOW, *options), output
+
+
+def test_the_file_is_the_page(tmp_path: Path) -> None:
+    ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"{output}: {output.stat().st_size:,} bytes\n"
+    facts = gather(nr.open(tmp_path / "store"), Settings(1_800_000_000_000_000, free=10 << 30))
+    assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
+
+
+def test_the_page_is_not_written_into_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path)
+    monkeypatch.chdir(tmp_path / "store")
+    ended = run("report", ".", "--now", NOW)
+    assert (ended.code, ended.out) == (2, "")
+    assert "report.html is inside the store" in ended.err
+    assert not (tmp_path / "store" / "report.html").exists()
+
+
+def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path)
+    monkeypatch.setattr("rmqstore_spark.report.file.gather", None)
+    ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
+    assert (ended.code, ended.out) == (2, "")
+    assert "cannot write there: No such file or directory" in ended.err
+
+
+def test_json_has_the_numbers_of_the_page(tmp_path: Path) -> None:
+    ended, output = made(tmp_path, "--json", "--verify", "--option", "max_record_bytes=1m", damaged=True)
+    (found,) = ended.rows
+    assert found["page"] == str(output)
+    assert 0 < found["messages"] < 60
+    assert found["damaged_ranges"] > 0
+    assert found["damaged_bytes"] > 0
+    assert found["errors"] > 0
+
+
+def test_damage_gives_exit_code_1(tmp_path: Path) -> None:
+    ended, output = made(tmp_path, damaged=True)
+    assert ended.code == 1
+    assert "damaged or missing" in output.read_text(encoding="utf-8")
+
+
+WRONG = (
+    ("--time-zone", "Nowhere"),
+    ("--disk-free", "much"),
+    ("--now", "soon"),
+    ("--lang", "xx"),
+    ("--jobs", "0"),
+    ("--option", "topic=orders"),
+)
+
+
+@pytest.mark.parametrize(("option", "value"), WRONG)
+def test_a_wrong_option_writes_no_page(tmp_path: Path, option: str, value: str) -> None:
+    ended, output = made(tmp_path, option, value)
+    assert ended.code == 2
+    assert option in ended.err
+    assert not output.exists()
+
+
+def test_every_option_is_documented() -> None:
+    cells = re.findall(r"^\| (`-.*?) \|", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    documented = {each.strip("`") for cell in cells for each in cell.split(", ")}
+    names = {name for option in report.params for name in option.opts if name.startswith("-")}
+    assert documented == names

@@ -1,0 +1,294 @@
+"""The page: well-formed, without scripts and links, small, deterministic, readable; names from the store stay text."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from datetime import UTC
+from html.parser import HTMLParser
+from itertools import pairwise, product
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from support.stores import Files, files_of, in_memory, log_of, message
+
+import native_reader as nr
+from native_reader.records.damages import REASONS
+from native_reader.tables.table import NOT_THERE
+from native_reader.testing.records import Message, pack_properties
+from rmqstore_spark.report.blocks import TOP
+from rmqstore_spark.report.damage_section import findings_sentence
+from rmqstore_spark.report.facts import Facts, Settings, gather
+from rmqstore_spark.report.file import write_report
+from rmqstore_spark.report.markup import escaped, shortened
+from rmqstore_spark.report.page import page_of
+from rmqstore_spark.report.reasons import CHINESE
+from rmqstore_spark.report.side_facts import Findings
+from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS
+from rmqstore_spark.report.texts import LANGUAGES, TEXTS
+from rmqstore_spark.report.times import DAY, HOUR
+from rmqstore_spark.report.words import Words, share, size
+from rmqstore_spark.tally import MOST_GROUPS
+
+NOW = 1_800_000_000_000_000
+MOST = 3_000_000
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "rmqstore_spark" / "report"
+HOSTILE = (
+    *("<script>alert(1)</script>", "</svg>", "</style>", "&", "&lt;", "]]>", '" onload="alert(1)', "%RETRY%a{count}", "a\x01\x1b[2Jb"),
+    *("\u202etxt.exe", "\u2066a", "订单", "x" * 127, "\x7f", "http://example.org", "javascript:alert(1)"),
+)
+
+
+def named(number: int, name: str) -> Message:
+    """A message with a name wherever a store has one."""
+    properties = pack_properties({"TAGS": name.replace("\x01", ""), "PGROUP": "p"})
+    return message(number, topic=name, properties=properties, queue_id=number % 3, version=2)
+
+
+def facts_of(files: Files, **settings: object) -> Facts:
+    memory = in_memory(files)
+    return gather(nr.open(f"{memory.url}/store"), Settings(NOW, **settings))  # type: ignore[arg-type]
+
+
+def damaged() -> Files:
+    """A store with damage, a missing segment, and 20 messages a day for 30 days."""
+    messages = [message(each, store_timestamp=NOW // 1000 - 4_320_000 * each, body=b"x" * 200) for each in range(600, 0, -1)]
+    files = files_of(log_of(messages, segment_size=16_384))
+    second, third, *_ = sorted(files)[1:]
+    files[second] = files[second][:5000] + bytes(500) + files[second][5500:]
+    del files[third]
+    return files
+
+
+class Page(HTMLParser):
+    """What a browser sees: tags, attributes and text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+TAGS = """
+    html head meta title style body header nav main section h1 h2 h3 p ul li a div figure figcaption span
+    svg rect path line table thead tbody tr th td dl dt dd details summary bdi
+"""
+ATTRIBUTES = """
+    lang charset name content href class id role aria-label aria-hidden scope
+    viewbox preserveaspectratio x y width height x1 x2 y1 y2 d
+"""
+
+
+def checked(page: str) -> Page:
+    """Assert all that must hold for every page."""
+    ET.fromstring(page)
+    parsed = Page(page)
+    assert set(parsed.tags) <= set(TAGS.split())
+    assert {name for name, _ in parsed.attributes} <= set(ATTRIBUTES.split())
+    ids = {value for name, value in parsed.attributes if name == "id"}
+    assert {value for name, value in parsed.attributes if name == "href"} == {f"#{each}" for each in ids}
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert not re.search(r"url\(|@import|@font-face|expression|http", style)
+    assert all(character.isprintable() or character == "\n" for character in page)
+    assert len(page.encode()) <= MOST
+    return parsed
+
+
+def test_the_page_holds_the_numbers() -> None:
+    facts = facts_of(damaged(), free=1 << 20, verify=True)
+    page = page_of(facts, "en")
+    text = checked(page).text
+    assert "http" not in page
+    assert f"{facts.log.messages:,} messages of 3 topics" in text
+    assert f"{size(facts.damaged_bytes)} are damaged or missing, in {facts.damaged_places} places." in text
+    assert "grows by" in text
+    assert "are full after" in text
+    for row in facts.log.places.by("topic").top(10).rows:
+        assert f"{row['topic']}{row['messages']:,}{size(int(str(row['bytes'])))}" in text
+    for each in facts.log.damage:
+        assert f"{each.start:,}" in text
+    for missing in facts.missing:
+        assert f"{missing.start:,}" in text
+    assert isinstance(facts.findings, Findings)
+    assert findings_sentence(facts.findings, Words("en", UTC)) in text
+    assert not facts.is_clean
+    assert 'class="broken"' in page
+    assert 'class="gone"' in page
+
+
+def test_the_order_of_the_sections() -> None:
+    page = page_of(facts_of(damaged()), "en")
+    assert re.findall('<section id="([a-z]+)">', page) == ["disk", "time", "sizes", "skew", "lag", "pending", "damage", "made"]
+    headings = [int(tag[1]) for tag in Page(page).tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(headings))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_same_store_and_time_give_the_same_page(language: str) -> None:
+    files = damaged()
+    memory = in_memory(files)
+    store = nr.open(f"{memory.url}/store")
+    pages = {page_of(gather(each, Settings(NOW, jobs=jobs)), language) for each, jobs in product((store, store.refresh()), (1, 2))}
+    assert len(pages) == 1
+
+
+def test_hostile_names_stay_text() -> None:
+    files = files_of(log_of([named(number, name) for number, name in enumerate(HOSTILE * 4)], segment_size=8192))
+    groups = ",".join(f'"{name}@<b>{number}</b>":{{0:1}}' for number, name in enumerate(HOSTILE) if '"' not in name and name.isprintable())
+    files["store/config/consumerOffset.json"] = f'{{"offsetTable":{{{groups}}}}}'.encode()
+    facts = facts_of(files)
+    for language in LANGUAGES:
+        parsed = checked(page_of(facts, language))
+        assert "script" not in parsed.tags
+        for name in HOSTILE:
+            shown = name if name.isprintable() else escaped(name)
+            assert shown in parsed.text
+
+
+def test_a_long_topic_is_shown_whole() -> None:
+    name = "长" * 85  # 255 bytes
+    assert name in checked(page_of(facts_of(files_of(log_of([named(1, name)], segment_size=4096))), "zh")).text
+
+
+def test_the_page_of_thousands_of_topics_is_small() -> None:
+    messages = []
+    for number in range(5000):
+        name = f"{number:05}" + '"' * 250
+        born_host = (b"\xfe\x80" + bytes(10) + number.to_bytes(4, "big"), number)
+        properties = pack_properties({"TAGS": name})
+        messages += [message(number, topic=name, properties=properties, version=2, born_host=born_host, queue_id=each) for each in (0, 1)]
+    files = files_of(log_of(messages, segment_size=4096))
+    for number, path in enumerate(sorted(files)):
+        if number % 3 == 1:
+            files[path] = files[path][:100] + bytes(50) + files[path][150:]
+    facts = facts_of(files)
+    assert len(facts.segments) > 1000
+    page = page_of(facts, "en")
+    checked(page)
+    assert re.search("4,[0-9]{3} others", page)
+
+
+def test_an_empty_store() -> None:
+    files = {"store/commitlog/00000000000000000000": bytes(4096)}
+    parsed = checked(page_of(facts_of(files), "en"))
+    assert "without any message" in parsed.text
+    assert "No damage was found." in parsed.text
+
+
+def test_the_time_zone() -> None:
+    facts = facts_of(files_of(log_of([message(1, store_timestamp=1_700_000_000_000)])))
+    assert "2023-11-14 22:13 UTC" in page_of(facts, "en")
+    there = replace(facts, settings=replace(facts.settings, zone=ZoneInfo("Asia/Shanghai"), zone_name="Asia/Shanghai"))
+    assert "2023-11-15 06:13 Asia/Shanghai" in page_of(there, "en")
+
+
+def test_the_forecast_follows_from_its_numbers() -> None:
+    start = 1_700_000_000_000
+    messages = [message(each, body=b"x" * 100, store_timestamp=start + each * 3_600_000) for each in range(72)]
+    files = files_of(log_of(messages, segment_size=8192))
+    facts = facts_of(files)
+    a_day = float(facts.log.times.since((start + 47 * 3_600_000) * 1000))
+    text = checked(page_of(replace(facts, settings=replace(facts.settings, free=int(a_day * 3))), "en")).text
+    assert "are full after 3 days, about 2023-11-20 21:13." in text
+    assert "last for more than ten years" in page_of(replace(facts, settings=replace(facts.settings, free=1 << 50)), "en")
+    assert "Pass --disk-free" in page_of(facts, "en")
+
+
+def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    memory = in_memory(damaged())
+    store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
+    facts = write_report(store, output, Settings(NOW), "en")
+    assert output.read_text(encoding="utf-8") == page_of(facts, "en")
+    with pytest.raises(IsADirectoryError):
+        write_report(store, tmp_path, Settings(NOW), "en")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+# Texts, numbers, colours
+
+
+def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
+    for key, texts in TEXTS.items():
+        values = [set(re.findall(r"{(\w+)}", text)) - {"s"} for text in texts]
+        assert values[0] == values[1] or key == "in_english", key
+        assert texts[1], key
+        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag"), key
+
+
+def test_every_text_is_used() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py") if path.name != "texts.py")
+    made = ("part_", "state_", "fate_", "severity_", "n_")
+    assert [key for key in TEXTS if f'"{key}"' not in code and not key.startswith(made)] == []
+
+
+def test_the_limits_are_documented() -> None:
+    text = " ".join((ROOT / "docs" / "report.md").read_text(encoding="utf-8").split())
+    assert f"the largest {TOP} rows" in text
+    assert f"more than {MOST_GROUPS:,} groups" in text
+    assert f"cut after {len(shortened('x' * 10_000))} characters" in text
+
+
+def test_only_two_modules_make_markup() -> None:
+    making = {path.name for path in FOLDER.glob("*.py") if re.search(r"\bMarkup\((?!str)", path.read_text(encoding="utf-8"))}
+    assert making == {"markup.py", "style.py"}
+
+
+def test_every_reason_has_a_meaning_in_both_languages() -> None:
+    assert CHINESE.keys() == (REASONS | NOT_THERE).keys()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (1 << 20, "1.00 MiB")),
+        *(((1 << 20) - 1, "1.00 MiB"), (5 * (1 << 30), "5.00 GiB"), (1 << 62, "4.00 EiB")),
+    ],
+)
+def test_sizes(value: int, text: str) -> None:
+    assert size(value) == text
+
+
+def test_shares() -> None:
+    assert [share(*pair) for pair in ((0, 5), (5, 0), (1, 10_000), (1, 3), (1, 1))] == ["0 %", "0 %", "< 0.1 %", "33.3 %", "100.0 %"]
+
+
+def test_times_and_durations() -> None:
+    words = Words("en", ZoneInfo("Asia/Shanghai"))
+    assert words.time(None) == "–"
+    assert words.time(0) == "1970-01-01 08:00"
+    assert words.time(253_402_300_799_999_000) == "9999-12-31 23:59"
+    assert [words.duration(each) for each in (60_000_000, 3 * HOUR, 2 * DAY)] == ["1 minute", "3 hours", "2 days"]
+    assert [words.width(each) for each in (300_000_000, HOUR, 6 * HOUR, 7 * DAY)] == ["5 minutes", "1 hour", "6 hours", "7 days"]
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+def test_contrast_is_as_wcag_asks(colors: dict[str, str]) -> None:
+    assert {name: contrast(colors[name], colors["paper"]) for name in TEXT_COLORS if contrast(colors[name], colors["paper"]) < 4.5} == {}
+    assert {name for name in GRAPHIC_COLORS if contrast(colors[name], colors["empty"]) < 3} == set()
+    assert LIGHT.keys() == DARK.keys()
