@@ -1,0 +1,73 @@
+"""The recipes of docs/recipes.md, and how their answers are compared."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from support.documented import ROOT, commands_in
+
+Row = dict[str, Any]
+_TEXT = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+
+
+class Recipe(NamedTuple):
+    """One job: code for Spark and for Python, and commands. The answer is that of the last expression, or of the last command."""
+
+    title: str
+    spark: str
+    python: str
+    commands: tuple[str, ...]
+
+
+def recipes() -> list[Recipe]:
+    """All of them."""
+    found = []
+    for section in re.split(r"^## ", _TEXT, flags=re.MULTILINE)[1:]:
+        spark, python = _code(section)
+        found.append(Recipe(section.splitlines()[0], spark, python, tuple(command for command, _ in commands_in(section))))
+    return found
+
+
+def names(changed: Callable[[str], str] = str, **more: Any) -> dict[str, Any]:
+    """The names that the document defines at its beginning. `changed`: what to do with its code. `more`: other names."""
+    (code,) = _code(_TEXT.partition("\n## ")[0])
+    defined = dict(more)
+    exec(changed(code), defined)
+    return defined
+
+
+def answer_to(code: str, defined: dict[str, Any]) -> Any:
+    """Run the code; the value of its last expression."""
+    *before, last = ast.parse(code).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(before, []), "recipe", "exec"), defined)
+    return eval(compile(ast.Expression(last.value), "recipe", "eval"), defined)
+
+
+def rows_of(answer: Any) -> list[Row]:
+    """The rows of an answer. A number is one row, as `rmqstore export --json` prints it."""
+    if isinstance(answer, int):
+        return [{"rows": answer}]
+    return answer.to_pylist() if isinstance(answer, pa.Table) else [row.asDict() for row in answer.collect()]
+
+
+def comparable(rows: Iterable[Row], columns: Sequence[str]) -> list[str]:
+    """These columns of the rows, in an order of their own."""
+    return sorted(json.dumps([_plain(row[name]) for name in columns]) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return value
+
+
+def _code(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
