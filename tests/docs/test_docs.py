@@ -20,6 +20,9 @@ from support.own_stores import STORES
 import native_reader as nr
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
+from native_reader.export.formats import FORMATS
+from native_reader.export.names import folder_name
+from native_reader.export.partitions import PARTITION_COLUMNS
 from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
@@ -236,14 +239,33 @@ def test_the_layout_names_every_part() -> None:
     tree = re.search(r"```\n(native_reader/.*?)```", section(CONTRIBUTING_MD, "Code layout"), re.DOTALL)
     assert tree
     engine, _, spark = tree[1].partition("\nrmqstore_spark/")
-    parts = {name.split("/", 1)[1] for name in product_files() if name.startswith("native_reader/")}
-    top = {part.split("/")[0] + "/" * ("/" in part) for part in parts} - {"__init__.py"}
-    assert top == set(re.findall(r"(?<!\S)\w+(?:/|\.py)(?=\s)", engine)) - {"native_reader/", "local.py"}
-    files = {name.split("/", 1)[1] for name in product_files() if name.startswith("rmqstore_spark/")}
-    assert files - {"__init__.py", "__main__.py"} == set(re.findall(r"(?<!\S)\w+\.py(?=\s)", spark.split("\npyspark_rmqstore/")[0]))
+    for package, text in (("native_reader", engine), ("rmqstore_spark", spark.split("\npyspark_rmqstore/")[0])):
+        parts = {name.split("/", 1)[1] for name in product_files() if name.startswith(f"{package}/")}
+        top = {part.split("/")[0] + "/" * ("/" in part) for part in parts} - {"__init__.py", "__main__.py"}
+        assert top == set(re.findall(r"(?<!\S)\w+(?:/|\.py)(?=\s)", text)) - {"native_reader/", "local.py"}
 
 
 @pytest.mark.parametrize("name", [CONTRIBUTING_MD, *(f"docs/{path.name}" for path in sorted((HERE / "docs").glob("*.md")))])
 def test_every_file_that_is_named_exists(name: str) -> None:
     paths = [path for path in quoted((HERE / name).read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+/[\w.]+\.(?:py|md|rs|toml)", path)]
     assert [path for path in paths if not any((HERE / folder / path).is_file() for folder in (".", "native_reader", "docs"))] == []
+
+
+EXPORT_MD = "docs/export.md"
+
+
+def test_every_format_is_documented() -> None:
+    rows = rows_of(EXPORT_MD, "`to`")
+    documented = [(quoted(to)[0], quoted(suffix)[0], tuple(quoted(packed)), meaning) for to, suffix, packed, meaning in rows]
+    assert documented == [(name, f".{each.suffix}", each.compressions, each.meaning) for name, each in FORMATS.items()]
+
+
+def test_every_partition_column_is_documented() -> None:
+    (listed,) = re.findall(r"`partition_by` takes any of (.*?)\. `day` is", (HERE / EXPORT_MD).read_text(encoding="utf-8"), re.DOTALL)
+    assert quoted(listed) == list(PARTITION_COLUMNS)
+
+
+def test_the_names_of_folders_are_documented() -> None:
+    for value, folder in rows_of(EXPORT_MD, "value")[:-1]:
+        column, given = quoted(folder)[0].partition("=")[0], {"null": None, "empty text": ""}
+        assert folder_name(column, given[value] if value in given else quoted(value)[0]) == quoted(folder)[0]
