@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from native_reader.export.account import Exported
+from native_reader.plan.ends import counted
 from native_reader.plan.explain import size_of
 from native_reader.records.damages import CHECKSUM
 from native_reader.rescue.markdown import table, text
@@ -62,19 +63,19 @@ def lines_of(found: Findings) -> Iterator[str]:
 def _result(found: Findings) -> Iterator[str]:
     exported = found.exported
     topics = len({queue.topic for queue in found.queues if queue.messages})
-    yield f"- **Saved:** {_counted(exported.rows, 'message')} of {_counted(topics, 'topic')}, in {_counted(len(exported.files), 'file')}."
+    yield f"- **Saved:** {counted(exported.rows, 'message')} of {counted(topics, 'topic')}, in {counted(len(exported.files), 'file')}."
     damage, failed = exported.report.damage, sum(each.reason == CHECKSUM for each in exported.report.damage)
     size = sum(each.end - each.start for each in damage)
     if len(damage):
-        wrong = f", of which {_counted(failed, 'whole record')} with a wrong checksum" if failed else ""
-        yield f"- **Damaged:** {_counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
+        wrong = f", of which {counted(failed, 'whole record')} with a wrong checksum" if failed else ""
+        yield f"- **Damaged:** {counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
     for reason, words in ((MISSING, "no file contains"), (LOST, "other files name after the end of the log")):
         ranges = [each for each in exported.missing if each.reason == reason]
         if ranges:
-            yield f"- **Missing:** {_counted(len(ranges), 'range')} that {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
+            yield f"- **Missing:** {counted(len(ranges), 'range')} that {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
-        yield f"- **Missing messages:** {_counted(found.missing, 'offset')} of {_counted(queues, 'queue')} without a saved message."
+        yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
     if not (exported.is_damaged or found.missing):
         yield "- **Lost:** nothing was found to be lost."
 
@@ -152,7 +153,7 @@ def _checked(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _files(exported: Exported) -> list[str]:
     return [
-        f"- `messages/`: {_counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. Read it with any tool for Parquet.",
+        f"- `messages/`: {counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. Read it with any tool for Parquet.",
         "- `messages/_damage.jsonl`: each damaged or missing range of the log.",
         "- `messages/_summary.json`: the counts of this page, and those of each segment.",
         "- `queues.jsonl`: each queue, with all its missing offsets.",
@@ -162,7 +163,3 @@ def _files(exported: Exported) -> list[str]:
 
 def _more(count: int, what: str, name: str) -> list[str]:
     return ["", f"{count - _MOST:,} more {what} are in `{name}`."] if count > _MOST else []
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -58,7 +58,7 @@ class _Warnings(logging.Handler):
 def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
     """Write all readable messages, and a page about what was saved and lost, to the folder `path`.
 
-    If it is stopped, start it again: it continues. `progress` is told of the export, then of the check.
+    If it is stopped, start it again: it continues. `progress` covers the export, then the check.
     """
     if len(store.stores) > 1:
         raise OptionError(f"a rescue is of one store, not of {len(store.stores)}: {store.stores[0].uri} and others. Name one of them")
@@ -83,7 +83,7 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
     messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     saved = SavedQueues()
-    for batch in exported.batches(COLUMNS):  # read back, so the page tells what is in the files
+    for batch in exported.batches(COLUMNS):  # read back, so the page describes the files
         saved.add(batch)
     named = ("topic", "queue_id", "type", "min_offset", "max_offset")
     for batch in store.table("queues", columns=named).to_batches(running["jobs"]):

@@ -69,8 +69,8 @@ class Diagnosis:
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def told(self, text: str, is_loss: bool) -> None:
-        """A warning of the engine."""
+    def warn(self, text: str, is_loss: bool) -> None:
+        """Keep a warning of the engine."""
         (self.findings if is_loss else self.notes).append(text)
 
 
@@ -81,7 +81,7 @@ def doctor(asked: Asked) -> int:
     code = CLEAN
     for number, files in enumerate(store.stores):
         found = Diagnosis()
-        with Warnings(found.told):
+        with Warnings(found.warn):
             _examine(asked, files, found)
         if output.is_json:
             output.line(as_json({**_for_json(found.facts, asked), "findings": found.findings, "notes": found.notes}))
@@ -172,6 +172,8 @@ def _read(scan: Scan) -> Generator[pa.RecordBatch]:
 
 def _queues(asked: Asked, files: StoreFiles, found: Diagnosis) -> dict[str, Any]:
     """The numbers of queues and topics, and queues that do not fit the log."""
+    from native_reader.plan.ends import counted
+
     topics, light, queues = set[str](), 0, 0
     states: dict[str, dict[str, int]] = {}
     unusable: list[str] = []
@@ -188,18 +190,20 @@ def _queues(asked: Asked, files: StoreFiles, found: Diagnosis) -> dict[str, Any]
         if of_state := states.get(state):
             count = sum(of_state.values())
             names = ", ".join(sorted(of_state)[:_MOST]) + (" …" if len(of_state) > _MOST else "")
-            (found.findings if is_finding else found.notes).append(f"{_counted(count, 'queue')} {text}: {names}")
+            (found.findings if is_finding else found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
     return {"directories": list(files.queues), "queues": queues, "topics": len(topics), "light_queues": light}
 
 
 def _index(asked: Asked, files: StoreFiles, found: Diagnosis) -> dict[str, Any]:
     """The index files, and those that a search cannot use."""
+    from native_reader.plan.ends import counted
+
     rows = list(_table(asked, files, "index_files")) if files.index is not None else []
     unusable = [row for row in rows if row["found"] is not None]
     found.findings += [f"{row['file']}: {row['found']}" for row in unusable if row["slots"] is not None][:_MOST]
     if unknown := sum(row["slots"] is None for row in unusable):
         found.notes.append(
-            f"{_counted(unknown, 'index file')} cannot be searched: set --option max_hash_slot_num as in the broker's configuration"
+            f"{counted(unknown, 'index file')} cannot be searched: set --option max_hash_slot_num as in the broker's configuration"
         )
     begins = [row["begin_timestamp"] for row in rows if row["begin_timestamp"] is not None]
     ends = [row["end_timestamp"] for row in rows if row["end_timestamp"] is not None]
@@ -214,6 +218,7 @@ def _index(asked: Asked, files: StoreFiles, found: Diagnosis) -> dict[str, Any]:
 
 def _lines(asked: Asked, files: StoreFiles, found: Diagnosis) -> Iterator[tuple[str, str]]:
     """The diagnosis for people: a label and a text for each line."""
+    from native_reader.plan.ends import counted
     from native_reader.plan.explain import size_of
 
     facts, store = found.facts, found.facts["store"]
@@ -224,12 +229,12 @@ def _lines(asked: Asked, files: StoreFiles, found: Diagnosis) -> Iterator[tuple[
     yield "version", f"RocketMQ {version}"
     places = ", ".join(log["directories"]) or "no segments"
     times = _period(log["first_store_timestamp"], log["last_store_timestamp"], asked)
-    yield "commitlog", f"{places}: {_counted(log['segments'], 'segment')}, {size_of(log['bytes'])}{times}"
-    light = f", and {_counted(queues['light_queues'], 'light queue')}" if queues["light_queues"] else ""
-    of_topics = f"{_counted(queues['queues'], 'queue')} of {_counted(queues['topics'], 'topic')}{light}"
+    yield "commitlog", f"{places}: {counted(log['segments'], 'segment')}, {size_of(log['bytes'])}{times}"
+    light = f", and {counted(queues['light_queues'], 'light queue')}" if queues["light_queues"] else ""
+    of_topics = f"{counted(queues['queues'], 'queue')} of {counted(queues['topics'], 'topic')}{light}"
     yield "queues", f"{', '.join(queues['directories'])}: {of_topics}" if queues["directories"] else "none"
     covers = _period(index["begin_timestamp"], index["end_timestamp"], asked)
-    files_of_index = f"{_counted(index['files'], 'file')}, {_counted(index['entries'], 'key')}{covers}"
+    files_of_index = f"{counted(index['files'], 'file')}, {counted(index['entries'], 'key')}{covers}"
     yield "index", f"{index['directory']}: {files_of_index}" if index["directory"] else "none"
     yield "config", facts["config"]["directory"] or "none"
     yield "state", _IN_USE if facts["state"]["in_use"] else _AT_REST
@@ -248,7 +253,3 @@ def _period(first: datetime | None, last: datetime | None, asked: Asked) -> str:
     if first is None or last is None:
         return ""
     return f", {time_text(first, asked.zone)} to {time_text(last, asked.zone)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

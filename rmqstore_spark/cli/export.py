@@ -61,16 +61,17 @@ def export(asked: Asked, output: str, **files: Any) -> int:
         clear()
     if asked.as_json:
         click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))
-    _tell(done)
+    _print_result(done)
     return FOUND if done.is_damaged or warnings.has_loss else CLEAN
 
 
-def _tell(done: Exported) -> None:
-    """Say what was written and what is missing."""
+def _print_result(done: Exported) -> None:
+    """Print what was written and what is missing."""
+    from native_reader.plan.ends import counted
     from native_reader.plan.explain import size_of
 
-    files = f"{len(done.files):,} file{'s' * (len(done.files) != 1)}"
-    note(f"{done.rows:,} message{'s' * (done.rows != 1)} in {files} of {size_of(done.bytes)} in {done.path}")
+    files = counted(len(done.files), "file")
+    note(f"{counted(done.rows, 'message')} in {files} of {size_of(done.bytes)} in {done.path}")
     if done.is_damaged:
         count = len(done.report.damage) + len(done.missing)
-        note(f"warning: {count:,} range{'s' * (count != 1)} of the log could not be read. All: {done.path}/_damage.jsonl")
+        note(f"warning: {counted(count, 'range')} of the log could not be read. All: {done.path}/_damage.jsonl")

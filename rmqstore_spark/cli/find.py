@@ -15,7 +15,8 @@ from rmqstore_spark.cli.stderr import note
 HELP = """Find messages. All conditions must be true.
 
 Messages that the index names are printed at once. Then the bytes that the index does not cover are searched, with a progress bar.
-There is no limit on the number of results, and copies of a message are all printed. A hash that two keys share is no result.
+There is no limit on the number of results, and all copies of a message are printed. Other messages whose keys have the same hash
+are not.
 """
 EPILOG = """\b
 Examples:
@@ -63,7 +64,8 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         with closing(read.batches(scan)) as batches:
             count = messages.print(batches, 1 if first else None)
         if not first:
+            from native_reader.plan.ends import counted
             from native_reader.plan.explain import size_of
 
-            note(f"{count:,} message{'s' * (count != 1)} found; {size_of(read.bytes_read)} of the log were read")
+            note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
     return read.code

@@ -83,7 +83,7 @@ class Messages:
         if body is None:
             self._output.line("    (the body cannot be decompressed; --columns stored_body shows its bytes)")
             return
-        shown = body if self._body == JSON else _first(body)  # half of a JSON document is none
+        shown = body if self._body == JSON else _first(body)  # half of a JSON document is not JSON
         for line in body_lines(shown, self._output.body):
             self._output.line(f"    {line}")
         if len(shown) < len(body):

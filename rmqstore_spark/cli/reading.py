@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Read:
-    """Use as a context, iterate `batches()`, then return `code`. It tells at the end what was damaged."""
+    """Use as a context, iterate `batches()`, then return `code`. At the end, it prints what was damaged."""
 
     asked: Asked
     code: int = CLEAN
@@ -49,9 +49,9 @@ class Read:
             clear()
             report = run.report
             self.bytes_read += report.bytes_read
-            self._tell_damage(report.damage)
+            self._note_damage(report.damage)
 
-    def _tell_damage(self, damage: Sequence[Damage]) -> None:
+    def _note_damage(self, damage: Sequence[Damage]) -> None:
         if not len(damage):
             return
         self.code = FOUND

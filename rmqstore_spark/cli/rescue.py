@@ -41,7 +41,7 @@ def rescue(asked: Asked, target: str) -> int:
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
-    _tell(done)
+    _print_result(done)
     return CLEAN if done.is_whole and not warnings.has_loss else FOUND
 
 
@@ -57,14 +57,16 @@ def _counts(done: Rescued) -> dict[str, object]:
     }
 
 
-def _tell(done: Rescued) -> None:
-    """Say what was saved and lost; the page has the details."""
+def _print_result(done: Rescued) -> None:
+    """Print what was saved and lost; the page has the details."""
+    from native_reader.plan.ends import counted
+
     ranges = len(done.exported.report.damage) + len(done.exported.missing)
-    note(f"saved {done.exported.rows:,} message{'s' * (done.exported.rows != 1)}")
+    note(f"saved {counted(done.exported.rows, 'message')}")
     if ranges:
-        note(f"warning: {ranges:,} range{'s' * (ranges != 1)} of the log could not be read")
+        note(f"warning: {counted(ranges, 'range')} of the log could not be read")
     if done.missing:
-        note(f"warning: {done.missing:,} queue offset{'s' * (done.missing != 1)} without a saved message")
+        note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
     if done.problems:
-        note(f"warning: {done.problems:,} finding{'s' * (done.problems != 1)} of the check")
+        note(f"warning: {counted(done.problems, 'finding')} of the check")
     note(f"read {done.page}")

@@ -133,13 +133,13 @@ class Output:
         widths = [max(each.cell_len for each in column) for column in zip(titles, *lines, strict=True)]
         self._widths = [max(pair) for pair in zip(widths, self._widths or widths, strict=True)]
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        is_narrow = sum(self._widths) + _BETWEEN * (len(columns) - 1) <= console.width
+        fits = sum(self._widths) + _BETWEEN * (len(columns) - 1) <= console.width
         # A table that is too wide has other widths for each portion of its rows, so each has titles.
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=not (self._has_head and is_narrow))
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=not (self._has_head and fits))
         for name, title, width in zip(columns, titles, self._widths, strict=True):
             look = looks.get(name)
             justify: JustifyMethod = "right" if look and look.is_number else "left"
-            table.add_column(title, justify=justify, overflow="fold", min_width=width if is_narrow else None)
+            table.add_column(title, justify=justify, overflow="fold", min_width=width if fits else None)
         for line in lines:
             table.add_row(*line)
         console.print(table)

@@ -13,7 +13,7 @@ import click
 from rmqstore_spark.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.rows import NUMBER, SHARE, SIZE, Look, Output
-from rmqstore_spark.cli.stderr import duration, note
+from rmqstore_spark.cli.stderr import note
 from rmqstore_spark.cli.text import time_text
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.T
 def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, seconds: float) -> None:
     import pyarrow as pa
 
+    from native_reader.plan.ends import counted
     from native_reader.plan.explain import size_of
+    from native_reader.scan.progress import duration
 
     totals, groups = tally.totals(), tally.table()
     groups = pa.table({}) if groups is None else groups
@@ -145,7 +147,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, s
         note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
     if tally.forgotten_groups:
         note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
-    count = f"{len(groups):,} group{'s' * (len(groups) != 1)}"
+    count = counted(len(groups), "group")
     note(f"{messages:,} messages, {size_of(size)} of records, {count}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}")
 
 

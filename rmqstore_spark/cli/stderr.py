@@ -70,6 +70,7 @@ class Bar:
 def line_of(label: str, progress: Report) -> str:
     """The text of a bar: share, bytes, rate, and the time left."""
     from native_reader.plan.explain import size_of
+    from native_reader.scan.progress import duration
 
     done, total, seconds = progress.done, progress.total, progress.seconds
     share = min(1.0, done / total) if total else 1.0
@@ -79,25 +80,17 @@ def line_of(label: str, progress: Report) -> str:
     return f"{label}{' ' if label else ''}{bar} {share:4.0%}  {size_of(done)} of {size_of(total)}{rate}{left}"
 
 
-def duration(seconds: float) -> str:
-    """`12 s`, `3:05 min`, `2:07 h`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"
-
-
 class Warnings(logging.Handler):
     """Prints the engine's warnings, each once and the first of many only. Used as a context.
 
-    `has_loss`: whether one of them was about lost messages. `tell`: who gets them, and whether each is about a loss.
+    `has_loss`: whether one of them was about lost messages. `show`: called with each text, and whether it is about a loss.
     """
 
-    def __init__(self, tell: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> None:
+    def __init__(self, show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> None:
         super().__init__(logging.WARNING)
-        self._tell = tell
+        self._show = show
         self._seen: set[str] = set()
-        self._told = self._left_out = 0
+        self._shown = self._left_out = 0
         self.has_loss = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -114,9 +107,9 @@ class Warnings(logging.Handler):
             return
         if len(self._seen) < _MOST_KNOWN:
             self._seen.add(text)
-        if self._told < _MOST_WARNINGS:
-            self._told += 1
-            self._tell(text, is_loss)
+        if self._shown < _MOST_WARNINGS:
+            self._shown += 1
+            self._show(text, is_loss)
         else:
             self._left_out += 1
 

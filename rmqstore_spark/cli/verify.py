@@ -66,12 +66,13 @@ def _advice(code: str) -> str:
 
 
 def _summary(store: Store, counts: Counter[str]) -> str:
+    from native_reader.plan.ends import counted
     from native_reader.plan.explain import size_of
 
     segments = [segment for each in store.stores for segment in each.segments]
     if not segments:
         return "nothing to check: there are no segments"
-    found = [f"{counts[name]:,} {name}{'s' * (counts[name] != 1)}" for name in ("error", "warning", "note") if counts[name]]
-    checked = f"{len(segments):,} segment{'s' * (len(segments) != 1)}, {size_of(sum(each.size for each in segments))}"
+    found = [counted(counts[name], name) for name in ("error", "warning", "note") if counts[name]]
+    checked = f"{counted(len(segments), 'segment')}, {size_of(sum(each.size for each in segments))}"
     clean = "" if counts["error"] or counts["warning"] else "no errors, no warnings"
     return f"{', '.join(filter(None, [clean, *found]))} in {checked}"

@@ -1,4 +1,4 @@
-"""What one pass over the log tells, without bodies: sizes by topic, queue, tag, host, kind and time, and the damage."""
+"""The facts of one pass over the log, without bodies: sizes by topic, queue, tag, host, kind and time, and the damage."""
 
 from __future__ import annotations
 

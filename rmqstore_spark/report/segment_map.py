@@ -72,10 +72,10 @@ def _rows(facts: Facts, words: Words) -> Iterator[Markup]:
             "map_damaged": sum(len(each.inside(start, stop).starts) for each in (broken, gone)),
             "map_found": len(found.inside(start, stop).starts),
         }
-        told = [label, *(words.say(key, number=f"{count:,}") for key, count in counts.items() if count)]
+        texts = [label, *(words.say(key, number=f"{count:,}") for key, count in counts.items() if count)]
         inside = borders[(borders > start) & (borders < stop)]
         lines = ((inside - start) / width).tolist() if len(inside) <= _MOST_BORDERS else []
-        title = "; ".join(told)
+        title = "; ".join(texts)
         yield element("div", element("div", title, class_="label"), strip(ranges, lines, title), class_="row")
 
 

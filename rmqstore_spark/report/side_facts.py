@@ -1,4 +1,4 @@
-"""What other tables of a store tell: lag by group, pending messages, and findings."""
+"""The facts of other tables of a store: lag by group, pending messages, and findings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 import native_reader as nr
 from native_reader.scan.progress import Watch
+from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
 from rmqstore_spark.tally import Row, Tally
 
 _MOST_FINDINGS = 100
-_SEVERITIES = ("error", "warning", "note")
+_SEVERITIES = tuple(SEVERITIES)
 _KINDS = {
     "delay": frozenset(("delay",)),
     "timers": frozenset(("timer",)),
@@ -140,7 +141,7 @@ class Findings:
     @property
     def has_faults(self) -> bool:
         """Whether there are more than notes."""
-        return any(self.counts[severity] for severity in ("error", "warning"))
+        return any(self.counts[severity] for severity in (ERROR, WARNING))
 
 
 def read_findings(tables: Tables) -> Findings:

@@ -66,7 +66,7 @@ def test_other_options_in_the_same_folder_are_wrong_usage(store: Path, tmp_path:
     assert "Use the same options to continue it" in ended.err
 
 
-def test_rescue_saves_and_tells(damaged: Path, tmp_path: Path) -> None:
+def test_rescue_saves_and_prints_what(damaged: Path, tmp_path: Path) -> None:
     ended = run("rescue", damaged, tmp_path / "out", "--json")
     assert ended.code == 1
     found = json.loads(ended.out)

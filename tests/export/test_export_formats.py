@@ -23,7 +23,7 @@ EVERY_WAY = [(to, compression) for to, format_ in FORMATS.items() for compressio
 
 
 def rare_messages() -> list[Message]:
-    """Nulls, empty values, text that formats must quote, bytes that are no text, times at the ends of the calendar, a batch."""
+    """Nulls, empty values, text that formats must quote, bytes that are not text, times at the ends of the calendar, a batch."""
     inner = [InnerMessage(b"one", pack_properties({"TAGS": "x"})), InnerMessage(b"", b"")]
     return [
         message(1, properties=b"", body=b""),
