@@ -102,10 +102,8 @@ class _Segment:
     def _take(self, window: Window, records: Records) -> None:
         """Check records by themselves, and keep what the comparison needs."""
         source = Source(window.u8, window.arrow)
-        failed = np.flatnonzero(checksums.wrong(source, records))
-        offsets = records.heads["physical_offset"].astype(np.int64)
-        for row in failed.tolist():
-            offset = int(offsets[row])
+        for row in np.flatnonzero(checksums.wrong(source, records)).tolist():
+            offset = int(records.heads["physical_offset"][row])
             self._findings.add("log-checksum", self._segment.uri, checksums.describe(source, records, row), offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
         facts, keys, light = self._reader.read(source, records)

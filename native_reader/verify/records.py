@@ -9,21 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.columns.properties import PropertyColumns, cut_properties
-from native_reader.columns.strings import Source, replaced, short
-from native_reader.layout.index_entry import TAG_PREFIX
+from native_reader.columns.properties import cut_properties
+from native_reader.columns.strings import Source
 from native_reader.layout.inner import units_of
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.layout.properties import CRC_NAME, CRC_SIZE, DELAY, KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, VALUE_END, parse
-from native_reader.layout.queue_entry import java_hash
-from native_reader.layout.record import COMPRESSED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Records, unsigned_at
-from native_reader.verify.hashes import Hashes, Texts, positive, words_of
+from native_reader.layout.properties import LIGHT_OFFSETS, LIGHT_QUEUES
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Index, Records
+from native_reader.verify.marks import HAS_DELAY, IS_LIGHT, marks_of
 from native_reader.verify.sides import Queues
 
-_COUNT, _LIGHT, _LIGHT_OFFSETS = "INNER_NUM", "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET"
-_NAMES = (DELAY, KEYS, TAGS, UNIQ_KEY, _COUNT, _LIGHT, _LIGHT_OFFSETS)
-_CRC_WORD = int.from_bytes(CRC_NAME, "little")
-_MOST_PLACES = 100_000
+_COUNT = "INNER_NUM"
+_MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
+"""Places, and bytes of names of topics, that are remembered from range to range."""
 NO_QUEUE, NO_ENTRY = -1, -2
 """Instead of the number of a queue: the record's queue has no files; brokers do not dispatch the record."""
 BY_HASH, BY_TIME, IN_BATCH = 0, 1, 2
@@ -79,7 +76,7 @@ class RecordReader:
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
         self._topics: dict[bytes, int] = {}
-        self._begins: list[tuple[int, int]] = []
+        self._text = 0
         self._known: dict[int, int] = {}
         self.names: list[str] = []
         self.places: list[tuple[str, int, int]] = []
@@ -87,55 +84,51 @@ class RecordReader:
 
     def read(self, source: Source, records: Records) -> tuple[Facts, Pairs, Pairs]:
         """The facts of these records, the hashes of their keys, and their places in light queues."""
-        heads = records.heads
-        flags = heads["sys_flag"].astype(np.int32)
-        topics = self._topic_numbers(source, records)
-        place = self._place_numbers(topics, heads["queue_id"].astype(np.int64))
-        properties = cut_properties(source, records.properties_at, records.properties_size, _NAMES)
-        tags, keys, uniq_key = _with_glued(source, records, [(name, properties.single(name)) for name in (TAGS, KEYS, UNIQ_KEY)])
-        tag, factor = _hashes_of_few(tags)
-        tag_begin = np.array([begin for _, begin in self._begins], np.uint32)[topics]
-        state, is_batch = flags & TRANSACTION, flags & INNER_BATCH != 0
-        queue = np.array([number for _, _, number in self.places], np.int32)[place]
+        marks = marks_of(source, records)
+        topics = np.array([self._topic_number(name) for name in marks.names], np.int64)[marks.topics]
+        place, queue = self._places_of(topics, marks.queue_ids)
+        state, is_batch = marks.flags & TRANSACTION, marks.flags & INNER_BATCH != 0
         queue[(state == PREPARED) | (state == ROLLBACK)] = NO_ENTRY
         kind = np.where(is_batch, IN_BATCH, BY_HASH).astype(np.int8)
-        if (delayed := self._topics.get(DELAY_TOPIC.encode())) is not None and properties.has(DELAY):
-            kind[(topics == delayed) & properties.single(DELAY).is_valid().to_numpy(zero_copy_only=False)] = BY_TIME
+        if (delayed := self._topics.get(DELAY_TOPIC.encode())) is not None:
+            kind[(topics == delayed) & (marks.rare & HAS_DELAY != 0)] = BY_TIME
+        count = np.ones(len(records), np.int32)
+        if len(rows := np.flatnonzero(is_batch)):
+            count[rows] = _counts(source, records[rows])
         facts = Facts(
-            heads["physical_offset"].astype(np.int64),
-            heads["size"].astype(np.int32),
+            marks.offsets,
+            marks.sizes.astype(np.int32),
             place,
             queue,
-            heads["queue_offset"].astype(np.int64),
-            heads["store_timestamp"].astype(np.int64),
-            tag.view(np.int32),
-            positive(tag_begin * factor + tag).astype(np.int32),
+            marks.queue_offsets,
+            marks.times,
+            marks.tags.astype(np.int32),
+            marks.tag_keys.astype(np.int32),
             kind,
-            _counts(properties, source, records, is_batch),
+            count,
             state == ROLLBACK,
         )
-        return facts, self._keys(topics, uniq_key, keys), self._light(properties)
+        rows = np.flatnonzero(marks.rare & IS_LIGHT)
+        light = self._light(source, records[rows], rows) if len(rows) else NO_PAIRS
+        return facts, Pairs(marks.key_rows, marks.keys, np.zeros(0, np.int64)), light
 
     def forget(self) -> None:
         """Forget topics if there are very many, as in a corrupt log. Only between ranges, because facts have their numbers."""
-        if len(self.places) > _MOST_PLACES:
-            for known in (self._topics, self._begins, self._known, self.names, self.places):
+        if len(self.places) > _MOST_PLACES or self._text > _MOST_TEXT:
+            self._text = 0
+            for known in (self._topics, self._known, self.names, self.places):
                 known.clear()
 
-    def _topic_numbers(self, source: Source, records: Records) -> NDArray[np.intp]:
-        encoded = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        numbers = [self._topics.get(topic, -1) for topic in texts]
-        for which, number in enumerate(numbers):
-            if number < 0:
-                name = texts[which].decode("utf-8", "replace")
-                numbers[which] = self._topics[texts[which]] = len(self.names)
-                self.names.append(name)
-                self._begins.append((java_hash(f"{name}#") & 0xFFFFFFFF, java_hash(f"{name}#{TAG_PREFIX}") & 0xFFFFFFFF))
-        topics: NDArray[np.intp] = np.array(numbers, np.intp)[encoded.indices.to_numpy()]
-        return topics
+    def _topic_number(self, topic: bytes) -> int:
+        number = self._topics.get(topic)
+        if number is None:
+            number = self._topics[topic] = len(self.names)
+            self.names.append(topic.decode("utf-8", "replace"))
+            self._text += len(topic)
+        return number
 
-    def _place_numbers(self, topics: NDArray[np.intp], queue_ids: Longs) -> NDArray[np.int32]:
+    def _places_of(self, topics: Longs, queue_ids: Longs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The place of each record, and the number of its queue."""
         both = topics << 32 | queue_ids & 0xFFFFFFFF
         unique, inverse = np.unique(both, return_inverse=True)
         for each in unique.tolist():
@@ -143,32 +136,14 @@ class RecordReader:
                 name, queue_id = self.names[each >> 32], (each & 0xFFFFFFFF ^ 1 << 31) - (1 << 31)
                 self._known[each] = len(self.places)
                 self.places.append((name, queue_id, self._queues.numbers.get((name, queue_id), NO_QUEUE)))
-        return np.array([self._known[each] for each in unique.tolist()], np.int32)[inverse]
+        places = [self._known[each] for each in unique.tolist()]
+        return np.array(places, np.int32)[inverse], np.array([self.places[each][2] for each in places], np.int32)[inverse]
 
-    def _keys(self, topics: NDArray[np.intp], uniq_key: pa.Array, keys: pa.Array) -> Pairs:
-        """The hash of each key, as the index has it."""
-        begins = np.array([begin for begin, _ in self._begins], np.uint32)[topics]
-        whole = Texts.of(uniq_key)
-        filled = np.flatnonzero(whole.ends > whole.begins)
-        hashes, factors = (each[filled] for each in whole.hashes())
-        rows, values = [filled], [positive(begins[filled] * factors + hashes)]
-        if keys.null_count < len(keys):
-            words, owners = words_of(keys, ord(KEYS_SEPARATOR))
-            hashes, factors = words.hashes()
-            rows.append(owners)
-            values.append(positive(begins[owners] * factors + hashes))
-        return Pairs(np.concatenate(rows), np.concatenate(values), np.zeros(0, np.int64))
-
-    def _light(self, properties: PropertyColumns) -> Pairs:
-        """The light queues of each record, and its number in each; -1 if unknown."""
-        if not properties.has(_LIGHT):
-            return NO_PAIRS
-        names, offsets = properties.single(_LIGHT), properties.single(_LIGHT_OFFSETS)
-        rows = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))
-        if not len(rows):
-            return NO_PAIRS
-        lists = pc.split_pattern(names.take(pa.array(rows)), ",")
-        numbers = pc.split_pattern(pc.fill_null(offsets.take(pa.array(rows)), ""), ",")
+    def _light(self, source: Source, records: Records, rows: Index) -> Pairs:
+        """The light queues of these records, which are `rows` of all, and the number in each; -1 if unknown."""
+        properties = cut_properties(source, records.properties_at, records.properties_size, (LIGHT_QUEUES, LIGHT_OFFSETS))
+        lists = pc.split_pattern(pc.fill_null(properties.single(LIGHT_QUEUES), ""), ",")
+        numbers = pc.split_pattern(pc.fill_null(properties.single(LIGHT_OFFSETS), ""), ",")
         owners = np.repeat(rows, pc.list_value_length(lists).to_numpy())
         encoded = lists.flatten().dictionary_encode()
         known = np.array([self._queues.numbers.get((name, 0), NO_QUEUE) for name in encoded.dictionary.to_pylist()], np.int64)
@@ -201,41 +176,16 @@ def within(offsets: Longs, ranges: Longs) -> NDArray[np.bool_]:
     return inside
 
 
-def _with_glued(source: Source, records: Records, columns: list[tuple[str, pa.Array]]) -> list[pa.Array]:
-    """Columns of properties as a broker dispatches them: with the record's checksum, if it follows the last value without a separator."""
-    able = records.properties_size > CRC_SIZE
-    at = np.where(able, records.properties_at + records.properties_size - CRC_SIZE, 1)
-    glued = np.flatnonzero(able & (unsigned_at(source.u8, 8)[at] == _CRC_WORD) & (source.u8[at - 1] != VALUE_END))
-    if not len(glued):
-        return [column for _, column in columns]
-    places = zip(records.properties_at[glued].tolist(), records.properties_size[glued].tolist(), strict=True)
-    parsed = [parse(source.u8[begin : begin + size].tobytes()) for begin, size in places]
-    return [replaced(column, glued, pa.array([each.get(name) for each in parsed], column.type)) for name, column in columns]
-
-
-def _hashes_of_few(column: pa.Array) -> tuple[Hashes, Hashes]:
-    """As `Texts.hashes`, for a column with few different values."""
-    encoded = column.dictionary_encode()
-    hashes, factors = Texts.of(encoded.dictionary).hashes()
-    # A null has index -1 here, and thereby the last element: the empty text.
-    hashes, factors = np.append(hashes, np.uint32(0)), np.append(factors, np.uint32(1))
-    which = encoded.indices.fill_null(-1).to_numpy()
-    return hashes[which], factors[which]
-
-
-def _counts(properties: PropertyColumns, source: Source, records: Records, is_batch: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The number of messages of each record; -1 if unknown. Batches are few, and each takes long to read anyway."""
-    counts = np.ones(len(is_batch), np.int32)
-    if not is_batch.any():
-        return counts
-    text = properties.single(_COUNT)
-    for row in np.flatnonzero(is_batch).tolist():
-        digits = text[row].as_py() or ""
+def _counts(source: Source, batches: Records) -> list[int]:
+    """The number of messages of each batch; -1 if unknown. Batches are few, and each takes long to read anyway."""
+    texts = cut_properties(source, batches.properties_at, batches.properties_size, (_COUNT,)).single(_COUNT).to_pylist()
+    counts = []
+    for row, text in enumerate(texts):
+        digits = text or ""
         if digits.isascii() and digits.isdigit() and len(digits) < 6:
-            counts[row] = int(digits)
+            counts.append(int(digits))
             continue
-        begin = int(records.body_at[row])
-        is_packed = bool(records.heads["sys_flag"][row] & COMPRESSED)
-        units = None if is_packed else units_of(source.u8[begin : begin + int(records.body_size[row])])
-        counts[row] = -1 if units is None else len(units)
+        begin, size, flags = batches.body(row)
+        units = None if flags & COMPRESSED else units_of(source.u8[begin : begin + size])
+        counts.append(-1 if units is None else len(units))
     return counts
