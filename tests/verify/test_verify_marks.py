@@ -1,0 +1,96 @@
+"""What a check takes from each record, compared with the exact parser of properties and with Java's hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.effort import sampled
+
+from native_reader.columns.strings import Source
+from native_reader.layout.properties import parse
+from native_reader.layout.record import Records, measure
+from native_reader.testing import strategies as drawn
+from native_reader.testing.java import hash_code, index_hash
+from native_reader.testing.records import Message, encode
+from native_reader.verify.marks import HAS_DELAY, IS_LIGHT, Marks, marks_of
+
+FIELDS = ("physical_offset", "size", "queue_id", "queue_offset", "store_timestamp", "sys_flag")
+
+
+def records_of(messages: Sequence[Message]) -> tuple[Source, Records]:
+    content, starts = b"", []
+    for message in messages:
+        starts.append(len(content))
+        content += encode(message, len(content))
+    source = Source.of(content)
+    records, valid = measure(source.u8, len(content), np.array(starts, np.intp), 0)
+    assert valid.all()
+    return source, records
+
+
+def expected(source: Source, records: Records) -> dict[str, list[object]]:
+    """The same, record by record."""
+    marks: dict[str, list[object]] = {name: [] for name in Marks._fields}
+    for name, column in zip(FIELDS, Marks._fields, strict=False):
+        marks[column] = records.heads[name].tolist()
+    for row in range(len(records)):
+        at, size = records.topic_at[row], records.topic_size[row]
+        topic = source.u8[at : at + size].tobytes()
+        if topic not in marks["names"]:
+            marks["names"].append(topic)
+        at, size = records.properties_at[row], records.properties_size[row]
+        properties, name = parse(source.u8[at : at + size].tobytes()), topic.decode("utf-8", "replace")
+        tag = properties.get("TAGS", "")
+        marks["topics"].append(marks["names"].index(topic))
+        marks["tags"].append(hash_code(tag))
+        marks["tag_keys"].append(index_hash(name, f"T#{tag}"))
+        marks["rare"].append(HAS_DELAY * ("DELAY" in properties) + IS_LIGHT * ("INNER_MULTI_DISPATCH" in properties))
+        keys = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" ")]
+        for key in filter(None, keys):
+            marks["key_rows"].append(row)
+            marks["keys"].append(index_hash(name, key))
+    return marks
+
+
+def listed(marks: Marks) -> dict[str, list[object]]:
+    return {name: each if isinstance(each, list) else each.tolist() for name, each in marks._asdict().items()}
+
+
+def same(messages: Sequence[Message]) -> None:
+    source, records = records_of(messages)
+    assert listed(marks_of(source, records)) == expected(source, records)
+
+
+@pytest.mark.sweep
+@sampled(1000)
+@given(st.lists(drawn.messages(), min_size=1, max_size=8))
+def test_marks_are_those_of_the_exact_parser(messages: Sequence[Message]) -> None:
+    same(messages)
+
+
+@pytest.mark.parametrize("crc", ["", "proper", "glued"])
+@pytest.mark.parametrize(
+    "properties",
+    [
+        b"",
+        b"UNIQ_KEY\x01",
+        b"UNIQ_KEY\x01a",
+        b"UNIQ_KEYS\x01a\x02XUNIQ_KEY\x01b\x02UNIQ_KEY\x02",
+        b"TAGS\x01one\x02TAGS\x01two\x02TAGS\x01\x02",
+        b"KEYS\x01a b\x02KEYS\x01c",
+        b"KEYS\x01 a  \xc3\xa4\xff a \x02TAGS\x01\xe4\xb8\xbb\x02",
+        b"TAGS\x01a\x01b\x02KEYS\x01\x01\x02",
+        b"INNER_MULTI_DISPATCH\x01%LMQ%a\x02DELAY\x013",
+        b"INNER_MULTI_DISPATCHED\x01a\x02INNER_MULTI_DISPATC\x01b\x02INNER_MUXTI_DISPATCH\x01c\x02DELAYS\x013\x02",
+        b"INNER_MULTI_DISPATCH\x01\x02INNER_MULTI_",
+        b"\0TAGS\x01a\x02TAGS\x01b\0c",
+    ],
+)
+def test_marks_of_odd_properties(properties: bytes, crc: str) -> None:
+    one = Message(topic="topic", properties=properties, property_crc=crc)  # type: ignore[arg-type]
+    same([one])
+    same([Message(properties=b"TAGS\x01x"), one, Message(topic=b"\xff", properties=b"KEYS\x01x"), one])
