@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.record import Index
 from native_reader.plan.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
@@ -25,6 +27,60 @@ class _Covering(NamedTuple):
     head: Head
     stop: int
     """The number after the last entry."""
+
+
+class _Keys:
+    """The keys of a range's records, in the order in which a broker indexes them, and which of them an entry has."""
+
+    def __init__(self, facts: Facts, keys: Pairs) -> None:
+        self._facts = facts
+        is_skipped = facts.rolls_back[keys.row]  # brokers do not index them, but an entry that has one is right
+        self._skipped = _pairs(keys.row[is_skipped], keys.value[is_skipped])
+        whole = not len(self._skipped)
+        self._row, self._hash = (keys.row, keys.value) if whole else (keys.row[~is_skipped], keys.value[~is_skipped])
+        self._offset = facts.offset[self._row]
+        self._is_named, self._next = np.zeros(len(self._row), np.bool_), 0
+        self._others: list[Longs] = []
+
+    @cached_property
+    def _ascending(self) -> Longs:
+        return np.unique(np.concatenate([_pairs(self._row, self._hash), self._skipped]))
+
+    def in_order(self, offsets: Longs, hashes: Longs) -> Index | None:
+        """The records of these entries, if they are exactly the next keys, with or without tags among them."""
+        if self._name_next(offsets, hashes):
+            return self._row[self._next - len(offsets) : self._next]
+        row = _row_at(self._facts.offset, offsets)
+        if not len(self._facts) or (row < 0).any():
+            return None
+        is_key = hashes != self._facts.tag_key[row]
+        return row if not is_key.all() and self._name_next(offsets[is_key], hashes[is_key]) else None
+
+    def _name_next(self, offsets: Longs, hashes: Longs) -> bool:
+        if not len(offsets):
+            return True
+        begin = max(self._next, int(np.searchsorted(self._offset, offsets[0])))
+        stop = begin + len(offsets)
+        if not (np.array_equal(self._offset[begin:stop], offsets) and np.array_equal(self._hash[begin:stop], hashes)):
+            return False
+        self._is_named[begin:stop], self._next = True, stop
+        return True
+
+    def name(self, row: Index, hashes: Longs) -> NDArray[np.bool_]:
+        """Which of these entries, whose records are `row`, or -1, have a key of their record."""
+        pairs = _pairs(row, hashes & _LARGEST_HASH)
+        is_key: NDArray[np.bool_] = (row >= 0) & (hashes >= 0) & _contains(self._ascending, pairs)
+        self._others.append(np.unique(pairs[is_key]))
+        return is_key
+
+    def rows_missing(self) -> Index:
+        """The records with a key that no entry has; ascending."""
+        pairs = _pairs(self._row, self._hash)
+        missing = np.concatenate([pairs[~self._is_named], self._skipped])
+        if len(missing):  # a record can have a key twice, and an entry names both
+            missing = missing[~np.isin(missing, np.concatenate([pairs[self._is_named], *self._others]))]
+        rows: Index = np.unique(missing >> 31)
+        return rows
 
 
 class KeyCheck:
@@ -56,44 +112,39 @@ class KeyCheck:
 
     def check(self, facts: Facts, keys: Pairs, low: int, high: int, damage: Longs) -> None:
         """Compare the keys of the records at offsets `[low, high)` with the entries of all files."""
-        wanted = np.unique(keys.row << 31 | keys.value)
-        is_named = np.zeros(len(wanted), np.bool_)
+        known = _Keys(facts, keys)
         for each in self._files:
             try:
                 with storage_of(each.uri).open(each.uri) as stored:
                     first = _first_at(stored, each.slots, low, 1, each.stop)
                     stop = _first_at(stored, each.slots, high, first, each.stop)
                     for part in entries_in(stored, each.slots, first, stop):
-                        is_named[np.searchsorted(wanted, self._compare(each, part, facts, wanted, damage))] = True
+                        self._compare(each, part, facts, known, damage)
             except OSError:  # a finding of the file itself
                 continue
-        self._unnamed(facts, wanted[~is_named])
+        self._unnamed(facts, known.rows_missing())
 
-    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, wanted: Longs, damage: Longs) -> Longs:
-        """Check a piece of entries; returns those that name a record, as row and hash."""
+    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> None:
+        """Check a piece of entries."""
         number, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
-        row = _row_at(facts.offset, offsets)
-        nowhere = (row < 0) & ~within(offsets, damage)
         names = each, number, offsets
-        self._add("index-without-record", names, nowhere, "no record begins there")
-        if not len(facts):
-            return np.empty(0, np.int64)
-        at = np.maximum(row, 0)
-        pairs = at << 31 | (hashes & _LARGEST_HASH)
-        is_key = _contains(wanted, pairs) & (hashes >= 0)
-        is_tag = hashes == facts.tag_key[at]
-        self._add("index-other-key", names, (row >= 0) & ~is_key & ~is_tag, "the record has no such key")
-        begin = each.head.begin_time
-        seconds = np.clip((facts.time[at] - begin) // 1000, 0, _LARGEST_HASH) if begin > 0 else np.zeros(len(at), np.int64)
-        off = (row >= 0) & (is_key | is_tag) & (piece["seconds"] != seconds)
+        row, is_right = known.in_order(offsets, hashes), np.ones(len(piece), np.bool_)
+        if row is None:
+            row = _row_at(facts.offset, offsets)
+            self._add("index-without-record", names, (row < 0) & ~within(offsets, damage), "no record begins there")
+            if not len(facts):
+                return
+            is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
+            self._add("index-other-key", names, (row >= 0) & ~is_right, "the record has no such key")
+        begin, times = each.head.begin_time, facts.time[row]
+        seconds = np.clip((times - begin) // 1000, 0, _LARGEST_HASH) if begin > 0 else np.zeros(len(row), np.int64)
+        off = is_right & (piece["seconds"] != seconds)
         if number == 1:  # its time counts from the file before
             off[:1] = False
         self._add("index-time", names, off, "its time is not that of the record")
         if not self._sides.is_live:
-            self._bounds(each, number, len(piece), np.where(row >= 0, facts.time[at], -1))
-        named: Longs = pairs[(row >= 0) & is_key]
-        return named
+            self._bounds(each, number, len(piece), np.where(row >= 0, times, -1))
 
     def _bounds(self, each: _Covering, number: int, count: int, times: Longs) -> None:
         """The times in the header are those of the first and the last record; -1 is unknown."""
@@ -102,9 +153,8 @@ class KeyCheck:
             if time not in (-1, stated):
                 self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
 
-    def _unnamed(self, facts: Facts, missing: Longs) -> None:
-        """Keys that no entry has, and why."""
-        rows = np.unique(missing >> 31)
+    def _unnamed(self, facts: Facts, rows: Index) -> None:
+        """Records with keys that no entry has, and why."""
         if not len(rows) or self._sides.index is None:
             return
         add, index = self._findings.add_rows, self._sides.index
@@ -142,6 +192,10 @@ def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int
         reached = np.flatnonzero(piece["offset"] >= offset)
         return number + int(reached[0]) if len(reached) else stop
     return stop
+
+
+def _pairs(row: Index, hashes: Longs) -> Longs:
+    return row << 31 | hashes
 
 
 def _row_at(records: Longs, offsets: Longs) -> NDArray[np.intp]:
