@@ -11,6 +11,10 @@ from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Sides
 
+_PLACE_BITS = 18
+_AT_ONCE = 1 << _PLACE_BITS
+"""Entries, or slots, that are read at once."""
+
 
 def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: bool) -> None:
     """Add what is wrong in one file. Needs memory for its slots, not for its entries."""
@@ -41,7 +45,7 @@ class _File:
         if head.next_entry > self._room or head.next_entry < 1 or not 0 <= head.begin <= head.end or head.begin_time > head.end_time:
             add("index-header", uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
         last, first_offset = -1, None
-        for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room)):
+        for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room), _AT_ONCE):
             hashes, offsets = piece["hash"].astype(np.int64), piece["offset"].astype(np.int64)
             first_offset = int(offsets[0]) if first_offset is None else first_offset
             steps = np.diff(offsets, prepend=max(last, int(offsets[0])) if last < 0 else last)
@@ -57,15 +61,16 @@ class _File:
 
     def _chains(self, number: int, hashes: NDArray[np.int64], offsets: NDArray[np.int64], previous: NDArray[np.int64]) -> None:
         """Each entry must lead to the newest earlier one of its slot."""
-        slot = (hashes % self._slots).astype(np.int32)
-        order = np.argsort(slot, kind="stable")
-        grouped, numbers = slot[order], number + order
+        # numpy sorts numbers several times as fast as places by their numbers.
+        both = np.sort(hashes % self._slots << _PLACE_BITS | np.arange(len(hashes)))
+        grouped, order = both >> _PLACE_BITS, both & (_AT_ONCE - 1)
+        numbers = number + order
         is_first = np.concatenate([[True], grouped[1:] != grouped[:-1]])
         expected = np.concatenate([[0], numbers[:-1]])
         expected[is_first] = self._newest[grouped[is_first]]
         is_last = np.concatenate([is_first[1:], [True]])
         self._newest[grouped[is_last]] = numbers[is_last]
-        wrong = np.zeros(len(slot), np.bool_)
+        wrong = np.zeros(len(hashes), np.bool_)
         wrong[order] = expected != previous[order]
         self._add("index-chain", number, offsets, wrong | (hashes < 0), "it leads to a wrong entry, so that the chain skips some")
 
@@ -77,14 +82,19 @@ class _File:
             self._findings.add_rows(code, self._uri, after, lambda _: f"the log ends at offset {sides.end:,}")
 
     def _slots_match(self) -> None:
-        content = bytearray(SLOT_SIZE * self._slots)
-        got = self._stored.read_into(INDEX_HEAD.size, content)
-        slots = np.frombuffer(content, ">i4")[: got // SLOT_SIZE].astype(np.int32)
-        wrong = np.flatnonzero(slots != self._newest[: len(slots)])
-        if len(wrong):
-            first = int(wrong[0])
-            text = f"slot {first:,} has {slots[first]:,}, expected {self._newest[first]:,}"
-            self._findings.add("index-slot", self._uri, text, count=len(wrong))
+        """Each slot must lead to the newest entry of its chain."""
+        text, count = "", 0
+        for begin in range(0, self._slots, _AT_ONCE):
+            length = SLOT_SIZE * min(_AT_ONCE, self._slots - begin)
+            (content,) = self._stored.read_ranges([(INDEX_HEAD.size + SLOT_SIZE * begin, length)])
+            slots = np.frombuffer(content, ">i4", len(content) // SLOT_SIZE).astype(np.int32)
+            wrong = np.flatnonzero(slots != self._newest[begin : begin + len(slots)])
+            if len(wrong):
+                first = int(wrong[0])
+                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {self._newest[begin + first]:,}"
+                count += len(wrong)
+        if count:
+            self._findings.add("index-slot", self._uri, text, count=count)
 
     def _add(self, code: str, number: int, offsets: NDArray[np.int64], which: NDArray[np.bool_], why: str) -> None:
         chosen = np.flatnonzero(which)
