@@ -29,6 +29,9 @@ class Tuning:
     verified_at_once: int = 128 << 20
     """The check of a store compares this many bytes of log at once with queues and index: 100 bytes of memory per record."""
 
+    queue_read_whole: int = 160 << 10
+    """The check reads a queue of this size whole for each range, and so finds all of its entries, in whatever order they are."""
+
     grouped_at_once: int = 512 << 20
     """Limit on the memory of rows that are grouped by a key, per task. With more, the log is read again for each share of the keys."""
 

@@ -312,6 +312,11 @@ class QueueReader:
         if self._strict and not isinstance(error, FileNotFoundError):
             raise error
 
+    def number_at(self, place: int) -> int:
+        """The queue offset of the entry at that place of an ordinary queue."""
+        which = bisect_right(self._firsts, place) - 1
+        return self._queue.files[which].base + place - self._firsts[which]
+
     def file(self, which: int) -> StoredFile:
         """One of its files, open until another one is read."""
         if self._open is not None and self._open[0] != which:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
-from native_reader.layout.record import SMALLEST_RECORD
-from native_reader.plan.queues import Entries, Queue, QueueReader
+from native_reader.plan.queues import Entries, QueueReader
+from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Longs, Pairs, within
 from native_reader.verify.sides import Queues, Sides
 
-_READ_WHOLE, _READ_AT_ONCE = 1 << 13, 1 << 20
-"""Entries of a queue that are read without a search, and most that are read at once."""
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""
 _LONGEST_DELAY = 400 * 86_400_000
-_COLUMNS = ("numbers", "counts", "offsets", "sizes", "codes")
 _NARROW = 1 << 15
 """With fewer queues, their numbers have 16 bits."""
 
@@ -43,34 +41,10 @@ class Claims:
         return len(self.offset)
 
 
-def entries_in(queues: Sequence[Queue], low: int, high: int) -> Iterator[tuple[int, Entries]]:
-    """The entries with offsets in `[low, high)` of each queue that has any, with the queue's number."""
-    for number, queue in enumerate(queues):
-        found = []
-        with QueueReader(queue) as reader:
-            first, stop = 0, reader.units
-            if stop > _READ_WHOLE:
-                first = reader.first_at(low, 0, stop)
-                stop = reader.first_at(high, first, stop)
-            # Records do not overlap, so more entries than fit in the range are corrupt, and must not fill the memory.
-            room = (high - low) // SMALLEST_RECORD + 1
-            for begin in range(first, stop, _READ_AT_ONCE):
-                entries = reader.read(begin, min(begin + _READ_AT_ONCE, stop))
-                inside = entries.where((entries.offsets >= low) & (entries.offsets < high))
-                if len(inside):
-                    found.append(inside)
-                    room -= len(inside)
-                if room <= 0:
-                    break
-        if found:
-            columns = (np.concatenate([getattr(each, name) for each in found]) for name in _COLUMNS)
-            yield number, found[0] if len(found) == 1 else Entries(*columns)
-
-
 def _claims(found: Sequence[tuple[int, Entries]], records: Longs) -> Claims:
     queue = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), number, np.int32) for number, each in found)])
     number, count, offset, size, code = (
-        np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for _, each in found)]) for name in _COLUMNS
+        np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for _, each in found)]) for name in COLUMNS
     )
     order = np.argsort(offset, kind="stable")
     offset = offset[order]
@@ -117,13 +91,19 @@ class EntryCheck:
         self._sides, self._queues, self._findings, self._places = sides, queues, findings, places
         self._of_batches: set[int] = set()
 
+    @cached_property
+    def _cursors(self) -> list[Cursor]:
+        return [Cursor(queue, is_live=self._sides.is_live) for queue in self._queues.all]
+
     def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Longs) -> None:
         """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""
         queues = self._queues.all
         is_light = np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in queues], np.bool_)
         by_queue, named = _ByQueue(facts, len(queues)), np.zeros(len(facts), np.bool_)
         doubtful: list[tuple[int, Entries]] = []
-        for number, entries in entries_in(queues, low, high):
+        for number, cursor in enumerate(self._cursors):
+            if (entries := cursor.within(low, high)) is None:
+                continue
             rows = None if queues[number].batch or is_light[number] else by_queue.agreeing(number, entries)
             if rows is None:
                 doubtful.append((number, entries))
