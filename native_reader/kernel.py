@@ -6,6 +6,7 @@
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
     checksums   u1 bytes, the records in them                               which have a wrong checksum
+    marks       u1 bytes, the records in them                               numbers and hashes that a check compares
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
 
 Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
@@ -48,6 +49,9 @@ COLUMNS = frozenset(
 )
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
 _log = logging.getLogger("native_reader")
+
+HAS_DELAY, IS_LIGHT = 1, 2
+"""Bits of `Marks.rare`: the record has a delay level; light queues list it, too."""
 
 Numbers = NDArray[np.int64]
 Lists = Sequence[tuple[Numbers, Numbers]]
@@ -252,6 +256,40 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
     compiled = _compiled()
     own = None if compiled is None else _chain_of(compiled, u8, records, None)
     return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
+
+
+class Marks(NamedTuple):
+    """What a check compares of each record, and of all keys. Hashes are Java's."""
+
+    offsets: Numbers
+    sizes: Numbers
+    queue_ids: Numbers
+    queue_offsets: Numbers
+    times: Numbers
+    flags: Numbers
+    topics: Numbers
+    """Where its topic is in `names`."""
+    tags: Numbers
+    tag_keys: Numbers
+    """The hash under which the index may have the tag."""
+    rare: Numbers
+    """HAS_DELAY, plus IS_LIGHT."""
+    key_rows: Numbers
+    """The record of each key. Keys are in the order in which a broker indexes them."""
+    keys: Numbers
+    """The hash of each key, as the index has it."""
+    names: list[bytes]
+    """Every topic, in the order in which they occur."""
+
+
+def marks(u8: Bytes, records: Records) -> Marks | None:
+    """What a check compares of these records."""
+    compiled = _compiled()
+    own = None if compiled is None else _chain_of(compiled, u8, records, None)
+    if own is None:
+        return None
+    of_records, of_keys, names = own.marks(u8)
+    return Marks(*_numbers(of_records).reshape(-1, len(records)), *_numbers(of_keys).reshape(2, -1), names)
 
 
 def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:

@@ -5,6 +5,7 @@ mod bodies;
 mod checksums;
 mod claims;
 mod columns;
+mod marks;
 mod properties;
 mod record;
 
@@ -13,7 +14,7 @@ use columns::{Limits, Plan};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule};
+use pyo3::types::{PyByteArray, PyBytes, PyCapsule};
 use record::{HEAD, Place};
 
 /// Keeps its pages between chunks; see Cargo.toml. Miri, which runs no C, has its own.
@@ -28,6 +29,9 @@ const SEAM: u32 = 1;
 const VERSION: &str = if cfg!(debug_assertions) { concat!(env!("CARGO_PKG_VERSION"), "+checked") } else { env!("CARGO_PKG_VERSION") };
 
 const PARTS: usize = 8;
+
+/// Numbers in native byte order.
+type Array<'py> = Bound<'py, PyByteArray>;
 
 /// The bytes of a buffer that positions of 32 bits can name. Arrays of wider numbers are refused, so byte order is no question here.
 struct Bytes(PyBuffer<u8>);
@@ -208,6 +212,18 @@ impl Chain {
         Ok(PyByteArray::new(py, &wrong))
     }
 
+    /// What a check compares: ten columns of int64, one after the other, of the records; two of their keys; and the topics. See `Marks`.
+    fn marks<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>) -> PyResult<(Array<'py>, Array<'py>, Vec<Bound<'py, PyBytes>>)> {
+        let buffer = Bytes::of(buffer)?;
+        let bytes = buffer.as_slice();
+        if !self.places.iter().all(|place| record::is_inside(bytes, place)) {
+            return Err(PyIndexError::new_err("the buffer is shorter than its records"));
+        }
+        let marks = py.detach(|| marks::marks_of(bytes, &self.places));
+        let topics = marks.topics.iter().map(|topic| PyBytes::new(py, topic)).collect();
+        Ok((columns_of(py, &marks.records)?, columns_of(py, &marks.keys)?, topics))
+    }
+
     /// The columns of the rows from `begin` on: an array of structs in a capsule, its number of rows, and whether the next row is
     /// for the exact way. Bodies larger than `at_most` are null; those of one call become at most `at_once` bytes, if more than one.
     fn columns<'py>(
@@ -229,6 +245,19 @@ impl Chain {
         let batch = Node { length: made.rows, nulls: 0, buffers: vec![Buffer::None], children: made.columns };
         Ok((arrow::capsule(py, batch)?, made.rows, made.is_odd))
     }
+}
+
+/// Rows of numbers as columns, one after the other, in native byte order.
+fn columns_of<'py, const WIDTH: usize>(py: Python<'py>, rows: &[[i64; WIDTH]]) -> PyResult<Array<'py>> {
+    let height = 8 * rows.len();
+    PyByteArray::new_with(py, WIDTH * height, |out| {
+        for (column, out) in out.chunks_exact_mut(height.max(1)).enumerate() {
+            for (row, number) in rows.iter().zip(out.as_chunks_mut::<8>().0) {
+                *number = row.get(column).copied().unwrap_or_default().to_ne_bytes();
+            }
+        }
+        Ok(())
+    })
 }
 
 /// The columns that a read wants, by their names in `messages`; `properties[NAME]` is one property.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 const NAME_END: u8 = 1;
-const VALUE_END: u8 = 2;
+pub const VALUE_END: u8 = 2;
 const CRC_NAME: &[u8] = b"__CRC32#";
 const CRC_SIZE: usize = 20;
 /// Up to so many pairs of a record, comparing each with each costs less than sorting.
@@ -141,7 +141,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 ///
 /// Bytes are marked 64 at a time, because processors often mispredict a loop over one or two marks.
 #[inline(always)]
-fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
+pub fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
     const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
     const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
     const GATHER: u64 = 0x0102_0408_1020_4080; // a product with it has the lowest bit of each byte in its highest byte

@@ -8,52 +8,31 @@ value if it follows without one. The last of equal names counts, except those wi
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader import kernel
 from native_reader.columns.strings import Source, content_of, offsets_of, short
+from native_reader.kernel import HAS_DELAY, IS_LIGHT, Marks
 from native_reader.layout.index_entry import TAG_PREFIX
 from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, LIGHT_QUEUES, NAME_END, TAGS, UNIQ_KEY, VALUE_END
 from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import Index, Mask, Records, unsigned_at
 from native_reader.verify.hashes import Texts, positive, words_of
 
-HAS_DELAY, IS_LIGHT = 1, 2
-"""Bits of `Marks.rare`: the record has a delay level; light queues list it, too."""
 _WORD = 8
-
-Numbers = NDArray[np.int64]
-
-
-class Marks(NamedTuple):
-    """What a check compares of each record, and of all keys. Hashes are Java's."""
-
-    offsets: Numbers
-    sizes: Numbers
-    queue_ids: Numbers
-    queue_offsets: Numbers
-    times: Numbers
-    flags: Numbers
-    topics: Numbers
-    """Where its topic is in `names`."""
-    tags: Numbers
-    tag_keys: Numbers
-    """The hash under which the index may have the tag."""
-    rare: Numbers
-    """HAS_DELAY, plus IS_LIGHT."""
-    key_rows: Numbers
-    """The record of each key. Keys are in the order in which a broker indexes them."""
-    keys: Numbers
-    """The hash of each key, as the index has it."""
-    names: list[bytes]
-    """Every topic, in the order in which they occur."""
 
 
 def marks_of(source: Source, records: Records) -> Marks:
     """The marks of these records, of which there is one or more."""
+    compiled = kernel.marks(source.u8, records)
+    return numpy_marks(source, records) if compiled is None else compiled
+
+
+def numpy_marks(source: Source, records: Records) -> Marks:
+    """As `kernel.marks`."""
     heads, pieces = records.heads, _Pieces(source, records)
     topics = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
     which, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from native_reader.columns.properties import cut_properties
 from native_reader.columns.strings import Source
+from native_reader.kernel import HAS_DELAY, IS_LIGHT
 from native_reader.layout.inner import units_of
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.properties import LIGHT_OFFSETS, LIGHT_QUEUES
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Index, Records
-from native_reader.verify.marks import HAS_DELAY, IS_LIGHT, marks_of
+from native_reader.verify.marks import marks_of
 from native_reader.verify.sides import Queues
 
 _COUNT = "INNER_NUM"

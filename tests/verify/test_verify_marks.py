@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
+from support.kernels import VARIABLE
 
+from native_reader import kernel
 from native_reader.columns.strings import Source
+from native_reader.kernel import HAS_DELAY, IS_LIGHT, Marks
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Records, measure
 from native_reader.testing import strategies as drawn
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.records import Message, encode
-from native_reader.verify.marks import HAS_DELAY, IS_LIGHT, Marks, marks_of
+from native_reader.verify.marks import numpy_marks
 
 FIELDS = ("physical_offset", "size", "queue_id", "queue_offset", "store_timestamp", "sys_flag")
 
@@ -62,7 +65,7 @@ def listed(marks: Marks) -> dict[str, list[object]]:
 
 def same(messages: Sequence[Message]) -> None:
     source, records = records_of(messages)
-    assert listed(marks_of(source, records)) == expected(source, records)
+    assert listed(numpy_marks(source, records)) == expected(source, records)
 
 
 @pytest.mark.sweep
@@ -70,6 +73,20 @@ def same(messages: Sequence[Message]) -> None:
 @given(st.lists(drawn.messages(), min_size=1, max_size=8))
 def test_marks_are_those_of_the_exact_parser(messages: Sequence[Message]) -> None:
     same(messages)
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@sampled(1000)
+@given(st.lists(drawn.messages(), min_size=1, max_size=8))
+def test_the_kernel_makes_the_same_marks(messages: Sequence[Message]) -> None:
+    source, records = records_of(messages)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kernel.COMPILED)
+        compiled = kernel.marks(source.u8, records)
+    assert compiled is not None
+    assert all(each.dtype == np.int64 for each in compiled[:-1])
+    assert listed(compiled) == listed(numpy_marks(source, records))
 
 
 @pytest.mark.parametrize("crc", ["", "proper", "glued"])
