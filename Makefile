@@ -54,6 +54,8 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	$(PYTHON) benchmarks/java.py $(of)
 	$(PYTHON) benchmarks/damage.py $(of)
 	@cd build/bench && rm -rf *-flipped
+	$(PYTHON) benchmarks/verify.py $(of)
+	@cd build/bench && rm -rf verified-*
 	$(PYTHON) benchmarks/pruning.py $(of)
 	@cd build/bench && rm -rf pruning-* timed-* planned
 	$(PYTHON) benchmarks/export.py $(of)
