@@ -356,7 +356,7 @@ def numpy_queue_entries(units: NDArray[np.void], first: int) -> tuple[Numbers, N
 
 def _of_batches(units: NDArray[np.void]) -> Columns:
     """The columns of the written entries of a batch queue."""
-    units = units[is_written(units)]
+    units = units.take(np.flatnonzero(is_written(units)))
     numbers, counts, offsets, sizes, codes = (units[name].astype(np.int64) for name in ("base", "count", "offset", "size", "tags_code"))
     return numbers, counts, offsets, sizes, codes
 
