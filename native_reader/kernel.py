@@ -8,6 +8,7 @@
     checksums   u1 bytes, the records in them                               which have a wrong checksum
     marks       u1 bytes, the records in them                               numbers and hashes that a check compares
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
+    chains      entries of an index file, as in the file                    which are in a wrong place of their chain
 
 Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
 Each function returns nothing where numpy is to do the stage: no kernel, or input that it leaves to the exact way.
@@ -350,6 +351,27 @@ def ascending_within(offsets: Numbers, low: int, high: int) -> NDArray[np.bool_]
     """Which offsets are in `[low, high)`, above all previous and below all following ones."""
     found = _called("ascending_within", offsets, low, high)
     return None if found is None else np.frombuffer(found, np.bool_)
+
+
+class Chains:
+    """The newest entry of each slot of an index file, while its entries are passed one after the other."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def wrong(self, entries: NDArray[np.void], first: int) -> Mask:
+        """Which of these entries do not lead to the newest one before them. `first`: the number of the first one."""
+        return np.frombuffer(self._own.wrong(entries.view(np.uint8), first), np.bool_)
+
+    def newest(self, begin: int, count: int) -> Numbers:
+        """The newest entries of the slots from `begin` on, 0 for none."""
+        return _numbers(self._own.newest(begin, count))
+
+
+def chains(slots: int) -> Chains | None:
+    """The chains of an index file, before its first entry."""
+    compiled = _compiled()
+    return None if compiled is None else Chains(compiled.Chains(slots))
 
 
 def _called(name: str, *arguments: object) -> Any:

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod bodies;
+mod chains;
 mod checksums;
 mod claims;
 mod columns;
@@ -322,6 +323,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", VERSION)?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
+    module.add_class::<chains::Chains>()?;
     module.add_class::<Columns>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader import kernel
+from native_reader.kernel import Chains
 from native_reader.layout.index_entry import INDEX_HEAD, SLOT_SIZE
+from native_reader.layout.record import Mask
 from native_reader.plan.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Sides
 
-_PLACE_BITS = 18
+_PLACE_BITS, _MOST_SLOTS = 18, 1 << 28
 _AT_ONCE = 1 << _PLACE_BITS
 """Entries, or slots, that are read at once."""
 
@@ -19,7 +22,7 @@ _AT_ONCE = 1 << _PLACE_BITS
 def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: bool) -> None:
     """Add what is wrong in one file. Needs memory for its slots, not for its entries."""
     slots = file.slots
-    if slots is None or room_of(file) < LEAST_ROOM:
+    if slots is None or slots > _MOST_SLOTS or room_of(file) < LEAST_ROOM:  # a sparse file can be of any size, and slots need memory
         text = f"{file.size:,} bytes do not fit the usual numbers of slots and entries"
         findings.add("index-not-checked", file.uri, text)
         return
@@ -30,11 +33,37 @@ def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: boo
         findings.add("index-unreadable", file.uri, "the file cannot be read")
 
 
+class NumpyChains:
+    """As `kernel.Chains`."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots, self._newest = slots, np.zeros(slots, np.int32)
+
+    def wrong(self, entries: NDArray[np.void], first: int) -> Mask:
+        """As `kernel.Chains.wrong`, of at most _AT_ONCE entries."""
+        hashes = entries["hash"].astype(np.int64)
+        # numpy sorts numbers several times as fast as places by their numbers.
+        both = np.sort(hashes % self._slots << _PLACE_BITS | np.arange(len(hashes)))
+        slots, order = both >> _PLACE_BITS, both & (_AT_ONCE - 1)
+        numbers = first + order
+        is_first = np.append(True, slots[1:] != slots[:-1])
+        expected = np.append(0, numbers[:-1])
+        expected[is_first] = self._newest[slots[is_first]]
+        is_last = np.append(is_first[1:], True)
+        self._newest[slots[is_last]] = numbers[is_last]
+        wrong = hashes < 0
+        wrong[order] |= expected != entries["previous"][order]
+        return wrong
+
+    def newest(self, begin: int, count: int) -> NDArray[np.signedinteger]:
+        """As `kernel.Chains.newest`."""
+        return self._newest[begin : begin + count]
+
+
 class _File:
     def __init__(self, stored: StoredFile, uri: str, slots: int, room: int, findings: Findings) -> None:
         self._stored, self._uri, self._slots, self._room, self._findings = stored, uri, slots, room, findings
-        self._newest = np.zeros(slots, np.int32)
-        """The newest entry of each chain so far."""
+        self._chains: Chains | NumpyChains = kernel.chains(slots) or NumpyChains(slots)
 
     def check(self, sides: Sides, *, newest: bool) -> None:
         head, uri, add = read_head(self._stored), self._uri, self._findings.add
@@ -46,33 +75,19 @@ class _File:
             add("index-header", uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
         last, first_offset = -1, None
         for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room), _AT_ONCE):
-            hashes, offsets = piece["hash"].astype(np.int64), piece["offset"].astype(np.int64)
+            offsets = piece["offset"].astype(np.int64)
             first_offset = int(offsets[0]) if first_offset is None else first_offset
             steps = np.diff(offsets, prepend=max(last, int(offsets[0])) if last < 0 else last)
             self._add("index-order", number, offsets, steps < 0, "its offset is lower than that of the entry before it")
             last = max(last, int(offsets[-1]))
-            self._chains(number, hashes, offsets, piece["previous"].astype(np.int64))
+            wrong = self._chains.wrong(piece, number)
+            self._add("index-chain", number, offsets, wrong, "it leads to a wrong entry, so that the chain skips some")
             self._outside(offsets, sides)
         if first_offset is not None and (first_offset, last) != (head.begin, head.end):
             text = f"offsets {head.begin:,} to {head.end:,}, but its entries have {first_offset:,} to {last:,}"
             add("index-header", uri, text, head.begin)
         if not sides.is_live:
             self._slots_match()
-
-    def _chains(self, number: int, hashes: NDArray[np.int64], offsets: NDArray[np.int64], previous: NDArray[np.int64]) -> None:
-        """Each entry must lead to the newest earlier one of its slot."""
-        # numpy sorts numbers several times as fast as places by their numbers.
-        both = np.sort(hashes % self._slots << _PLACE_BITS | np.arange(len(hashes)))
-        grouped, order = both >> _PLACE_BITS, both & (_AT_ONCE - 1)
-        numbers = number + order
-        is_first = np.concatenate([[True], grouped[1:] != grouped[:-1]])
-        expected = np.concatenate([[0], numbers[:-1]])
-        expected[is_first] = self._newest[grouped[is_first]]
-        is_last = np.concatenate([is_first[1:], [True]])
-        self._newest[grouped[is_last]] = numbers[is_last]
-        wrong = np.zeros(len(hashes), np.bool_)
-        wrong[order] = expected != previous[order]
-        self._add("index-chain", number, offsets, wrong | (hashes < 0), "it leads to a wrong entry, so that the chain skips some")
 
     def _outside(self, offsets: NDArray[np.int64], sides: Sides) -> None:
         expired, after = offsets[offsets < sides.begin], offsets[offsets >= sides.end]
@@ -87,11 +102,12 @@ class _File:
         for begin in range(0, self._slots, _AT_ONCE):
             length = SLOT_SIZE * min(_AT_ONCE, self._slots - begin)
             (content,) = self._stored.read_ranges([(INDEX_HEAD.size + SLOT_SIZE * begin, length)])
-            slots = np.frombuffer(content, ">i4", len(content) // SLOT_SIZE).astype(np.int32)
-            wrong = np.flatnonzero(slots != self._newest[begin : begin + len(slots)])
+            slots = np.frombuffer(content, ">i4", len(content) // SLOT_SIZE)
+            newest = self._chains.newest(begin, len(slots))
+            wrong = np.flatnonzero(slots != newest)
             if len(wrong):
                 first = int(wrong[0])
-                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {self._newest[begin + first]:,}"
+                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {newest[first]:,}"
                 count += len(wrong)
         if count:
             self._findings.add("index-slot", self._uri, text, count=count)

@@ -251,6 +251,7 @@ def test_only_bytes_are_taken(kind: str) -> None:
         lambda: compiled.rows(content, parts, wrong, few),
         lambda: compiled.rows(content, parts, heads, wrong),
         lambda: compiled.queue_entries(wrong, 0),
+        lambda: compiled.Chains(3).wrong(wrong, 1),
     ]
     for call in calls:
         with pytest.raises(BufferError):
