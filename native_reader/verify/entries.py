@@ -263,9 +263,11 @@ class EntryCheck:
         """The records without an entry at their own number either. A queue with holes is not sorted, so a search can miss entries."""
         queue = self._queues.all[number]
         numbers = facts.queue_offset[rows]
-        if queue.batch or not len(rows) or int(numbers.max() - numbers.min()) > _SPREAD * len(rows) + 1024:
+        if queue.batch or not len(rows):
             return rows
         low, high, begin = int(numbers.min()), int(numbers.max()) + 1, 0
+        if high - low > _SPREAD * len(rows) + 1024:
+            return rows
         offsets = np.full(high - low, -1, np.int64)
         with QueueReader(queue) as reader:
             for file in queue.files:

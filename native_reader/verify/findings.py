@@ -27,6 +27,8 @@ COLUMNS = {
 SCHEMA = pa.schema([pa.field(name, spec.type) for name, spec in COLUMNS.items()])
 _MOST = 100_000
 """Rows for single topics and queues in one part. A corrupt log can name any number of topics; more share a row for each file."""
+_MOST_TEXT = 64 << 20
+"""The same for their texts: a topic can have 32 KiB."""
 _Key = tuple[str, str, str | None, int | None]
 """Code, file, topic and queue."""
 
@@ -44,6 +46,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._found: dict[_Key, _Found] = {}
+        self._text = 0
 
     def __len__(self) -> int:
         return len(self._found)
@@ -54,12 +57,13 @@ class Findings:
     ) -> None:  # fmt: skip
         """Add `count` places, of which `text` describes the first. `last`: the offset of the last one."""
         key: _Key = code, file, topic, queue_id
-        if len(self._found) >= _MOST and key not in self._found:
+        if (len(self._found) >= _MOST or self._text >= _MOST_TEXT) and key not in self._found:
             key = code, file, None, None
         known = self._found.get(key)
         last = offset if last is None else last
         if known is None:
             self._found[key] = _Found(text, offset, last, count)
+            self._text += len(text) + len(topic or "")
         else:
             known.count, known.last = known.count + count, known.last if last is None else last
 

@@ -29,6 +29,8 @@ from native_reader.verify.records import NO_FACTS, NO_PAIRS, Facts, Pairs, Recor
 from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
+_MOST_HELD = 1 << 22
+"""Ranges end earlier if they have more records and keys. Usual ones have a fifth of that; a record can name 16,000 keys."""
 
 
 class LogPart(NamedTuple):
@@ -63,6 +65,8 @@ class _Segment:
         self._reader = RecordReader(self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
         self._found: list[tuple[Facts, Pairs, Pairs]] = []
+        self._held = 0
+        """How many records, keys and light queues were found since the last comparison."""
         self._damage: list[tuple[int, int]] = []
         self._checked = self._segment.base
         self._first_time: int | None = None
@@ -83,7 +87,7 @@ class _Segment:
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
-                    if reached - self._checked >= TUNING.verified_at_once:
+                    if reached - self._checked >= TUNING.verified_at_once or self._held >= _MOST_HELD:
                         self._compare(reached)
                 self._compare(segment.base + split.end)
                 self._recovery(window)
@@ -109,13 +113,14 @@ class _Segment:
         facts, keys, light = self._reader.read(source, records)
         self._times(facts)
         self._found.append((facts, keys, light))
+        self._held += len(facts) + len(keys.row) + len(light.row)
 
     def _times(self, facts: Facts) -> None:
         times, offsets = facts.time, facts.offset
         before = np.maximum.accumulate(np.concatenate([[self._newest], times]))
         back = np.flatnonzero(times < before[:-1] - self._part.sides.tolerance)
         add, uri = self._findings.add_rows, self._segment.uri
-        add("time-goes-back", uri, offsets[back], lambda each: _earlier(int(before[back[each]] - times[back[each]])))
+        add("time-goes-back", uri, offsets[back], lambda each: _earlier(int(before[back[each]]) - int(times[back[each]])))
         first = self._first_time = int(times[0]) if self._first_time is None else self._first_time
         earlier = np.flatnonzero(times < first) if self._segment.framing == PLAIN else np.empty(0, np.intp)
         add("time-of-first", uri, offsets[earlier], lambda each: _earlier(first - int(times[earlier[each]])))
@@ -133,7 +138,7 @@ class _Segment:
             self._entries.check(facts, light, low + frame, high + frame, damage)
         if self._keys.is_used:
             self._keys.check(facts, keys, low + frame, high + frame, damage)
-        self._found, self._checked = [], reached
+        self._found, self._held, self._checked = [], 0, reached
         self._damage = [each for each in self._damage if each[1] > reached]
         self._reader.forget()
 

@@ -167,7 +167,7 @@ class _Queue:
             expected = np.concatenate([[self._next if self._next else int(base[0])], base[:-1] + count[:-1]])
             wrong = np.flatnonzero(base != expected)
             self._rows("entry-count", numbers, offsets, wrong, "its first queue offset does not follow the entry before it")
-            self._next = int(base[-1] + count[-1])
+            self._next = int((base[-1:] + count[-1:])[0])  # arrays, because a sum of two numbers above 64 bits warns
         elif not is_hash(entries["tags_code"]).all() and not self._has_ext():
             self._rows("entry-address", numbers, offsets, np.flatnonzero(~is_hash(entries["tags_code"])), "its tags code is an address")
 

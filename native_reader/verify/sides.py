@@ -41,7 +41,7 @@ def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:
             entries = reader.read(max(0, stop - _PIECE), stop)
             entries = entries.where(entries.offsets < end)
             if len(entries):
-                return int(entries.offsets[-1]), int(entries.numbers[-1] + entries.counts[-1])
+                return int(entries.offsets[-1]), int(entries.numbers[-1]) + int(entries.counts[-1])
     return None
 
 

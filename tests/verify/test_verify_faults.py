@@ -334,6 +334,18 @@ def test_a_missing_segment() -> None:
     assert codes(files) == {"log-missing": 1}
 
 
+def test_numbers_at_the_limits_of_64_bits() -> None:
+    log, files = healthy()
+    placed = [each for each in log.placed if each.message.topic == "T1"][5:7]
+    for number, each, value in zip((5, 6), placed, (-(2**63), 2**63 - 1), strict=True):
+        name, at = f"store/commitlog/{each.segment:020}", each.offset - each.segment
+        files = changed(files, name, at + 20, ">q", value)  # its queue offset
+        files = put(changed(files, name, at + 56, ">q", -1 - value), number, 0, 0, 0)  # its store time, and its entry
+    found = codes(files)
+    assert found["record-without-entry"] == 2
+    assert found["time-goes-back"] >= 1
+
+
 # What `auto` misses
 
 FOUND: dict[str, str | tuple[str, ...]] = {
