@@ -19,6 +19,8 @@ from native_reader.verify.sides import Queues, Sides
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""
 _LONGEST_DELAY = 400 * 86_400_000
+_MOST_HELD = 1 << 21
+"""Entries of queues that differ from their records, which are compared at once. Copied queues can have any number."""
 _NARROW = 1 << 15
 """With fewer queues, their numbers have 16 bits."""
 
@@ -95,29 +97,40 @@ class EntryCheck:
     def _cursors(self) -> list[Cursor]:
         return [Cursor(queue, is_live=self._sides.is_live) for queue in self._queues.all]
 
+    @cached_property
+    def _is_light(self) -> Mask:
+        return np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in self._queues.all], np.bool_)
+
     def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Longs) -> None:
         """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""
         queues = self._queues.all
-        is_light = np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in queues], np.bool_)
         by_queue, named = _ByQueue(facts, len(queues)), np.zeros(len(facts), np.bool_)
-        doubtful: list[tuple[int, Entries]] = []
+        differing: list[tuple[int, Entries]] = []
+        held = 0
         for number, cursor in enumerate(self._cursors):
             if (entries := cursor.within(low, high)) is None:
                 continue
-            rows = None if queues[number].batch or is_light[number] else by_queue.agreeing(number, entries)
-            if rows is None:
-                doubtful.append((number, entries))
-            else:
+            rows = None if queues[number].batch or self._is_light[number] else by_queue.agreeing(number, entries)
+            if rows is not None:
                 named[rows] = True
-        claims = _claims(doubtful, facts.offset)
+                continue
+            differing.append((number, entries))
+            held += len(entries)
+            if held >= _MOST_HELD:
+                named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
+                differing, held = [], 0
+        named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
+        self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
+
+    def _compared(self, facts: Facts, claims: Claims, light: Pairs, damage: Longs) -> NDArray[np.intp]:
+        """Compare all entries of some queues, one by one; returns the records that an entry of their queue names."""
         if len(claims):
-            of_light = is_light[claims.queue]
+            of_light = self._is_light[claims.queue]
             self._ordinary(facts, claims, ~of_light, damage)
             self._light(facts, claims, of_light, light)
-        if not len(facts):
-            return
-        named[claims.row[(claims.row >= 0) & (facts.queue[claims.row] == claims.queue)]] = True
-        self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
+        rows = claims.row[claims.row >= 0]
+        named: NDArray[np.intp] = rows[facts.queue[rows] == claims.queue[claims.row >= 0]]
+        return named
 
     # Entries and their records
 

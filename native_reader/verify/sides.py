@@ -8,8 +8,8 @@ from functools import cached_property
 from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.topics import Topics
 
-_PIECE = 1 << 16
-"""Entries read at once."""
+_AT_FIRST, _AT_MOST = 1 << 9, 1 << 16
+"""Entries that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,14 @@ class Sides:
 def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:
     """The offset of a queue's last entry below `end`, and the queue offset after it. Not by a search, which stops at holes."""
     with QueueReader(queue) as reader:
-        for stop in range(reader.units, 0, -_PIECE):
-            entries = reader.read(max(0, stop - _PIECE), stop)
+        stop, count = reader.bound(), _AT_FIRST
+        while stop > 0:
+            begin = max(0, stop - count)
+            entries = reader.read(begin, stop)
             entries = entries.where(entries.offsets < end)
             if len(entries):
                 return int(entries.offsets[-1]), int(entries.numbers[-1]) + int(entries.counts[-1])
+            stop, count = begin, min(4 * count, _AT_MOST)
     return None
 
 
@@ -96,8 +99,8 @@ class Queues:
         if number not in self._firsts:
             self._firsts[number] = None
             with QueueReader(self.all[number]) as reader:
-                for begin in range(0, reader.units, _PIECE):
-                    entries = reader.read(begin, min(begin + _PIECE, reader.units))
+                for begin in range(0, reader.units, _AT_MOST):
+                    entries = reader.read(begin, min(begin + _AT_MOST, reader.units))
                     if len(entries):
                         self._firsts[number] = int(entries.offsets[0]), int(entries.numbers[0])
                         break
