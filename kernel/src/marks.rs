@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn topics_are_numbered_as_they_occur_however_many_they_are() {
-        let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+        let (mut bytes, mut expected) = (Vec::new(), Vec::<i64>::new());
         for number in (0..500).chain(0..500).chain([7, 7]) {
             let offset = i64::try_from(bytes.len()).unwrap();
             bytes.extend(record(offset, b"", format!("topic{number}").as_bytes(), b"", 0));
