@@ -92,9 +92,10 @@ def test_what_is_expected_are_notes() -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 1000, 128 << 20])
+@pytest.mark.parametrize("whole", [0, 160 << 10])
 @pytest.mark.parametrize("framing", ["plain", "dledger"])
-def test_a_small_store(tune: Tune, framing: Framing, at_once: int) -> None:
-    tune(verified_at_once=at_once)
+def test_a_small_store(tune: Tune, framing: Framing, whole: int, at_once: int) -> None:
+    tune(verified_at_once=at_once, queue_read_whole=whole, queue_read_at_once=40)
     log, files = healthy()
     if framing == "dledger":
         dledger = log_of((placed.message for placed in log.placed), segment_size=4096, framing=framing)
