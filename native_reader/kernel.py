@@ -9,6 +9,7 @@
     marks       u1 bytes, the records in them                               numbers and hashes that a check compares
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
     chains      entries of an index file, as in the file                    which are in a wrong place of their chain
+    indexed     entries of an index file, keys and times of records         whether they are the same; which times differ
 
 Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
 Each function returns nothing where numpy is to do the stage: no kernel, or input that it leaves to the exact way.
@@ -260,7 +261,11 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
 
 
 class Marks(NamedTuple):
-    """What a check compares of each record, and of all keys. Hashes are Java's."""
+    """What a check compares of each record, and of each key, in the order in which a broker indexes keys. Hashes are Java's.
+
+    `topics`: where the topic is in `names`. `tag_keys`: the hash under which the index may have the tag. `rare`: HAS_DELAY plus
+    IS_LIGHT. `key_rows`: the record of each key. `keys`: their hashes, as the index has them. `names`: topics as they occur.
+    """
 
     offsets: Numbers
     sizes: Numbers
@@ -269,18 +274,12 @@ class Marks(NamedTuple):
     times: Numbers
     flags: Numbers
     topics: Numbers
-    """Where its topic is in `names`."""
     tags: Numbers
     tag_keys: Numbers
-    """The hash under which the index may have the tag."""
     rare: Numbers
-    """HAS_DELAY, plus IS_LIGHT."""
     key_rows: Numbers
-    """The record of each key. Keys are in the order in which a broker indexes them."""
     keys: Numbers
-    """The hash of each key, as the index has it."""
     names: list[bytes]
-    """Every topic, in the order in which they occur."""
 
 
 def marks(u8: Bytes, records: Records) -> Marks | None:
@@ -372,6 +371,13 @@ def chains(slots: int) -> Chains | None:
     """The chains of an index file, before its first entry."""
     compiled = _compiled()
     return None if compiled is None else Chains(compiled.Chains(slots))
+
+
+def indexed(entries: NDArray[np.void], offsets: Numbers, hashes: Numbers, times: Numbers, begin_time: int) -> tuple[bool, Mask] | None:
+    """Whether these index entries have exactly these keys; and if so, which of them have another time than the key's record."""
+    keys = (each.view(np.uint8) for each in (offsets, hashes, times))
+    found = _called("indexed", entries.view(np.uint8), *keys, begin_time)
+    return None if found is None else (found[0], np.frombuffer(found[1], np.bool_))
 
 
 def _called(name: str, *arguments: object) -> Any:

@@ -319,11 +319,11 @@ fn rows(
 
 #[pymodule(gil_used = false)]
 fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    chains::register(module)?;
     claims::register(module)?;
     module.add("__version__", VERSION)?;
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
-    module.add_class::<chains::Chains>()?;
     module.add_class::<Columns>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;

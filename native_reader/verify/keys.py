@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.record import Index
+from native_reader import kernel
+from native_reader.layout.record import Index, Mask
 from native_reader.plan.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
@@ -38,7 +39,7 @@ class _Keys:
         self._skipped = _pairs(keys.row[is_skipped], keys.value[is_skipped])
         whole = not len(self._skipped)
         self._row, self._hash = (keys.row, keys.value) if whole else (keys.row[~is_skipped], keys.value[~is_skipped])
-        self._offset = facts.offset[self._row]
+        self._offset, self._time = facts.offset[self._row], facts.time[self._row]
         self._is_named, self._next = np.zeros(len(self._row), np.bool_), 0
         self._others: list[Longs] = []
 
@@ -46,35 +47,43 @@ class _Keys:
     def _ascending(self) -> Longs:
         return np.unique(np.concatenate([_pairs(self._row, self._hash), self._skipped]))
 
-    def in_order(self, offsets: Longs, hashes: Longs) -> Index | None:
-        """The records of these entries, if they are exactly the next keys, with or without tags among them."""
-        if self._name_next(offsets, hashes):
-            return self._row[self._next - len(offsets) : self._next]
-        row = _row_at(self._facts.offset, offsets)
+    def in_order(self, piece: NDArray[np.void], begin_time: int) -> tuple[Longs, Mask] | None:
+        """If these entries are exactly the next keys: the times of their records, and which entries have another one.
+
+        There may be entries of tags among them.
+        """
+        if (found := self._next_keys(piece, begin_time)) is not None:
+            return found
+        row = _row_at(self._facts.offset, piece["offset"].astype(np.int64))
         if not len(self._facts) or (row < 0).any():
             return None
-        is_key = hashes != self._facts.tag_key[row]
-        return row if not is_key.all() and self._name_next(offsets[is_key], hashes[is_key]) else None
+        is_key = piece["hash"] != self._facts.tag_key[row]
+        if is_key.all() or (is_key.any() and self._next_keys(piece.take(np.flatnonzero(is_key)), begin_time) is None):
+            return None
+        times = self._facts.time[row]
+        return times, piece["seconds"] != _seconds(times, begin_time)
 
-    def _name_next(self, offsets: Longs, hashes: Longs) -> bool:
-        if not len(offsets):
-            return True
-        begin = max(self._next, int(np.searchsorted(self._offset, offsets[0])))
-        stop = begin + len(offsets)
-        if not (np.array_equal(self._offset[begin:stop], offsets) and np.array_equal(self._hash[begin:stop], hashes)):
-            return False
-        self._is_named[begin:stop], self._next = True, stop
-        return True
+    def _next_keys(self, piece: NDArray[np.void], begin_time: int) -> tuple[Longs, Mask] | None:
+        begin = max(self._next, int(np.searchsorted(self._offset, int(piece["offset"][0]))))
+        chosen = slice(begin, begin + len(piece))
+        keys = self._offset[chosen], self._hash[chosen], self._time[chosen]
+        is_same, is_late = kernel.indexed(piece, *keys, begin_time) or numpy_indexed(piece, *keys, begin_time)
+        if not is_same:
+            return None
+        self._is_named[chosen], self._next = True, chosen.stop
+        return keys[2], is_late
 
-    def name(self, row: Index, hashes: Longs) -> NDArray[np.bool_]:
+    def name(self, row: Index, hashes: Longs) -> Mask:
         """Which of these entries, whose records are `row`, or -1, have a key of their record."""
         pairs = _pairs(row, hashes & _LARGEST_HASH)
-        is_key: NDArray[np.bool_] = (row >= 0) & (hashes >= 0) & _contains(self._ascending, pairs)
+        is_key: Mask = (row >= 0) & (hashes >= 0) & _contains(self._ascending, pairs)
         self._others.append(np.unique(pairs[is_key]))
         return is_key
 
     def rows_missing(self) -> Index:
         """The records with a key that no entry has; ascending."""
+        if not len(self._skipped) and self._is_named.all():
+            return np.empty(0, np.intp)
         pairs = _pairs(self._row, self._hash)
         missing = np.concatenate([pairs[~self._is_named], self._skipped])
         if len(missing):  # a record can have a key twice, and an entry names both
@@ -127,28 +136,33 @@ class KeyCheck:
     def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> None:
         """Check a piece of entries."""
         number, piece = part
-        offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
-        names = each, number, offsets
-        row, is_right = known.in_order(offsets, hashes), np.ones(len(piece), np.bool_)
-        if row is None:
-            row = _row_at(facts.offset, offsets)
-            self._add("index-without-record", names, (row < 0) & ~within(offsets, damage), "no record begins there")
-            if not len(facts):
-                return
-            is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
-            self._add("index-other-key", names, (row >= 0) & ~is_right, "the record has no such key")
-        begin, times = each.head.begin_time, facts.time[row]
-        seconds = np.clip((times - begin) // 1000, 0, _LARGEST_HASH) if begin > 0 else np.zeros(len(row), np.int64)
-        off = is_right & (piece["seconds"] != seconds)
+        if (found := known.in_order(piece, each.head.begin_time)) is None:
+            found = self._searched(each, part, facts, known, damage)
+        times, is_off = found
         if number == 1:  # its time counts from the file before
-            off[:1] = False
-        self._add("index-time", names, off, "its time is not that of the record")
-        if not self._sides.is_live:
-            self._bounds(each, number, len(piece), np.where(row >= 0, times, -1))
+            is_off[:1] = False
+        self._add("index-time", each, part, is_off, "its time is not that of the record")
+        if not self._sides.is_live and len(times):
+            self._bounds(each, number, times)
 
-    def _bounds(self, each: _Covering, number: int, count: int, times: Longs) -> None:
+    def _searched(
+        self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs
+    ) -> tuple[Longs, Mask]:
+        """Compare each entry with the record that it names: the times of these, -1 for none, and which entries have another one."""
+        _, piece = part
+        offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
+        row = _row_at(facts.offset, offsets)
+        self._add("index-without-record", each, part, (row < 0) & ~within(offsets, damage), "no record begins there")
+        if not len(facts):
+            return np.empty(0, np.int64), np.zeros(len(piece), np.bool_)
+        is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
+        self._add("index-other-key", each, part, (row >= 0) & ~is_right, "the record has no such key")
+        times = np.where(row >= 0, facts.time[row], -1)
+        return times, is_right & (piece["seconds"] != _seconds(times, each.head.begin_time))
+
+    def _bounds(self, each: _Covering, number: int, times: Longs) -> None:
         """The times in the header are those of the first and the last record; -1 is unknown."""
-        first, last = int(times[0]) if number == 1 else -1, int(times[-1]) if number + count == each.stop else -1
+        first, last = int(times[0]) if number == 1 else -1, int(times[-1]) if number + len(times) == each.stop else -1
         for time, stated in ((first, each.head.begin_time), (last, each.head.end_time)):
             if time not in (-1, stated):
                 self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
@@ -173,10 +187,20 @@ class KeyCheck:
         add("record-not-dispatched", index, facts.offset[open_rows[is_later]], lambda _: "the newest index file ends before the record")
         add("key-not-covered", index, facts.offset[open_rows[~is_later]], lambda _: "no index file covers the record")
 
-    def _add(self, code: str, entries: tuple[_Covering, int, Longs], which: NDArray[np.bool_], why: str) -> None:
-        each, number, offsets = entries
-        chosen = np.flatnonzero(which)
-        self._findings.add_rows(code, each.uri, offsets[chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
+    def _add(self, code: str, each: _Covering, part: tuple[int, NDArray[np.void]], which: Mask, why: str) -> None:
+        (number, piece), chosen = part, np.flatnonzero(which)
+        self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
+
+
+def numpy_indexed(entries: NDArray[np.void], offsets: Longs, hashes: Longs, times: Longs, begin_time: int) -> tuple[bool, Mask]:
+    """As `kernel.indexed`."""
+    is_same = np.array_equal(entries["offset"], offsets) and np.array_equal(entries["hash"], hashes)
+    return is_same, entries["seconds"] != _seconds(times, begin_time) if is_same else np.empty(0, np.bool_)
+
+
+def _seconds(times: Longs, begin_time: int) -> Longs:
+    """What a broker writes into the entries of records with these times."""
+    return np.clip((times - begin_time) // 1000, 0, _LARGEST_HASH) if begin_time > 0 else np.zeros(len(times), np.int64)
 
 
 def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int) -> int:
@@ -206,9 +230,9 @@ def _row_at(records: Longs, offsets: Longs) -> NDArray[np.intp]:
     return np.where(records[at] == offsets, at, -1)
 
 
-def _contains(ascending: Longs, values: Longs) -> NDArray[np.bool_]:
+def _contains(ascending: Longs, values: Longs) -> Mask:
     """Which values are among the ascending ones."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
-    found: NDArray[np.bool_] = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+    found: Mask = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
     return found

@@ -252,6 +252,7 @@ def test_only_bytes_are_taken(kind: str) -> None:
         lambda: compiled.rows(content, parts, heads, wrong),
         lambda: compiled.queue_entries(wrong, 0),
         lambda: compiled.Chains(3).wrong(wrong, 1),
+        lambda: compiled.indexed(few, few, few, wrong, 0),
     ]
     for call in calls:
         with pytest.raises(BufferError):

@@ -1,8 +1,9 @@
-"""Chains of index files are the same with both kernels, and as plain Python follows them."""
+"""Chains and keys of index files are compared in the same way by both kernels and by plain Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from support.kernels import VARIABLE
 from native_reader import kernel
 from native_reader.layout.index_entry import INDEX_ENTRY
 from native_reader.verify.chains import NumpyChains
+from native_reader.verify.keys import numpy_indexed
 
 Pieces = Sequence[Sequence[tuple[int, int]]]
 """Hash and previous entry of each entry."""
@@ -73,6 +75,59 @@ def test_compiled_chains_are_the_plain_ones(case: tuple[int, Pieces]) -> None:
         chains = kernel.chains(case[0])
     assert chains is not None
     assert passed(chains, *case) == plain(*case)
+
+
+Keys = tuple[list[list[int]], list[list[int]], int]
+"""Hash, offset and seconds of each entry; hash, offset and time of each key; and the time from which the file's times count."""
+
+
+@st.composite
+def compared(draw: st.DrawFn) -> Keys:
+    begin = draw(st.sampled_from([0, -1, 7, 1_700_000_000_000]))
+    times = st.one_of(st.integers(0, 5000).map(lambda after: begin + after), st.sampled_from([0, -1, 2**63 - 1, -(2**63)]))
+    hashed = st.one_of(st.integers(0, 3), st.just(2**31 - 1))
+    keys = draw(st.lists(st.tuples(hashed, st.integers(0, 3), times).map(list), min_size=1, max_size=8))
+    entries = [[one, offset, seconds_of(time, begin)] for one, offset, time in keys]
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        draw(st.sampled_from(entries))[draw(st.integers(0, 2))] = draw(st.sampled_from([0, 1, 2, -1]))
+    return entries[: draw(st.sampled_from([len(entries), 1]))], keys, begin
+
+
+def seconds_of(time: int, begin: int) -> int:
+    after = (time - begin + 2**63) % 2**64 - 2**63  # as numbers of 64 bits
+    return min(max(after // 1000, 0), 2**31 - 1) if begin > 0 else 0
+
+
+def plain_indexed(entries: list[list[int]], keys: list[list[int]], begin: int) -> tuple[bool, list[bool]]:
+    if [each[:2] for each in entries] != [each[:2] for each in keys]:
+        return False, []
+    return True, [entry[2] != seconds_of(key[2], begin) for entry, key in zip(entries, keys, strict=True)]
+
+
+def passed_keys(entries: list[list[int]], keys: list[list[int]], begin: int) -> tuple[Any, ...]:
+    units = np.array([(one, offset, seconds, 9) for one, offset, seconds in entries], INDEX_ENTRY)
+    hashes, offsets, times = np.array(keys, np.int64).T.copy()
+    return units, offsets, hashes, times, begin
+
+
+@pytest.mark.sweep
+@sampled(1000)
+@given(compared())
+def test_numpy_compares_keys_as_plain_python_does(case: Keys) -> None:
+    is_same, late = numpy_indexed(*passed_keys(*case))
+    assert (is_same, late.tolist()) == plain_indexed(*case)
+
+
+@pytest.mark.kernel
+@pytest.mark.sweep
+@sampled(1000)
+@given(compared())
+def test_the_kernel_compares_keys_as_plain_python_does(case: Keys) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kernel.COMPILED)
+        found = kernel.indexed(*passed_keys(*case))
+    assert found is not None
+    assert (found[0], found[1].tolist()) == plain_indexed(*case)
 
 
 @pytest.mark.kernel
