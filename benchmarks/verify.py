@@ -17,7 +17,7 @@ import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 
 BODIES = {"1 KiB mixed": 1024, "100 B mixed": 100}
-SEGMENTS = 8
+SEGMENTS = 4
 """So that two jobs have the same work."""
 PEAK = """
 import re, sys

@@ -26,8 +26,8 @@ class Tuning:
     """A larger extent is walked separately."""
     many_damages: int = 64
     """From this many ranges on, they are merged into the batch in one step, which copies the messages."""
-    verified_at_once: int = 128 << 20
-    """The check of a store compares this many bytes of log at once with queues and index: 100 bytes of memory per record."""
+    verified_at_once: int = 512 << 20
+    """The check of a store compares at most this many bytes of log at once with queues and index: each range looks into each queue."""
 
     queue_read_whole: int = 160 << 10
     """The check reads a queue of this size whole for each range, and so finds all of its entries, in whatever order they are."""

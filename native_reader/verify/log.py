@@ -29,8 +29,8 @@ from native_reader.verify.records import NO_FACTS, NO_PAIRS, Facts, Pairs, Recor
 from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
-_MOST_HELD = 1 << 22
-"""Ranges end earlier if they have more records and keys. Usual ones have a fifth of that; a record can name 16,000 keys."""
+_MOST_HELD = 1 << 20
+"""Ranges end with so many records and keys, which need 100 MB."""
 
 
 class LogPart(NamedTuple):
