@@ -30,7 +30,7 @@ from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
-"""Ranges end with so many records and keys, which need 100 MB."""
+"""Ranges end with so many records and keys, which need up to 200 MB."""
 
 
 class LogPart(NamedTuple):
