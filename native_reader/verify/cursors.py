@@ -45,7 +45,8 @@ class Cursor:
         self._count = sum(map(len, found))
         if len(found) < 2:
             return found[0] if found else None
-        return Entries(*(np.concatenate([getattr(each, name) for each in found]) for name in COLUMNS))
+        numbers, counts, offsets, sizes, codes = (np.concatenate([getattr(each, name) for each in found]) for name in COLUMNS)
+        return Entries(numbers, counts, offsets, sizes, codes)
 
     def _onward(self, reader: QueueReader, low: int, high: int) -> list[Entries] | None:
         """As `within`, from the known place on; None if not all entries there are in order, one after the other."""

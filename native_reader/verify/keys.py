@@ -200,7 +200,10 @@ def numpy_indexed(entries: NDArray[np.void], offsets: Longs, hashes: Longs, time
 
 def _seconds(times: Longs, begin_time: int) -> Longs:
     """What a broker writes into the entries of records with these times."""
-    return np.clip((times - begin_time) // 1000, 0, _LARGEST_HASH) if begin_time > 0 else np.zeros(len(times), np.int64)
+    if begin_time <= 0:
+        return np.zeros(len(times), np.int64)
+    seconds: Longs = np.clip((times - begin_time) // 1000, 0, _LARGEST_HASH)
+    return seconds
 
 
 def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int) -> int:
