@@ -27,7 +27,7 @@ from support.changed_logs import Log, all_records, changed_log
 from support.changes import OF_LOGS
 from support.compare import InMemory, Segments, same
 from support.golden import unpack
-from support.kernels import read_by_both
+from support.kernels import mark_by_both, read_by_both
 from support.own_stores import NAMES, STORES
 from support.plain_decoder import walk
 
@@ -154,6 +154,7 @@ def check_kernels(seed: int) -> Checked:
     log, count, options, at_once = drawn(seed)
     with tuned(decompressed_at_once=at_once):
         report = read_by_both(InMemory(log.segments, log.framing), **options).report
+    mark_by_both(log.segments)
     return Checked(count, 0 if report is None else min(count, sum(each.records for each in report.segments)))
 
 

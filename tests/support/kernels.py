@@ -1,4 +1,4 @@
-"""Reads a store with both kernels, and says what differs."""
+"""Reads a store, or what a check takes from its records, with both kernels, and says what differs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import pyarrow as pa
 import pytest
 
 import native_reader as nr
+from native_reader import kernel
+from native_reader.columns.strings import Source
+from native_reader.layout.record import magics, measure
 from native_reader.records.report import Report
-from support.compare import InMemory
+from native_reader.verify.marks import numpy_marks
+from support.compare import InMemory, Segments
 
 VARIABLE = "RMQSTORE_KERNEL"
 
@@ -49,3 +53,19 @@ def read_by_both(store: InMemory, **options: Any) -> Read:
             name, row = next(rows)
             raise AssertionError(f"batch {number}, row {row}, {name}: compiled {one[name][row]}, numpy {other[name][row]}")
     return compiled
+
+
+def mark_by_both(segments: Segments) -> None:
+    """Assert that both kernels take the same from each valid record for a check of the store."""
+    for base, content in segments:
+        source = Source.of(content)
+        starts = magics(source.u8, len(content))
+        records, valid = measure(source.u8, len(content), starts, base)
+        if not valid.any():
+            continue
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(VARIABLE, kernel.COMPILED)
+            compiled = kernel.marks(source.u8, records[valid])
+        assert compiled is not None
+        for name, one, other in zip(compiled._fields, compiled, numpy_marks(source, records[valid]), strict=True):
+            assert list(one) == list(other), name
