@@ -17,10 +17,12 @@ COLUMNS = ("numbers", "counts", "offsets", "sizes", "codes")
 class Cursor:
     """Reads on where the range before ended, as long as the entries are in order; otherwise it searches each range anew."""
 
-    __slots__ = ("_count", "_high", "_is_live", "_next", "_place", "_queue")
+    __slots__ = ("_at_end", "_count", "_high", "_next", "_place", "_queue")
 
     def __init__(self, queue: Queue, *, is_live: bool) -> None:
-        self._queue, self._is_live = queue, is_live
+        self._queue = queue
+        self._at_end = _UNKNOWN if is_live else _NEVER
+        """Whether a broker may still append entries."""
         self._high, self._place = _UNKNOWN, 0
         """Where the range before ended, and the place of the first entry that may be after it."""
         self._next = _UNKNOWN
@@ -35,7 +37,10 @@ class Cursor:
             return None
         with QueueReader(self._queue) as reader:
             if reader.units * reader.width <= TUNING.queue_read_whole:  # needs no order at all
-                found = [_inside(reader.read(0, reader.units), low, high)]
+                entries = reader.read(0, reader.units)
+                later = entries.offsets[entries.offsets >= high]
+                self._next = int(later.min()) if len(later) else self._at_end
+                found = [_inside(entries, low, high)]
             else:
                 if not goes_on:
                     self._place = reader.first_at(low, 0, reader.units)
@@ -72,7 +77,7 @@ class Cursor:
                 return found
         if self._queue.batch or place + at_once < reader.bound():  # a hole, which other entries may follow
             return None
-        self._place, self._next = place, _UNKNOWN if self._is_live else _NEVER
+        self._place, self._next = place, self._at_end
         return found
 
     def _searched(self, reader: QueueReader, low: int, high: int) -> list[Entries]:

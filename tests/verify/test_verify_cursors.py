@@ -29,14 +29,14 @@ def unit(offset: int) -> bytes:
     return struct.pack(">qiq", offset, 100, 7)
 
 
-def found(units: Sequence[bytes], edges: Sequence[int], at_least: int, *, is_live: bool = False) -> list[list[int]]:
+def found(units: Sequence[bytes], edges: Sequence[int], at_least: int, *, is_live: bool = False, whole: int = 0) -> list[list[int]]:
     """The offsets that a cursor finds in each range."""
     whole = [*units, *[ZEROS] * (-len(units) % PER_FILE or PER_FILE)]
     files = {f"q/T/0/{20 * first:020}": b"".join(whole[first : first + PER_FILE]) for first in range(0, len(whole), PER_FILE)}
     memory = in_memory(files)
     (queue,) = queues_of(Topic("T", f"{memory.url}/q/T", False))
     cursor = Cursor(queue, is_live=is_live)
-    with tuned(queue_read_whole=0, queue_read_at_once=40), pytest.MonkeyPatch.context() as patch:
+    with tuned(queue_read_whole=whole, queue_read_at_once=40), pytest.MonkeyPatch.context() as patch:
         patch.setattr(cursors, "_AT_LEAST", at_least)
         each = [cursor.within(low, high) for low, high in pairwise(edges)]
     return [[] if entries is None else entries.offsets.tolist() for entries in each]
@@ -44,10 +44,10 @@ def found(units: Sequence[bytes], edges: Sequence[int], at_least: int, *, is_liv
 
 @pytest.mark.sweep
 @sampled(500)
-@given(ascending, st.integers(0, 50), bounds, st.integers(1, 60), st.booleans())
-def test_each_entry_is_in_its_range(offsets: list[int], fillers: int, edges: list[int], at_least: int, is_live: bool) -> None:
+@given(ascending, st.integers(0, 50), bounds, st.integers(1, 60), st.booleans(), st.sampled_from([0, 1 << 20]))
+def test_each_entry_is_in_its_range(offsets: list[int], fillers: int, edges: list[int], at_least: int, is_live: bool, whole: int) -> None:
     expected = [[each for each in offsets if low <= each < high] for low, high in pairwise(edges)]
-    assert found([*[FILLER] * fillers, *map(unit, offsets)], edges, at_least, is_live=is_live) == expected
+    assert found([*[FILLER] * fillers, *map(unit, offsets)], edges, at_least, is_live=is_live, whole=whole) == expected
 
 
 @pytest.mark.sweep
@@ -56,6 +56,14 @@ def test_each_entry_is_in_its_range(offsets: list[int], fillers: int, edges: lis
 def test_whatever_the_order_entries_are_in_their_range(units: list[bytes], edges: list[int], at_least: int) -> None:
     for (low, high), offsets in zip(pairwise(edges), found(units, edges, at_least), strict=True):
         assert all(low <= each < high for each in offsets)
+
+
+@pytest.mark.sweep
+@sampled(200)
+@given(st.lists(st.integers(0, 9_999), max_size=100), bounds)
+def test_a_small_queue_needs_no_order(offsets: list[int], edges: list[int]) -> None:
+    expected = [[each for each in offsets if low <= each < high] for low, high in pairwise(edges)]
+    assert found(list(map(unit, offsets)), edges, 1, whole=1 << 20) == expected
 
 
 @pytest.mark.parametrize("place", range(1, 99, 7))
