@@ -37,6 +37,7 @@ class LogPart(NamedTuple):
     """A segment. `recovered`: a starting broker would check it; `last`: the log ends in it; `after`: the segment after it."""
 
     sides: Sides
+    queues: Queues
     split: Split
     recovered: bool
     last: bool
@@ -61,7 +62,8 @@ class _Segment:
         self._keys = keys
         self._part, self._projection, self._findings = part, projection, findings
         self._segment, self._frame = part.split.segment, part.split.segment.frame
-        self._queues = Queues(part.sides)
+        # A running broker makes new files, so each segment lists its queues anew.
+        self._queues = Queues(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
         self._found: list[tuple[Facts, Pairs, Pairs]] = []

@@ -17,7 +17,7 @@ from native_reader.storage.rocksdb import is_database
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart
-from native_reader.verify.sides import Sides
+from native_reader.verify.sides import Queues, Sides
 from native_reader.verify.store import StorePart
 
 _TOPICS_AT_ONCE = 32
@@ -53,11 +53,11 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
     gaps = tuple((start, min(stop, read.end)) for start, stop in read.gaps())
     yield StorePart(sides, lost, gaps, end.stale, not sides.directories)
-    begins = recovery_begins(store)
+    begins, queues = recovery_begins(store), Queues(sides)
     for number, segment in enumerate(segments):
         split = read.whole(segment)
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None
-        yield LogPart(sides, split, segment.base >= begins, segment.base < read.end <= segment.end, after)
+        yield LogPart(sides, queues, split, segment.base >= begins, segment.base < read.end <= segment.end, after)
     topics = tuple(topics_in(sides.directories, light=True))
     for first in range(0, len(topics), _TOPICS_AT_ONCE):
         yield QueuePart(sides, topics[first : first + _TOPICS_AT_ONCE])

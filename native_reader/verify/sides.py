@@ -48,13 +48,26 @@ def last_entry(queue: Queue, end: int) -> tuple[int, int] | None:
     return None
 
 
+def first_entry(queue: Queue) -> tuple[int, int] | None:
+    """The physical and the queue offset of a queue's first entry of a record; None if it has none."""
+    with QueueReader(queue) as reader:
+        for begin in range(0, reader.units, _AT_MOST):
+            entries = reader.read(begin, min(begin + _AT_MOST, reader.units))
+            if len(entries):
+                return int(entries.offsets[0]), int(entries.numbers[0])
+    return None
+
+
 class Queues:
-    """The queues of a store, numbered; listed on first use."""
+    """The queues of a store, numbered; listed on first use. The parts of a check share them; those on other machines list them anew."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._dispatched: int | None = None
         self._firsts: dict[int, tuple[int, int] | None] = {}
+
+    def __reduce__(self) -> tuple[type[Queues], tuple[Sides]]:
+        return Queues, (self._sides,)
 
     @cached_property
     def all(self) -> list[Queue]:
@@ -87,21 +100,13 @@ class Queues:
 
     def dispatched(self) -> int:
         """The highest offset below the end of the log that any queue names."""
-        if self._dispatched is None:
-            self._dispatched = -1
-            for queue in self.all:
-                if (last := last_entry(queue, self._sides.end)) is not None:
-                    self._dispatched = max(self._dispatched, last[0])
+        if self._dispatched is None:  # threads may both find it, so nothing unfinished is stored
+            ends = (last_entry(queue, self._sides.end) for queue in self.all)
+            self._dispatched = max((last[0] for last in ends if last is not None), default=-1)
         return self._dispatched
 
     def first(self, number: int) -> tuple[int, int] | None:
         """The physical and the queue offset of a queue's first entry of a record; None if it has none."""
         if number not in self._firsts:
-            self._firsts[number] = None
-            with QueueReader(self.all[number]) as reader:
-                for begin in range(0, reader.units, _AT_MOST):
-                    entries = reader.read(begin, min(begin + _AT_MOST, reader.units))
-                    if len(entries):
-                        self._firsts[number] = int(entries.offsets[0]), int(entries.numbers[0])
-                        break
+            self._firsts[number] = first_entry(self.all[number])
         return self._firsts[number]
