@@ -31,8 +31,8 @@ def unit(offset: int) -> bytes:
 
 def found(units: Sequence[bytes], edges: Sequence[int], at_least: int, *, is_live: bool = False, whole: int = 0) -> list[list[int]]:
     """The offsets that a cursor finds in each range."""
-    whole = [*units, *[ZEROS] * (-len(units) % PER_FILE or PER_FILE)]
-    files = {f"q/T/0/{20 * first:020}": b"".join(whole[first : first + PER_FILE]) for first in range(0, len(whole), PER_FILE)}
+    padded = [*units, *[ZEROS] * (-len(units) % PER_FILE or PER_FILE)]
+    files = {f"q/T/0/{20 * first:020}": b"".join(padded[first : first + PER_FILE]) for first in range(0, len(padded), PER_FILE)}
     memory = in_memory(files)
     (queue,) = queues_of(Topic("T", f"{memory.url}/q/T", False))
     cursor = Cursor(queue, is_live=is_live)
