@@ -289,7 +289,7 @@ def marks(u8: Bytes, records: Records) -> Marks | None:
     if own is None:
         return None
     of_records, of_keys, names = own.marks(u8)
-    return Marks(*_numbers(of_records).reshape(-1, len(records)), *_numbers(of_keys).reshape(2, -1), names)
+    return Marks._make([*_numbers(of_records).reshape(-1, len(records)), *_numbers(of_keys).reshape(2, -1), names])
 
 
 def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:
