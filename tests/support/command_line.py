@@ -75,7 +75,8 @@ def run_on_terminal(*arguments: object) -> Ran:
     """Run it on a terminal, which shows standard output and standard error alike."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _COLUMNS, 0, 0))
-    environment = ENVIRONMENT | {"TERM": "xterm-256color"}
+    # pytest-xdist may set COLUMNS, which would count more than the width of the terminal.
+    environment = {name: value for name, value in ENVIRONMENT.items() if name not in ("COLUMNS", "LINES")} | {"TERM": "xterm-256color"}
     with subprocess.Popen([*COMMAND, *map(str, arguments)], stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)
         content = b""
