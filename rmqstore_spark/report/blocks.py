@@ -13,7 +13,7 @@ from rmqstore_spark.tally import Row, Top
 
 TOP = 15
 """The rows of a table. All others are one row."""
-NUMBER, TEXT, SHARE = "number", "text", "share"
+NUMBER, TEXT, SHARE, LONG = "number", "text", "share", "long"
 Columns = Sequence[tuple[str, str]]
 """Titles and styles."""
 
@@ -53,6 +53,11 @@ def _line(columns: Columns, row: Sequence[str | None], style: str | None) -> Mar
     cells = [element("th", first, scope="row")]
     cells += [element("td", cell, class_=kind) for (_, kind), cell in zip(columns[1:], rest, strict=True)]
     return element("tr", *cells, class_=style)
+
+
+def stacked(*lines: str | None) -> Markup:
+    """Lines of one cell, without those that are None."""
+    return joined(*(element("div", line) for line in lines if line is not None))
 
 
 def share_cell(value: int, whole: int) -> Markup:

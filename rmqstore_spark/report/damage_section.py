@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from rmqstore_spark.report import words as write
-from rmqstore_spark.report.blocks import NUMBER, TEXT, TOP, name, note, part, problem, section, table
+from rmqstore_spark.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.markup import Markup, element
 from rmqstore_spark.report.reasons import meaning_of
@@ -79,24 +82,28 @@ def _largest(facts: Facts, words: Words) -> Markup:
 def _findings(found: Findings | Problem, words: Words, root: str) -> Markup:
     if isinstance(found, Problem):
         return problem(words, found)
-    keys = ("severity", "code", "topic", "offset", "count", "found", "advice", "file")
-    columns = [(words.say(key), NUMBER if key in ("offset", "count") else TEXT) for key in keys]
+    columns = [(words.say("severity"), TEXT), (words.say("place"), TEXT), (words.say("count"), NUMBER)]
+    columns += [(words.say("found"), LONG), (words.say("advice"), LONG)]
     rows = [
         (
-            words.say(f"severity_{row['severity']}"),
-            str(row["code"]),
-            "–" if row["topic"] is None else name(words, row["topic"]),
-            "–" if row["offset"] is None else write.number(row["offset"]),
+            stacked(words.say(f"severity_{row['severity']}"), str(row["code"])),
+            _place(row, words, root),
             write.number(row["count"]),
             name(words, row["message"]),
             name(words, row["advice"]),
-            name(words, str(row["file"]).removeprefix(f"{root}/")),
         )
         for row in found.rows[: 2 * TOP]
     ]
     others = sum(found.counts.values()) - len(rows)
-    last = (words.say("others", count=others), *[None] * (len(keys) - 1)) if others > 0 else None
+    last = (words.say("others", count=others), *[None] * (len(columns) - 1)) if others > 0 else None
     english = words.say("in_english")
     sentence = element("p", findings_sentence(found, words))
     body = table(columns, rows, last) if rows else note(words.say("none"))
     return element("div", sentence, note(english) if english else None, body)
+
+
+def _place(row: Mapping[str, Any], words: Words, root: str) -> Markup:
+    """The topic, the offset and the file of a finding, as far as it has them."""
+    topic = None if row["topic"] is None else name(words, row["topic"])
+    offset = None if row["offset"] is None else words.say("at_offset", offset=write.number(row["offset"]))
+    return stacked(topic, offset, name(words, str(row["file"]).removeprefix(f"{root}/")))

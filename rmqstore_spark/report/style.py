@@ -43,6 +43,7 @@ th, td { padding: .3rem .6rem; text-align: start; vertical-align: top; border-bo
 thead th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
 tbody th { font-weight: 400; min-width: 9rem; overflow-wrap: anywhere; }
 td.text { min-width: 9rem; overflow-wrap: anywhere; }
+td.long { min-width: 14rem; width: 28%; overflow-wrap: break-word; }
 .number { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
 tr.others th, tr.others td { color: var(--quiet); }
 td.share { min-width: 8rem; width: 22%; }
