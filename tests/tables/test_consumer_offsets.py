@@ -228,7 +228,7 @@ def test_ends_and_tags_follow_from_the_entries(files: Files, data: st.DataObject
     entries: dict[tuple[str, int], list[tuple[int, int, int | None]]] = {}
     for path, content in files.items():
         _, kind, *rest = path.split("/")
-        if kind not in ("consumequeue", "batchconsumequeue"):
+        if kind not in ("consumequeue", "batchconsumequeue") or len(rest) < 3:  # an empty directory
             continue
         queue = "/".join(rest[:-2]), int(rest[-2])
         width = 20 if kind == "consumequeue" else 46
