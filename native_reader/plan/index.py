@@ -106,8 +106,7 @@ def entries_in(stored: StoredFile, slots: int, first: int, stop: int, at_once: i
     """The entries with numbers `[first, stop)` in pieces: the number of the first, and the piece. Ends with the file."""
     while first < stop:
         count = min(stop - first, at_once)
-        (content,) = stored.read_ranges([(entries_at(slots) + first * INDEX_ENTRY.itemsize, count * INDEX_ENTRY.itemsize)])
-        piece = np.frombuffer(content, INDEX_ENTRY, len(content) // INDEX_ENTRY.itemsize)
+        piece = stored.read_array(entries_at(slots) + first * INDEX_ENTRY.itemsize, INDEX_ENTRY, count)
         if not len(piece):
             return
         yield first, piece

@@ -226,14 +226,19 @@ class QueueReader:
 
     def first_at(self, offset: int, first: int, stop: int) -> int:
         """The first place in `[first, stop)` whose record is at or after `offset`; unwritten places count as after all offsets."""
+        first, stop = self.near(offset, first, stop)
+        reached = np.flatnonzero(self._offsets(first, stop) >= offset)
+        return first + int(reached[0]) if len(reached) else stop
+
+    def near(self, offset: int, first: int, stop: int) -> tuple[int, int]:
+        """A range that is small enough to read at once: `first_at` is a place in it, or its end."""
         while (stop - first) * self.width > TUNING.queue_read_at_once:
             middle = (first + stop) // 2
             if self._offset_at(middle) < offset:
                 first = middle + 1
             else:
                 stop = middle
-        reached = np.flatnonzero(self._offsets(first, stop) >= offset)
-        return first + int(reached[0]) if len(reached) else stop
+        return first, stop
 
     def _offsets(self, first: int, stop: int) -> Numbers:
         """The offsets at those places. Unwritten places come after all offsets, leading fillers before."""
@@ -299,13 +304,11 @@ class QueueReader:
         return -1 if size == FILLER_SIZE else offset
 
     def _units(self, which: int, place: int, count: int) -> NDArray[np.void]:
-        width = self.width
         try:
-            (content,) = self.file(which).read_ranges([(place * width, count * width)])
+            return self.file(which).read_array(place * self.width, self._dtype, count)
         except OSError as error:
             self._excuse(error)
             return np.empty(0, self._dtype)
-        return np.frombuffer(content, self._dtype, len(content) // width)
 
     def _excuse(self, error: OSError) -> None:
         """Continue without a file that was deleted meanwhile, or, if not strict, that cannot be read."""

@@ -11,8 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.errors import PathError, StoreError, UnreadableError
 
@@ -93,6 +96,11 @@ class StoredFile(ABC):
             buffer = bytearray(length)
             pieces.append(bytes(memoryview(buffer)[: self.read_into(offset, buffer)]))
         return pieces
+
+    def read_array(self, offset: int, kind: np.dtype[np.void] | str, count: int) -> NDArray[Any]:
+        """Up to `count` elements from that offset on; only those that the file has completely."""
+        elements = np.empty(count, kind)  # not by way of bytes, which would be filled with zeros first, and copied
+        return elements[: self.read_into(offset, elements.view(np.uint8).data) // elements.itemsize]
 
     def __enter__(self) -> Self:
         return self

@@ -84,11 +84,13 @@ class _Keys:
         """The records with a key that no entry has; ascending."""
         if not len(self._skipped) and self._is_named.all():
             return np.empty(0, np.intp)
-        pairs = _pairs(self._row, self._hash)
-        missing = np.concatenate([pairs[~self._is_named], self._skipped])
-        if len(missing):  # a record can have a key twice, and an entry names both
-            missing = missing[~np.isin(missing, np.concatenate([pairs[self._is_named], *self._others]))]
-        rows: Index = np.unique(missing >> 31)
+        missing = np.concatenate([_pairs(self._row[~self._is_named], self._hash[~self._is_named]), self._skipped])
+        # A record can have a key twice, and an entry names both. Only of these records: sorting all keys would take as long as reading them.
+        is_open = np.zeros(len(self._facts), np.bool_)
+        is_open[missing >> 31] = True
+        others = np.flatnonzero(self._is_named & is_open[self._row])
+        named = np.concatenate([_pairs(self._row[others], self._hash[others]), *self._others])
+        rows: Index = np.unique(missing[~np.isin(missing, named)] >> 31)
         return rows
 
 

@@ -106,8 +106,7 @@ class _Queue:
                 self._unwritten(file.base + place)
                 place = data
                 continue
-            (content,) = stored.read_ranges([(place * width, min(end - place, _PIECE // width) * width)])
-            units = np.frombuffer(content, self._dtype, len(content) // width)
+            units = stored.read_array(place * width, self._dtype, min(end - place, _PIECE // width))
             if not len(units):
                 break
             self._units(file.base + place, units)
