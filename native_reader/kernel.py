@@ -52,9 +52,6 @@ COLUMNS = frozenset(
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
 _log = logging.getLogger("native_reader")
 
-HAS_DELAY, IS_LIGHT = 1, 2
-"""Bits of `Marks.rare`: the record has a delay level; light queues list it, too."""
-
 Numbers = NDArray[np.int64]
 Lists = Sequence[tuple[Numbers, Numbers]]
 """Offsets and sizes of the claims of each queue."""
@@ -260,36 +257,15 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
     return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
 
 
-class Marks(NamedTuple):
-    """What a check compares of each record, and of each key, in the order in which a broker indexes keys. Hashes are Java's.
-
-    `topics`: where the topic is in `names`. `tag_keys`: the hash under which the index may have the tag. `rare`: HAS_DELAY plus
-    IS_LIGHT. `key_rows`: the record of each key. `keys`: their hashes, as the index has them. `names`: topics as they occur.
-    """
-
-    offsets: Numbers
-    sizes: Numbers
-    queue_ids: Numbers
-    queue_offsets: Numbers
-    times: Numbers
-    flags: Numbers
-    topics: Numbers
-    tags: Numbers
-    tag_keys: Numbers
-    rare: Numbers
-    key_rows: Numbers
-    keys: Numbers
-    names: list[bytes]
-
-
-def marks(u8: Bytes, records: Records) -> Marks | None:
-    """What a check compares of these records."""
+def marks(u8: Bytes, records: Records) -> tuple[Any, ...] | None:
+    """What a check compares of these records: the fields of `Marks`."""
     compiled = _compiled()
     own = None if compiled is None else _chain_of(compiled, u8, records, None)
     if own is None:
         return None
-    of_records, of_keys, names = own.marks(u8)
-    return Marks._make([*_numbers(of_records).reshape(-1, len(records)), *_numbers(of_keys).reshape(2, -1), names])
+    of_records, of_keys, of_lights, topics, light_names = own.marks(u8)
+    groups = (of_records, 11), (of_keys, 2), (of_lights, 3)
+    return *(column for group, width in groups for column in _numbers(group).reshape(width, -1)), topics, light_names
 
 
 def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:
@@ -362,9 +338,13 @@ class Chains:
         """Which of these entries do not lead to the newest one before them. `first`: the number of the first one."""
         return np.frombuffer(self._own.wrong(entries.view(np.uint8), first), np.bool_)
 
-    def newest(self, begin: int, count: int) -> Numbers:
-        """The newest entries of the slots from `begin` on, 0 for none."""
-        return _numbers(self._own.newest(begin, count))
+    def differing(self, slots: NDArray[np.int32], begin: int) -> Numbers:
+        """Which of these slots, as the file has them from `begin` on, do not have their newest entry."""
+        return _numbers(self._own.differing(slots.view(np.uint8), begin))
+
+    def newest(self, slot: int) -> int:
+        """The newest entry of a slot, 0 for none."""
+        return int(self._own.newest(slot))
 
 
 def chains(slots: int) -> Chains | None:
@@ -373,10 +353,15 @@ def chains(slots: int) -> Chains | None:
     return None if compiled is None else Chains(compiled.Chains(slots))
 
 
-def indexed(entries: NDArray[np.void], offsets: Numbers, hashes: Numbers, times: Numbers, begin_time: int) -> tuple[bool, Mask] | None:
-    """Whether these index entries have exactly these keys; and if so, which of them have another time than the key's record."""
-    keys = (each.view(np.uint8) for each in (offsets, hashes, times))
-    found = _called("indexed", entries.view(np.uint8), *keys, begin_time)
+def indexed(
+    entries: NDArray[np.void], records: Sequence[Numbers], keys: Sequence[Numbers], begin_time: int
+) -> tuple[int | None, Mask] | None:
+    """How many keys these index entries have, if they are the next keys and nothing else but tags; and which have another time.
+
+    `records`: offsets, times and `tag_keys` of the records. `keys`: their records and hashes.
+    """
+    columns = ([each.view(np.uint8) for each in group] for group in (records, keys))
+    found = _called("indexed", entries.view(np.uint8), *columns, begin_time)
     return None if found is None else (found[0], np.frombuffer(found[1], np.bool_))
 
 

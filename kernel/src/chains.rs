@@ -1,6 +1,6 @@
 //! Entries of index files: their chains, as `native_reader/verify/chains.py` has them, and their keys, as `verify/keys.py` there.
 
-use crate::Bytes;
+use crate::{Array, Bytes};
 use pyo3::exceptions::{PyIndexError, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -30,30 +30,48 @@ impl Chains {
     }
 
     /// One byte an entry, as the file has them: 1 where it does not lead to the newest one before it. `first`: the first one's number.
-    fn wrong<'py>(&mut self, py: Python<'py>, content: &Bound<'py, PyAny>, first: i32) -> PyResult<Bound<'py, PyByteArray>> {
+    fn wrong<'py>(&mut self, py: Python<'py>, content: &Bound<'py, PyAny>, first: i32) -> PyResult<Array<'py>> {
         let content = Bytes::of(content)?;
         let (bytes, newest) = (content.as_slice(), &mut self.newest);
         let wrong = py.detach(|| wrong_of(newest, bytes, first));
         Ok(PyByteArray::new(py, &wrong))
     }
 
-    /// The newest entries of the slots from `begin` on: int64, native byte order.
-    fn newest<'py>(&self, py: Python<'py>, begin: usize, count: usize) -> PyResult<Bound<'py, PyByteArray>> {
-        let end = begin.checked_add(count);
-        let slots = end.and_then(|end| self.newest.get(begin..end)).ok_or_else(|| PyIndexError::new_err("a slot that does not exist"))?;
-        let numbers: Vec<u8> = slots.iter().flat_map(|&number| i64::from(number).to_ne_bytes()).collect();
-        Ok(PyByteArray::new(py, &numbers))
+    /// Which slots, as the file has them from `begin` on, do not have their newest entry: int64, native byte order, counted from `begin`.
+    fn differing<'py>(&self, py: Python<'py>, content: &Bound<'py, PyAny>, begin: usize) -> PyResult<Array<'py>> {
+        let content = Bytes::of(content)?;
+        let (slots, _) = content.as_slice().as_chunks::<4>();
+        let end = begin.checked_add(slots.len());
+        let newest = end.and_then(|end| self.newest.get(begin..end)).ok_or_else(no_such_slot)?;
+        let places = py.detach(|| differing_of(newest, slots));
+        Ok(PyByteArray::new(py, &places))
     }
+
+    /// The newest entry of a slot, 0 for none.
+    fn newest(&self, slot: usize) -> PyResult<i32> {
+        self.newest.get(slot).copied().ok_or_else(no_such_slot)
+    }
+}
+
+fn no_such_slot() -> PyErr {
+    PyIndexError::new_err("a slot that does not exist")
+}
+
+fn differing_of(newest: &[i32], slots: &[[u8; 4]]) -> Vec<u8> {
+    let pairs = (0_i64..).zip(newest.iter().zip(slots));
+    let differing = pairs.filter(|(_, (newest, slot))| **newest != i32::from_be_bytes(**slot));
+    differing.flat_map(|(place, _)| place.to_ne_bytes()).collect()
 }
 
 fn wrong_of(newest: &mut [i32], content: &[u8], first: i32) -> Vec<u8> {
     let (entries, _) = content.as_chunks::<ENTRY>();
     let mut number = first;
-    let slots = newest.len() as i64;
+    // Processors divide numbers of 32 bits faster. No check has more slots than those have.
+    let slots = i32::try_from(newest.len()).unwrap_or_default();
     let is_wrong = |entry: &[u8; ENTRY]| {
         let (Some(hash), Some(previous)) = (entry.first_chunk(), entry.last_chunk()) else { return 1 };
         let (hash, previous) = (i32::from_be_bytes(*hash), i32::from_be_bytes(*previous));
-        let slot = i64::from(hash).checked_rem_euclid(slots).and_then(|slot| newest.get_mut(slot as usize));
+        let slot = hash.checked_rem_euclid(slots).and_then(|slot| newest.get_mut(slot as usize));
         let wrong = hash < 0 || slot.as_deref() != Some(&previous);
         if let Some(slot) = slot {
             *slot = number;
@@ -64,40 +82,68 @@ fn wrong_of(newest: &mut [i32], content: &[u8], first: i32) -> Vec<u8> {
     entries.iter().map(is_wrong).collect()
 }
 
-/// Whether these entries, as the file has them, have exactly these keys; and if so, one byte an entry: 1 where its time is not that of
-/// the key's record. `offsets`, `hashes` and `times`: int64, native byte order. `begin`: the time from which the file's times count.
+/// How many of these entries, as the file has them, are of keys, if all of them are exactly the next keys, with entries of tags among
+/// them; and one byte an entry: 1 where its time is not that of its record.
+///
+/// `records`: offset, time and hash of the tag of each record. `keys`: record and hash of each key. Columns of int64, native byte order.
+/// `begin`: the time from which the file's times count.
 #[pyfunction]
 fn indexed<'py>(
     py: Python<'py>,
     entries: &Bound<'py, PyAny>,
-    offsets: &Bound<'py, PyAny>,
-    hashes: &Bound<'py, PyAny>,
-    times: &Bound<'py, PyAny>,
+    records: [Bound<'py, PyAny>; 3],
+    keys: [Bound<'py, PyAny>; 2],
     begin: i64,
-) -> PyResult<(bool, Bound<'py, PyByteArray>)> {
-    let (entries, offsets, hashes, times) = (Bytes::of(entries)?, Bytes::of(offsets)?, Bytes::of(hashes)?, Bytes::of(times)?);
-    let found = py.detach(|| late_of(entries.as_slice(), offsets.numbers(), hashes.numbers(), times.numbers(), begin));
-    Ok((found.is_some(), PyByteArray::new(py, &found.unwrap_or_default())))
+) -> PyResult<(Option<usize>, Array<'py>)> {
+    let [offsets, times, tags] = records;
+    let [rows, hashes] = keys;
+    let (entries, offsets, times, tags) = (Bytes::of(entries)?, Bytes::of(&offsets)?, Bytes::of(&times)?, Bytes::of(&tags)?);
+    let (rows, hashes) = (Bytes::of(&rows)?, Bytes::of(&hashes)?);
+    let found = py.detach(|| {
+        let records = offsets.numbers().zip(times.numbers()).zip(tags.numbers());
+        let records = records.map(|((offset, time), tag)| Record { offset, time, tag });
+        named_of(entries.as_slice(), records, rows.numbers().zip(hashes.numbers()), begin)
+    });
+    let (named, late) = found.unzip();
+    Ok((named, PyByteArray::new(py, &late.unwrap_or_default())))
 }
 
-fn late_of(
+/// What the entries of a record are compared with.
+#[derive(Clone, Copy)]
+struct Record {
+    offset: i64,
+    time: i64,
+    tag: i64,
+}
+
+fn named_of(
     content: &[u8],
-    mut offsets: impl Iterator<Item = i64>,
-    mut hashes: impl Iterator<Item = i64>,
-    mut times: impl Iterator<Item = i64>,
+    records: impl Iterator<Item = Record>,
+    mut keys: impl Iterator<Item = (i64, i64)>,
     begin: i64,
-) -> Option<Vec<u8>> {
+) -> Option<(usize, Vec<u8>)> {
     let (entries, _) = content.as_chunks::<ENTRY>();
+    let mut records = (0_i64..).zip(records);
+    let (mut current, mut named) = (records.next(), 0);
     let late = entries.iter().map(|entry| {
         let (hash, rest) = entry.split_first_chunk()?;
         let (offset, rest) = rest.split_first_chunk()?;
+        let (hash, offset) = (i64::from(i32::from_be_bytes(*hash)), i64::from_be_bytes(*offset));
         let seconds = i32::from_be_bytes(*rest.first_chunk()?);
-        let is_same = i64::from_be_bytes(*offset) == offsets.next()? && i64::from(i32::from_be_bytes(*hash)) == hashes.next()?;
-        let time = times.next()?;
-        is_same.then(|| u8::from(seconds != seconds_of(time, begin)))
+        while current.is_some_and(|(_, record)| record.offset < offset) {
+            current = records.next();
+        }
+        let (row, record) = current.filter(|(_, record)| record.offset == offset)?;
+        if hash != record.tag {
+            named += 1;
+            if keys.next()? != (row, hash) {
+                return None;
+            }
+        }
+        Some(u8::from(seconds != seconds_of(record.time, begin)))
     });
-    let late: Vec<u8> = late.collect::<Option<_>>()?;
-    offsets.next().is_none().then_some(late)
+    let late = late.collect::<Option<_>>()?;
+    Some((named, late))
 }
 
 /// What a broker writes into the entry of a record with that time.
@@ -133,21 +179,35 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_exactly_the_keys() {
+    fn slots_have_their_newest_entries() {
+        let slots = [0, 5, -2, 7].map(i32::to_be_bytes);
+        let places = |newest: &[i32]| -> Vec<i64> {
+            differing_of(newest, &slots).as_chunks().0.iter().map(|place| i64::from_ne_bytes(*place)).collect()
+        };
+        assert!(places(&[0, 5, -2, 7]).is_empty());
+        assert_eq!(places(&[0, 6, -2, 0]), [1, 3]);
+    }
+
+    #[test]
+    fn entries_have_exactly_the_next_keys_and_tags() {
         let unit = |hash: i32, offset: i64, seconds: i32| {
             [&hash.to_be_bytes()[..], &offset.to_be_bytes(), &seconds.to_be_bytes(), &[9; 4]].concat()
         };
-        let entries = [unit(5, 100, 0), unit(i32::MAX, 100, 2), unit(0, 1 << 40, 3)].concat();
-        let late = |entries: &[u8], offsets: &[i64], hashes: &[i64], times: &[i64]| {
-            late_of(entries, offsets.iter().copied(), hashes.iter().copied(), times.iter().copied(), 7)
+        let entries = [unit(5, 100, 2), unit(i32::MAX, 100, 3), unit(6, 100, 2), unit(0, 1 << 40, 3)].concat();
+        let record = |offset, time, tag| Record { offset, time, tag };
+        let records = [record(100, 2007, 6), record(101, 9, 9), record(1 << 40, 3006, 9)];
+        let keys = [(0, 5), (0, i64::from(i32::MAX)), (2, 0), (2, 1)];
+        let found = |entries: &[u8], records: &[Record], keys: &[(i64, i64)]| {
+            named_of(entries, records.iter().copied(), keys.iter().copied(), 7)
         };
-        let (offsets, hashes, times) = ([100, 100, 1 << 40], [5, i64::from(i32::MAX), 0], [6, 2007, 3006]);
-        assert_eq!(late(&entries, &offsets, &hashes, &times), Some(vec![0, 0, 1]));
-        assert_eq!(late(&entries, &offsets, &[5, 5, 0], &times), None);
-        assert_eq!(late(&entries, &[100, 101, 1 << 40], &hashes, &times), None);
-        assert_eq!(late(&entries, &offsets[..2], &hashes[..2], &times[..2]), None);
-        assert_eq!(late(&entries[..40], &offsets, &hashes, &times), None);
-        assert_eq!(late(&[], &[], &[], &[]), Some(vec![]));
+        assert_eq!(found(&entries, &records, &keys), Some((3, vec![0, 1, 0, 1])));
+        assert_eq!(found(&entries, &records, &keys[..3]), Some((3, vec![0, 1, 0, 1])));
+        assert_eq!(found(&entries, &records, &keys[..2]), None);
+        assert_eq!(found(&entries, &records, &keys[1..]), None);
+        assert_eq!(found(&entries, &records[..2], &keys), None);
+        assert_eq!(found(&[&entries[60..], &entries[..60]].concat(), &records, &keys[2..]), None);
+        assert_eq!(found(&unit(6, 100, 2), &records, &[]), Some((0, vec![0])));
+        assert_eq!(found(&[], &[], &[]), Some((0, vec![])));
         assert_eq!([seconds_of(i64::MIN, 1), seconds_of(i64::MAX, 1), seconds_of(9, 0), seconds_of(0, 1)], [i32::MAX, i32::MAX, 0, 0]);
     }
 }

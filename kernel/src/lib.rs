@@ -34,6 +34,8 @@ const PARTS: usize = 8;
 /// Numbers in native byte order.
 type Array<'py> = Bound<'py, PyByteArray>;
 
+type Names<'py> = Vec<Bound<'py, PyBytes>>;
+
 /// The bytes of a buffer that positions of 32 bits can name. Arrays of wider numbers are refused, so byte order is no question here.
 struct Bytes(PyBuffer<u8>);
 
@@ -213,16 +215,22 @@ impl Chain {
         Ok(PyByteArray::new(py, &wrong))
     }
 
-    /// What a check compares: ten columns of int64, one after the other, of the records; two of their keys; and the topics. See `Marks`.
-    fn marks<'py>(&self, py: Python<'py>, buffer: &Bound<'py, PyAny>) -> PyResult<(Array<'py>, Array<'py>, Vec<Bound<'py, PyBytes>>)> {
+    /// What a check compares, as `Marks` has it: columns of int64, one after the other, of the records, of their keys, and of their
+    /// light queues; the topics; and the names of light queues.
+    fn marks<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Bound<'py, PyAny>,
+    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>, Names<'py>, Names<'py>)> {
         let buffer = Bytes::of(buffer)?;
         let bytes = buffer.as_slice();
         if !self.places.iter().all(|place| record::is_inside(bytes, place)) {
             return Err(PyIndexError::new_err("the buffer is shorter than its records"));
         }
         let marks = py.detach(|| marks::marks_of(bytes, &self.places));
-        let topics = marks.topics.iter().map(|topic| PyBytes::new(py, topic)).collect();
-        Ok((columns_of(py, &marks.records)?, columns_of(py, &marks.keys)?, topics))
+        let names = |each: &[&[u8]]| -> Names<'py> { each.iter().map(|name| PyBytes::new(py, name)).collect() };
+        let (records, keys, lights) = (columns_of(py, &marks.records)?, columns_of(py, &marks.keys)?, columns_of(py, &marks.lights)?);
+        Ok((records, keys, lights, names(&marks.topics), names(&marks.light_names)))
     }
 
     /// The columns of the rows from `begin` on: an array of structs in a capsule, its number of rows, and whether the next row is

@@ -1,32 +1,37 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
 use crate::properties::{VALUE_END, each_separator, sign_of};
-use crate::record::Place;
+use crate::record::{INNER_BATCH, Place};
 use std::collections::HashMap;
+use std::iter::repeat;
 
 /// Numbers of each record.
-pub const COLUMNS: usize = 10;
-const HAS_DELAY: i64 = 1;
-const IS_LIGHT: i64 = 2;
+pub const COLUMNS: usize = 11;
 const BASE: u32 = 31;
+const UNKNOWN: i64 = -1;
 /// How many topics are found without a table of all.
 const NEAR: usize = 64;
 
 /// Of a chunk of records.
 #[derive(Default)]
 pub struct Marks<'a> {
-    /// Offset, size, queue id, queue offset, store time, flags, topic, hash of the tag, hash of the tag as a key, HAS_DELAY + IS_LIGHT.
+    /// Offset, size, queue id, queue offset, store time, flags, topic, hash of the tag, hash of the tag as a key, 1 if it has a delay
+    /// level, and how many messages it holds, or UNKNOWN.
     pub records: Vec<[i64; COLUMNS]>,
     /// The row and the hash of each key, in the order in which a broker indexes them.
     pub keys: Vec<[i64; 2]>,
+    /// The row, the place in `light_names`, and the number there or UNKNOWN, of each light queue that a record names.
+    pub lights: Vec<[i64; 3]>,
     /// Every topic, in the order in which they occur.
     pub topics: Vec<&'a [u8]>,
+    /// Every light queue, likewise.
+    pub light_names: Vec<&'a [u8]>,
 }
 
 /// The marks of these records. All their parts are inside `bytes`.
 pub fn marks_of<'a>(bytes: &'a [u8], places: &[Place]) -> Marks<'a> {
     let mut marks = Marks { records: Vec::with_capacity(places.len()), keys: Vec::with_capacity(2 * places.len()), ..Marks::default() };
-    let mut topics = Topics::default();
+    let (mut topics, mut lights) = (Topics::default(), HashMap::new());
     for (place, row) in places.iter().zip(0_i64..) {
         let (topic, number) = topics.number(bytes, place, &mut marks.topics);
         let found = Wanted::of(bytes, place);
@@ -37,6 +42,14 @@ pub fn marks_of<'a>(bytes: &'a [u8], places: &[Place]) -> Marks<'a> {
         };
         add(found.unique);
         found.keys.split(|&byte| byte == b' ').for_each(add);
+        for (name, number) in found.lights() {
+            let known = *lights.entry(name).or_insert_with(|| {
+                marks.light_names.push(name);
+                marks.light_names.len() as i64 - 1
+            });
+            marks.lights.push([row, known, number]);
+        }
+        let is_batch = place.sys_flag & INNER_BATCH != 0;
         marks.records.push([
             place.physical_offset,
             place.size.into(),
@@ -47,7 +60,8 @@ pub fn marks_of<'a>(bytes: &'a [u8], places: &[Place]) -> Marks<'a> {
             number,
             hash_after(0, found.tag).cast_signed().into(),
             positive(hash_after(topic.before_tag, found.tag)),
-            i64::from(found.has_delay) * HAS_DELAY + i64::from(found.is_light) * IS_LIGHT,
+            found.has_delay.into(),
+            if is_batch { number_of(found.count, 5) } else { 1 },
         ]);
     }
     marks
@@ -59,8 +73,10 @@ struct Wanted<'a> {
     tag: &'a [u8],
     keys: &'a [u8],
     unique: &'a [u8],
+    count: &'a [u8],
+    light_names: &'a [u8],
+    light_numbers: &'a [u8],
     has_delay: bool,
-    is_light: bool,
 }
 
 impl<'a> Wanted<'a> {
@@ -87,9 +103,20 @@ impl<'a> Wanted<'a> {
             Some(b'K') => self.keys = value(b"KEYS\x01").unwrap_or(self.keys),
             Some(b'T') => self.tag = value(b"TAGS\x01").unwrap_or(self.tag),
             Some(b'D') => self.has_delay |= value(b"DELAY\x01").is_some(),
-            Some(b'I') => self.is_light |= value(b"INNER_MULTI_DISPATCH\x01").is_some(),
+            Some(b'I') => {
+                self.count = value(b"INNER_NUM\x01").unwrap_or(self.count);
+                self.light_names = value(b"INNER_MULTI_DISPATCH\x01").unwrap_or(self.light_names);
+                self.light_numbers = value(b"INNER_MULTI_QUEUE_OFFSET\x01").unwrap_or(self.light_numbers);
+            }
             _ => {}
         }
+    }
+
+    /// The light queues that also list the record, and its number in each.
+    fn lights(&self) -> impl Iterator<Item = (&'a [u8], i64)> {
+        let numbers = self.light_numbers.split(|&byte| byte == b',').chain(repeat::<&[u8]>(&[]));
+        let names = self.light_names.split(|&byte| byte == b',');
+        names.zip(numbers).filter(|(name, _)| !name.is_empty()).map(|(name, number)| (name, number_of(number, 18)))
     }
 }
 
@@ -158,6 +185,14 @@ fn hash_after(hash: u32, text: &[u8]) -> u32 {
     rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
 }
 
+/// The number that a text of at most `most` digits is, up to 18; or UNKNOWN.
+fn number_of(text: &[u8], most: usize) -> i64 {
+    if text.is_empty() || text.len() > most || !text.iter().all(u8::is_ascii_digit) {
+        return UNKNOWN;
+    }
+    text.iter().fold(0, |number, digit| 10 * number + i64::from(digit - b'0'))
+}
+
 /// A hash of a key as the index stores it: without a sign.
 fn positive(hash: u32) -> i64 {
     hash.cast_signed().checked_abs().unwrap_or(0).into()
@@ -194,8 +229,24 @@ mod tests {
         let marks = marks_of(&bytes, &places);
         let key = |text: &str| i64::from(java(text).abs());
         assert_eq!(marks.keys, [[0, key("t#u")], [0, key("t#x")], [0, key("t#y")]]);
-        assert_eq!(marks.records[0][7..], [i64::from(java("b")), key("t#T#b"), HAS_DELAY]);
+        assert_eq!(marks.records[0][7..], [i64::from(java("b")), key("t#T#b"), 1, 1]);
         assert_eq!(marks.topics, [b"t"]);
+    }
+
+    #[test]
+    fn light_queues_and_messages_of_batches_are_counted() {
+        let lights = b"INNER_MULTI_DISPATCH\x01a,,b,a,c\x02INNER_MULTI_QUEUE_OFFSET\x017,8,x,123456789012345678\x02INNER_NUM\x0112345";
+        let bytes = [record(0, b"", b"t", lights, INNER_BATCH), record(0, b"", b"t", b"INNER_NUM\x01123456\x02", INNER_BATCH)];
+        let of = |bytes: &[u8]| {
+            let mut places = Vec::new();
+            chain(bytes, usize::MAX, 0, 0, &mut places);
+            let marks = marks_of(bytes, &places);
+            (marks.records[0][10], marks.lights, marks.light_names.concat())
+        };
+        let listed = vec![[0, 0, 7], [0, 1, UNKNOWN], [0, 0, 123_456_789_012_345_678], [0, 2, UNKNOWN]];
+        assert_eq!(of(&bytes[0]), (12345, listed, b"abc".to_vec()));
+        assert_eq!(of(&bytes[1]), (UNKNOWN, vec![], vec![]));
+        assert_eq!([number_of(b"", 5), number_of(b"+1", 5), number_of(b"007", 5)], [UNKNOWN, UNKNOWN, 7]);
     }
 
     #[test]

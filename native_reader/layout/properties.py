@@ -21,8 +21,10 @@ RETRY_TOPIC, ORIGIN_MESSAGE_ID, ORIGIN_GROUP = "RETRY_TOPIC", "ORIGIN_MESSAGE_ID
 DLQ_ORIGIN_TOPIC, DLQ_ORIGIN_MESSAGE_ID = "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID"
 """Of messages that a consumer sent back: MessageConst."""
 KEYS_SEPARATOR = " "
-LIGHT_QUEUES, LIGHT_OFFSETS = "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET"
+LIGHT_QUEUES, LIGHT_OFFSETS, LIGHT_SEPARATOR = "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET", b","
 """The light queues that also list a record, and its number in each: MessageConst."""
+INNER_NUM = "INNER_NUM"
+"""How many messages an inner batch holds: MessageConst."""
 
 
 def crc_trailer(field: bytes) -> int | None:

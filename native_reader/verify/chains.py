@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from native_reader import kernel
 from native_reader.kernel import Chains
 from native_reader.layout.index_entry import INDEX_HEAD, SLOT_SIZE
-from native_reader.layout.record import Mask
+from native_reader.layout.record import Index, Mask
 from native_reader.plan.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
@@ -55,9 +55,13 @@ class NumpyChains:
         wrong[order] |= expected != entries["previous"][order]
         return wrong
 
-    def newest(self, begin: int, count: int) -> NDArray[np.signedinteger]:
+    def differing(self, slots: NDArray[np.int32], begin: int) -> Index:
+        """As `kernel.Chains.differing`."""
+        return np.flatnonzero(slots != self._newest[begin : begin + len(slots)])
+
+    def newest(self, slot: int) -> int:
         """As `kernel.Chains.newest`."""
-        return self._newest[begin : begin + count]
+        return int(self._newest[slot])
 
 
 class _File:
@@ -100,14 +104,11 @@ class _File:
         """Each slot must lead to the newest entry of its chain."""
         text, count = "", 0
         for begin in range(0, self._slots, _AT_ONCE):
-            length = SLOT_SIZE * min(_AT_ONCE, self._slots - begin)
-            (content,) = self._stored.read_ranges([(INDEX_HEAD.size + SLOT_SIZE * begin, length)])
-            slots = np.frombuffer(content, ">i4", len(content) // SLOT_SIZE)
-            newest = self._chains.newest(begin, len(slots))
-            wrong = np.flatnonzero(slots != newest)
+            slots = self._stored.read_array(INDEX_HEAD.size + SLOT_SIZE * begin, ">i4", min(_AT_ONCE, self._slots - begin))
+            wrong = self._chains.differing(slots, begin)
             if len(wrong):
                 first = int(wrong[0])
-                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {newest[first]:,}"
+                text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {self._chains.newest(begin + first):,}"
                 count += len(wrong)
         if count:
             self._findings.add("index-slot", self._uri, text, count=count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -39,39 +40,27 @@ class _Keys:
         self._skipped = _pairs(keys.row[is_skipped], keys.value[is_skipped])
         whole = not len(self._skipped)
         self._row, self._hash = (keys.row, keys.value) if whole else (keys.row[~is_skipped], keys.value[~is_skipped])
-        self._offset, self._time = facts.offset[self._row], facts.time[self._row]
-        self._is_named, self._next = np.zeros(len(self._row), np.bool_), 0
+        self._tag = facts.tag_key.astype(np.int64)
+        # An entry of a tag also names a key with the same hash.
+        self._is_named, self._next = self._hash == self._tag[self._row], 0
         self._others: list[Longs] = []
 
     @cached_property
     def _ascending(self) -> Longs:
         return np.unique(np.concatenate([_pairs(self._row, self._hash), self._skipped]))
 
-    def in_order(self, piece: NDArray[np.void], begin_time: int) -> tuple[Longs, Mask] | None:
-        """If these entries are exactly the next keys: the times of their records, and which entries have another one.
-
-        There may be entries of tags among them.
-        """
-        if (found := self._next_keys(piece, begin_time)) is not None:
-            return found
-        row = _row_at(self._facts.offset, piece["offset"].astype(np.int64))
-        if not len(self._facts) or (row < 0).any():
+    def in_order(self, piece: NDArray[np.void], begin_time: int) -> Mask | None:
+        """If these entries are exactly the next keys, with entries of tags among them: which have another time than their record."""
+        first = int(np.searchsorted(self._facts.offset, int(piece["offset"][0])))
+        begin = max(self._next, int(np.searchsorted(self._row, first)))
+        records = self._facts.offset[first:], self._facts.time[first:], self._tag[first:]
+        # A piece has no more keys than entries.
+        keys = self._row[begin : begin + len(piece)] - first, self._hash[begin : begin + len(piece)]
+        named, is_late = kernel.indexed(piece, records, keys, begin_time) or numpy_indexed(piece, records, keys, begin_time)
+        if named is None:
             return None
-        is_key = piece["hash"] != self._facts.tag_key[row]
-        if is_key.all() or (is_key.any() and self._next_keys(piece.take(np.flatnonzero(is_key)), begin_time) is None):
-            return None
-        times = self._facts.time[row]
-        return times, piece["seconds"] != _seconds(times, begin_time)
-
-    def _next_keys(self, piece: NDArray[np.void], begin_time: int) -> tuple[Longs, Mask] | None:
-        begin = max(self._next, int(np.searchsorted(self._offset, int(piece["offset"][0]))))
-        chosen = slice(begin, begin + len(piece))
-        keys = self._offset[chosen], self._hash[chosen], self._time[chosen]
-        is_same, is_late = kernel.indexed(piece, *keys, begin_time) or numpy_indexed(piece, *keys, begin_time)
-        if not is_same:
-            return None
-        self._is_named[chosen], self._next = True, chosen.stop
-        return keys[2], is_late
+        self._is_named[begin : begin + named], self._next = True, begin + named
+        return is_late
 
     def name(self, row: Index, hashes: Longs) -> Mask:
         """Which of these entries, whose records are `row`, or -1, have a key of their record."""
@@ -85,7 +74,7 @@ class _Keys:
         if not len(self._skipped) and self._is_named.all():
             return np.empty(0, np.intp)
         missing = np.concatenate([_pairs(self._row[~self._is_named], self._hash[~self._is_named]), self._skipped])
-        # A record can have a key twice, and an entry names both. Only of these records: sorting all keys would take as long as reading them.
+        # A record can have a key twice, and an entry names both. Only keys of these records are compared, because sorting all is slow.
         is_open = np.zeros(len(self._facts), np.bool_)
         is_open[missing >> 31] = True
         others = np.flatnonzero(self._is_named & is_open[self._row])
@@ -138,35 +127,34 @@ class KeyCheck:
     def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> None:
         """Check a piece of entries."""
         number, piece = part
-        if (found := known.in_order(piece, each.head.begin_time)) is None:
-            found = self._searched(each, part, facts, known, damage)
-        times, is_off = found
+        if (is_off := known.in_order(piece, each.head.begin_time)) is None:
+            is_off = self._searched(each, part, facts, known, damage)
         if number == 1:  # its time counts from the file before
             is_off[:1] = False
         self._add("index-time", each, part, is_off, "its time is not that of the record")
-        if not self._sides.is_live and len(times):
-            self._bounds(each, number, times)
+        if not self._sides.is_live:
+            self._bounds(each, part, facts)
 
-    def _searched(
-        self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs
-    ) -> tuple[Longs, Mask]:
-        """Compare each entry with the record that it names: the times of these, -1 for none, and which entries have another one."""
+    def _searched(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> Mask:
+        """Compare each entry with the record that it names; returns which of those that are right have another time."""
         _, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
         row = _row_at(facts.offset, offsets)
         self._add("index-without-record", each, part, (row < 0) & ~within(offsets, damage), "no record begins there")
         if not len(facts):
-            return np.empty(0, np.int64), np.zeros(len(piece), np.bool_)
+            return np.zeros(len(piece), np.bool_)
         is_right = known.name(row, hashes) | ((row >= 0) & (hashes == facts.tag_key[row]))
         self._add("index-other-key", each, part, (row >= 0) & ~is_right, "the record has no such key")
-        times = np.where(row >= 0, facts.time[row], -1)
-        return times, is_right & (piece["seconds"] != _seconds(times, each.head.begin_time))
+        is_late: Mask = is_right & (piece["seconds"] != _seconds(facts.time[row], each.head.begin_time))
+        return is_late
 
-    def _bounds(self, each: _Covering, number: int, times: Longs) -> None:
-        """The times in the header are those of the first and the last record; -1 is unknown."""
-        first, last = int(times[0]) if number == 1 else -1, int(times[-1]) if number + len(times) == each.stop else -1
-        for time, stated in ((first, each.head.begin_time), (last, each.head.end_time)):
-            if time not in (-1, stated):
+    def _bounds(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts) -> None:
+        """The times in the header are those of the first and the last record."""
+        number, piece = part
+        first, last = _row_at(facts.offset, piece["offset"][[0, -1]].astype(np.int64)).tolist()
+        is_first, is_last = number == 1, number + len(piece) == each.stop
+        for is_end, row, stated in ((is_first, first, each.head.begin_time), (is_last, last, each.head.end_time)):
+            if is_end and row >= 0 and int(facts.time[row]) not in (-1, stated):
                 self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
 
     def _unnamed(self, facts: Facts, rows: Index) -> None:
@@ -194,10 +182,17 @@ class KeyCheck:
         self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
 
 
-def numpy_indexed(entries: NDArray[np.void], offsets: Longs, hashes: Longs, times: Longs, begin_time: int) -> tuple[bool, Mask]:
+def numpy_indexed(entries: NDArray[np.void], records: Sequence[Longs], keys: Sequence[Longs], begin_time: int) -> tuple[int | None, Mask]:
     """As `kernel.indexed`."""
-    is_same = np.array_equal(entries["offset"], offsets) and np.array_equal(entries["hash"], hashes)
-    return is_same, entries["seconds"] != _seconds(times, begin_time) if is_same else np.empty(0, np.bool_)
+    (offsets, times, tags), (rows, hashes) = records, keys
+    row = _row_at(offsets, entries["offset"].astype(np.int64))
+    if (row < 0).any() or (row[1:] < row[:-1]).any():
+        return None, np.empty(0, np.bool_)
+    of_keys = np.flatnonzero(entries["hash"] != tags[row])
+    named = len(of_keys)
+    if not (np.array_equal(row[of_keys], rows[:named]) and np.array_equal(entries["hash"][of_keys], hashes[:named])):
+        return None, np.empty(0, np.bool_)
+    return named, entries["seconds"] != _seconds(times[row], begin_time)
 
 
 def _seconds(times: Longs, begin_time: int) -> Longs:

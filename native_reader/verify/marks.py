@@ -8,6 +8,8 @@ value if it follows without one. The last of equal names counts, except those wi
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain, repeat
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +17,69 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.columns.strings import Source, content_of, offsets_of, short
-from native_reader.kernel import HAS_DELAY, IS_LIGHT, Marks
 from native_reader.layout.index_entry import TAG_PREFIX
-from native_reader.layout.properties import DELAY, KEYS, KEYS_SEPARATOR, LIGHT_QUEUES, NAME_END, TAGS, UNIQ_KEY, VALUE_END
+from native_reader.layout.properties import (
+    DELAY,
+    INNER_NUM,
+    KEYS,
+    KEYS_SEPARATOR,
+    LIGHT_OFFSETS,
+    LIGHT_QUEUES,
+    LIGHT_SEPARATOR,
+    NAME_END,
+    TAGS,
+    UNIQ_KEY,
+    VALUE_END,
+)
 from native_reader.layout.queue_entry import java_hash
-from native_reader.layout.record import Index, Mask, Records, unsigned_at
+from native_reader.layout.record import INNER_BATCH, Index, Mask, Records, unsigned_at
 from native_reader.verify.hashes import Texts, positive, words_of
 
+Longs = NDArray[np.int64]
 _WORD = 8
+_COUNT_DIGITS, _NUMBER_DIGITS = 5, 18
+_UNKNOWN = -1
+
+
+class Marks(NamedTuple):
+    """What a check compares of records, of their keys in the order in which a broker indexes them, and of light queues that they name.
+
+    Hashes are Java's.
+    """
+
+    offsets: Longs
+    sizes: Longs
+    queue_ids: Longs
+    queue_offsets: Longs
+    times: Longs
+    flags: Longs
+    topics: Longs
+    """Where the topic of each record is in `names`."""
+    tags: Longs
+    tag_keys: Longs
+    """The hash under which the index may have the tag."""
+    delayed: Longs
+    """1 if it has a delay level."""
+    counts: Longs
+    """How many messages it holds, -1 if unknown."""
+    key_rows: Longs
+    """The record of each key."""
+    keys: Longs
+    """Its hash as the index has it."""
+    light_rows: Longs
+    """The record of each light queue."""
+    lights: Longs
+    """Where the queue is in `light_names`."""
+    light_numbers: Longs
+    """The number of the record there, -1 if unknown."""
+    names: list[bytes]
+    light_names: list[bytes]
 
 
 def marks_of(source: Source, records: Records) -> Marks:
     """The marks of these records, of which there is one or more."""
     compiled = kernel.marks(source.u8, records)
-    return numpy_marks(source, records) if compiled is None else compiled
+    return numpy_marks(source, records) if compiled is None else Marks._make(compiled)
 
 
 def numpy_marks(source: Source, records: Records) -> Marks:
@@ -49,9 +100,9 @@ def numpy_marks(source: Source, records: Records) -> Marks:
     hashes, raises = (np.concatenate(pair) for pair in zip(Texts.of(unique).hashes(), words.hashes(), strict=True))
     order = np.argsort(key_rows, kind="stable")
 
-    rare = np.zeros(len(records), np.int64)
-    for name, bit in ((DELAY, HAS_DELAY), (LIGHT_QUEUES, IS_LIGHT)):
-        rare[pieces.find(name)[0]] |= bit
+    delayed = np.zeros(len(records), np.int64)
+    delayed[pieces.find(DELAY)[0]] = 1
+    light_rows, lights, light_numbers, light_names = _lights(pieces)
     return Marks(
         heads["physical_offset"].astype(np.int64),
         heads["size"].astype(np.int64),
@@ -62,11 +113,47 @@ def numpy_marks(source: Source, records: Records) -> Marks:
         which.astype(np.int64),
         tags.view(np.int32).astype(np.int64),
         positive(tag_begins * factors + tags),
-        rare,
+        delayed,
+        _counts(records, pieces),
         key_rows[order],
         positive(begins[key_rows] * raises + hashes)[order],
+        light_rows,
+        lights,
+        light_numbers,
         names,
+        light_names,
     )
+
+
+def _counts(records: Records, pieces: _Pieces) -> Longs:
+    """How many messages each record holds."""
+    counts = np.ones(len(records), np.int64)
+    if len(batches := records.with_flag(INNER_BATCH)):
+        rows, values = pieces.values(INNER_NUM)
+        stated = np.full(len(records), _UNKNOWN)
+        stated[rows] = [_number(value, _COUNT_DIGITS) for value in values.to_pylist()]
+        counts[batches] = stated[batches]
+    return counts
+
+
+def _lights(pieces: _Pieces) -> tuple[Longs, Longs, Longs, list[bytes]]:
+    """The last fields of `Marks`, without the topics."""
+    found, names = list[tuple[int, int, int]](), dict[bytes, int]()
+    rows, lists = pieces.values(LIGHT_QUEUES)
+    if len(rows):  # few, except in stores of MQTT
+        others, numbers = pieces.values(LIGHT_OFFSETS)
+        numbers_of = dict(zip(others.tolist(), numbers.to_pylist(), strict=True))
+        for row, queues in zip(rows.tolist(), lists.to_pylist(), strict=True):
+            own = chain(numbers_of.get(row, b"").split(LIGHT_SEPARATOR), repeat(b""))
+            pairs = zip(queues.split(LIGHT_SEPARATOR), own, strict=False)
+            found += [(row, names.setdefault(name, len(names)), _number(number, _NUMBER_DIGITS)) for name, number in pairs if name]
+    light_rows, lights, light_numbers = np.array(found, np.int64).reshape(-1, 3).T
+    return light_rows, lights, light_numbers, list(names)
+
+
+def _number(text: bytes, most: int) -> int:
+    """The number that a text of at most that many digits is."""
+    return int(text) if text.isdigit() and len(text) <= most else _UNKNOWN
 
 
 @lru_cache(1024)

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.columns.properties import cut_properties
 from native_reader.columns.strings import Source
-from native_reader.kernel import HAS_DELAY, IS_LIGHT, Marks
 from native_reader.layout.inner import units_of
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.layout.properties import LIGHT_OFFSETS, LIGHT_QUEUES
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Index, Records
-from native_reader.verify.marks import marks_of
+from native_reader.verify.marks import Longs, Marks, marks_of
 from native_reader.verify.sides import Queues
 
-_COUNT = "INNER_NUM"
 _FEW_PLACES = 1 << 16
 """So many pairs of topic and queue id fit in a table."""
 _MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
@@ -28,8 +22,6 @@ NO_QUEUE, NO_ENTRY = -1, -2
 """Instead of the number of a queue: the record's queue has no files; brokers do not dispatch the record."""
 BY_HASH, BY_TIME, IN_BATCH = 0, 1, 2
 """What the tags code of an entry is: the hash of the tag; a time; the hash or 0."""
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -93,10 +85,10 @@ class RecordReader:
         queue[(state == PREPARED) | (state == ROLLBACK)] = NO_ENTRY
         kind = np.where(is_batch, IN_BATCH, BY_HASH).astype(np.int8)
         if (delayed := DELAY_TOPIC.encode()) in marks.names:
-            kind[(marks.topics == marks.names.index(delayed)) & (marks.rare & HAS_DELAY != 0)] = BY_TIME
-        count = np.ones(len(records), np.int32)
-        if len(rows := np.flatnonzero(is_batch)):
-            count[rows] = _counts(source, records[rows])
+            kind[(marks.topics == marks.names.index(delayed)) & (marks.delayed != 0)] = BY_TIME
+        count = marks.counts.astype(np.int32)
+        if len(rows := np.flatnonzero(count < 0)):
+            count[rows] = [_units_in(source, *records.body(row)) for row in rows.tolist()]
         facts = Facts(
             marks.offsets,
             marks.sizes.astype(np.int32),
@@ -110,8 +102,7 @@ class RecordReader:
             count,
             state == ROLLBACK,
         )
-        rows = np.flatnonzero(marks.rare & IS_LIGHT)
-        light = self._light(source, records[rows], rows) if len(rows) else NO_PAIRS
+        light = Pairs(marks.light_rows, self._light_queues(marks.light_names)[marks.lights], marks.light_numbers)
         return facts, Pairs(marks.key_rows, marks.keys, np.zeros(0, np.int64)), light
 
     def forget(self) -> None:
@@ -143,20 +134,10 @@ class RecordReader:
             places.append(self._known[pair])
         return np.array(places, np.int32)[inverse], np.array([self.places[each][2] for each in places], np.int32)[inverse]
 
-    def _light(self, source: Source, records: Records, rows: Index) -> Pairs:
-        """The light queues of these records, which are `rows` of all, and the number in each; -1 if unknown."""
-        properties = cut_properties(source, records.properties_at, records.properties_size, (LIGHT_QUEUES, LIGHT_OFFSETS))
-        lists = pc.split_pattern(pc.fill_null(properties.single(LIGHT_QUEUES), ""), ",")
-        numbers = pc.split_pattern(pc.fill_null(properties.single(LIGHT_OFFSETS), ""), ",")
-        owners = np.repeat(rows, pc.list_value_length(lists).to_numpy())
-        encoded = lists.flatten().dictionary_encode()
-        known = np.array([self._queues.numbers.get((name, 0), NO_QUEUE) for name in encoded.dictionary.to_pylist()], np.int64)
-        queue = known[encoded.indices.to_numpy()]
-        texts = numbers.flatten()
-        places = np.full(len(owners), -1, np.int64)
-        if len(texts) == len(owners) and bool(pc.all(pc.match_substring_regex(texts, "^[0-9]{1,18}$")).as_py()):
-            places = texts.cast(pa.int64()).to_numpy()
-        return Pairs(owners, queue, places)
+    def _light_queues(self, names: list[bytes]) -> Longs:
+        """The numbers of light queues, or NO_QUEUE."""
+        numbers = self._queues.numbers
+        return np.array([numbers.get((name.decode("utf-8", "replace"), 0), NO_QUEUE) for name in names], np.int64)
 
 
 def _distinct(topics: Longs, queue_ids: Longs, count: int) -> tuple[list[tuple[int, int]], Index]:
@@ -193,16 +174,7 @@ def within(offsets: Longs, ranges: Longs) -> NDArray[np.bool_]:
     return inside
 
 
-def _counts(source: Source, batches: Records) -> list[int]:
-    """The number of messages of each batch; -1 if unknown. Batches are few, and each takes long to read anyway."""
-    texts = cut_properties(source, batches.properties_at, batches.properties_size, (_COUNT,)).single(_COUNT).to_pylist()
-    counts = []
-    for row, text in enumerate(texts):
-        digits = text or ""
-        if digits.isascii() and digits.isdigit() and len(digits) < 6:
-            counts.append(int(digits))
-            continue
-        begin, size, flags = batches.body(row)
-        units = None if flags & COMPRESSED else units_of(source.u8[begin : begin + size])
-        counts.append(-1 if units is None else len(units))
-    return counts
+def _units_in(source: Source, begin: int, size: int, flags: int) -> int:
+    """The number of messages of a batch that does not state it; -1 if unknown."""
+    units = None if flags & COMPRESSED else units_of(source.u8[begin : begin + size])
+    return -1 if units is None else len(units)
