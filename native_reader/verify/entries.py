@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,22 +69,23 @@ class _ByQueue:
 
     def __init__(self, facts: Facts, queues: int) -> None:
         # numpy sorts numbers of 16 bits ten times as fast as wider ones.
-        self._order = np.argsort(facts.queue.astype(np.int16) if queues < _NARROW else facts.queue, kind="stable")
-        self._bounds = np.searchsorted(facts.queue[self._order], np.arange(queues + 1)).tolist()
-        self._facts = facts
+        order = self._order = np.argsort(facts.queue.astype(np.int16) if queues < _NARROW else facts.queue, kind="stable")
+        bounds = np.searchsorted(facts.queue[order], np.arange(queues + 1)).tolist()
+        self._own = [slice(first, stop) for first, stop in pairwise(bounds)]
+        self._is_plain = facts.kind[order] == BY_HASH
+        self._columns = facts.offset[order], facts.queue_offset[order], facts.size[order], facts.tag[order]
+
+    def count(self, number: int) -> int:
+        """How many records of a queue there are."""
+        own = self._own[number]
+        return own.stop - own.start
 
     def agreeing(self, number: int, entries: Entries) -> NDArray[np.intp] | None:
         """The records of a queue, if exactly they have these entries, and nothing of an entry needs a closer look."""
-        facts, rows = self._facts, self._order[self._bounds[number] : self._bounds[number + 1]]
-        agree = (
-            len(rows) == len(entries)
-            and bool((facts.kind[rows] == BY_HASH).all())
-            and bool((facts.offset[rows] == entries.offsets).all())
-            and bool((facts.queue_offset[rows] == entries.numbers).all())
-            and bool((facts.size[rows] == entries.sizes).all())
-            and bool((facts.tag[rows] == entries.codes).all())
-        )
-        return rows if agree else None
+        own, columns = self._own[number], (entries.offsets, entries.numbers, entries.sizes, entries.codes)
+        agree = self.count(number) == len(entries) and bool(self._is_plain[own].all())
+        agree = agree and all(bool((one[own] == other).all()) for one, other in zip(self._columns, columns, strict=True))
+        return self._order[own] if agree else None
 
 
 class EntryCheck:
@@ -108,7 +110,7 @@ class EntryCheck:
         differing: list[tuple[int, Entries]] = []
         held = 0
         for number, cursor in enumerate(self._cursors):
-            if (entries := cursor.within(low, high)) is None:
+            if (entries := cursor.within(low, high, by_queue.count(number))) is None:
                 continue
             rows = None if queues[number].batch or self._is_light[number] else by_queue.agreeing(number, entries)
             if rows is not None:

@@ -131,16 +131,13 @@ class _Segment:
     def _compare(self, reached: int) -> None:
         """Compare the records up to an offset with the entries that name them."""
         low, high, frame = self._checked, reached, self._frame
-        parts = self._found or [(NO_FACTS, NO_PAIRS, NO_PAIRS)]
-        counts = [len(facts) for facts, _, _ in parts]
-        facts = joined([facts for facts, _, _ in parts])
-        keys, light = joined_pairs([keys for _, keys, _ in parts], counts), joined_pairs([light for _, _, light in parts], counts)
+        facts, keys, light = _joined(self._found or [(NO_FACTS, NO_PAIRS, NO_PAIRS)])
+        self._found, self._held, self._checked = [], 0, reached
         damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
         if self._part.sides.directories:
             self._entries.check(facts, light, low + frame, high + frame, damage)
         if self._keys.is_used:
             self._keys.check(facts, keys, low + frame, high + frame, damage)
-        self._found, self._held, self._checked = [], 0, reached
         self._damage = [each for each in self._damage if each[1] > reached]
         self._reader.forget()
 
@@ -171,6 +168,13 @@ class _Segment:
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
             text = f"it is {newest - self._last_time:,} ms later than the last record"
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)
+
+
+def _joined(parts: list[tuple[Facts, Pairs, Pairs]]) -> tuple[Facts, Pairs, Pairs]:
+    """The facts, keys and light queues of several chunks."""
+    counts = [len(facts) for facts, _, _ in parts]
+    keys, light = joined_pairs([keys for _, keys, _ in parts], counts), joined_pairs([light for _, _, light in parts], counts)
+    return joined([facts for facts, _, _ in parts]), keys, light
 
 
 def _described(damage: Damage) -> str:

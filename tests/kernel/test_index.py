@@ -55,7 +55,12 @@ def passed(chains: kernel.Chains | NumpyChains, slots: int, pieces: Pieces) -> t
         units = np.array([(hashed, 0, 0, previous) for hashed, previous in piece], INDEX_ENTRY)
         found.append(chains.wrong(units, number).tolist())
         number += len(units)
-    return found, [*chains.newest(0, 1).tolist(), *chains.newest(1, slots - 1).tolist()]
+    newest = [chains.newest(slot) for slot in range(slots)]
+    written = np.array(newest, ">i4")
+    assert len(chains.differing(written[:1], 0)) == len(chains.differing(written[1:], 1)) == 0
+    written[slots - 1] ^= 1
+    assert chains.differing(written[slots // 2 :], slots // 2).tolist() == [slots - 1 - slots // 2]
+    return found, newest
 
 
 @pytest.mark.sweep
@@ -77,20 +82,25 @@ def test_compiled_chains_are_the_plain_ones(case: tuple[int, Pieces]) -> None:
     assert passed(chains, *case) == plain(*case)
 
 
-Keys = tuple[list[list[int]], list[list[int]], int]
-"""Hash, offset and seconds of each entry; hash, offset and time of each key; and the time from which the file's times count."""
+Keys = tuple[list[list[int]], list[tuple[int, int, int]], list[tuple[int, int]], int]
+"""Hash, offset and seconds of entries; offset, time and tag of records; record and hash of keys; and where the file's times begin."""
 
 
 @st.composite
 def compared(draw: st.DrawFn) -> Keys:
+    """Records with keys and tags, and entries of which most are right."""
     begin = draw(st.sampled_from([0, -1, 7, 1_700_000_000_000]))
     times = st.one_of(st.integers(0, 5000).map(lambda after: begin + after), st.sampled_from([0, -1, 2**63 - 1, -(2**63)]))
     hashed = st.one_of(st.integers(0, 3), st.just(2**31 - 1))
-    keys = draw(st.lists(st.tuples(hashed, st.integers(0, 3), times).map(list), min_size=1, max_size=8))
-    entries = [[one, offset, seconds_of(time, begin)] for one, offset, time in keys]
-    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
-        draw(st.sampled_from(entries))[draw(st.integers(0, 2))] = draw(st.sampled_from([0, 1, 2, -1]))
-    return entries[: draw(st.sampled_from([len(entries), 1]))], keys, begin
+    records, keys, entries = [], list[tuple[int, int]](), []
+    for row in range(draw(st.integers(0, 5))):
+        records.append((10 * row, draw(times), draw(hashed)))
+        keys += [(row, draw(hashed)) for _ in range(draw(st.integers(0, 3)))]
+        own = [each for of, each in keys if of == row] + [records[row][2]] * draw(st.integers(0, 1))
+        entries += [[each, 10 * row, seconds_of(records[row][1], begin)] for each in own]
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2])) if entries else 0):
+        draw(st.sampled_from(entries))[draw(st.integers(0, 2))] = draw(st.sampled_from([0, 1, 10, 20, -1]))
+    return entries[: draw(st.sampled_from([len(entries), 1]))], records, keys[: draw(st.sampled_from([len(keys), 3]))], begin
 
 
 def seconds_of(time: int, begin: int) -> int:
@@ -98,24 +108,31 @@ def seconds_of(time: int, begin: int) -> int:
     return min(max(after // 1000, 0), 2**31 - 1) if begin > 0 else 0
 
 
-def plain_indexed(entries: list[list[int]], keys: list[list[int]], begin: int) -> tuple[bool, list[bool]]:
-    if [each[:2] for each in entries] != [each[:2] for each in keys]:
-        return False, []
-    return True, [entry[2] != seconds_of(key[2], begin) for entry, key in zip(entries, keys, strict=True)]
+def plain_indexed(
+    entries: list[list[int]], records: list[tuple[int, int, int]], keys: list[tuple[int, int]], begin: int
+) -> tuple[int | None, list[bool]]:
+    row_at = {offset: row for row, (offset, _, _) in enumerate(records)}
+    rows = [row_at.get(offset, -1) for _, offset, _ in entries]
+    if -1 in rows or rows != sorted(rows):
+        return None, []
+    named = [(row, each[0]) for row, each in zip(rows, entries, strict=True) if each[0] != records[row][2]]
+    if named != keys[: len(named)]:
+        return None, []
+    return len(named), [each[2] != seconds_of(records[row][1], begin) for row, each in zip(rows, entries, strict=True)]
 
 
-def passed_keys(entries: list[list[int]], keys: list[list[int]], begin: int) -> tuple[Any, ...]:
+def passed_keys(entries: list[list[int]], records: list[tuple[int, int, int]], keys: list[tuple[int, int]], begin: int) -> tuple[Any, ...]:
     units = np.array([(one, offset, seconds, 9) for one, offset, seconds in entries], INDEX_ENTRY)
-    hashes, offsets, times = np.array(keys, np.int64).T.copy()
-    return units, offsets, hashes, times, begin
+    of_records, of_keys = np.array(records, np.int64).reshape(-1, 3), np.array(keys, np.int64).reshape(-1, 2)
+    return units, of_records.T.copy(), of_keys.T.copy(), begin
 
 
 @pytest.mark.sweep
 @sampled(1000)
 @given(compared())
 def test_numpy_compares_keys_as_plain_python_does(case: Keys) -> None:
-    is_same, late = numpy_indexed(*passed_keys(*case))
-    assert (is_same, late.tolist()) == plain_indexed(*case)
+    named, late = numpy_indexed(*passed_keys(*case))
+    assert (named, late.tolist()) == plain_indexed(*case)
 
 
 @pytest.mark.kernel
@@ -134,8 +151,10 @@ def test_the_kernel_compares_keys_as_plain_python_does(case: Keys) -> None:
 def test_slots_that_do_not_exist_are_refused() -> None:
     compiled, _ = kernel.chosen("")
     chains = compiled.Chains(3)
-    for begin, count in ((0, 4), (3, 1), (2**63, 2**63)):
+    for begin, count in ((0, 4), (3, 1), (2**64 - 1, 1)):
         with pytest.raises(IndexError, match="a slot that does not exist"):
-            chains.newest(begin, count)
+            chains.differing(bytes(4 * count), begin)
+    with pytest.raises(IndexError, match="a slot that does not exist"):
+        chains.newest(3)
     with pytest.raises(MemoryError):
         compiled.Chains(2**62)

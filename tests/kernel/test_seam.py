@@ -252,7 +252,8 @@ def test_only_bytes_are_taken(kind: str) -> None:
         lambda: compiled.rows(content, parts, heads, wrong),
         lambda: compiled.queue_entries(wrong, 0),
         lambda: compiled.Chains(3).wrong(wrong, 1),
-        lambda: compiled.indexed(few, few, few, wrong, 0),
+        lambda: compiled.Chains(3).differing(wrong, 0),
+        lambda: compiled.indexed(few, [few, few, few], [few, wrong], 0),
     ]
     for call in calls:
         with pytest.raises(BufferError):

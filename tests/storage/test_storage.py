@@ -71,6 +71,8 @@ def test_a_read_is_short_only_at_the_end(backend_of, offset, length, expected):
         assert buffer == expected.ljust(length, b"-")
         assert file.read_into(offset, memoryview(buffer)) == len(expected)
         assert file.read_ranges([(offset, length), (0, 1)]) == [expected, b"0"]
+        pairs = file.read_array(offset, ">u2", length // 2)
+        assert pairs.tobytes() == expected[: 2 * (min(len(expected), length) // 2)]
 
 
 def test_an_open_file_has_its_size_and_identity(backend_of):

@@ -12,7 +12,7 @@ from native_reader import kernel
 from native_reader.columns.strings import Source
 from native_reader.layout.record import magics, measure
 from native_reader.records.report import Report
-from native_reader.verify.marks import numpy_marks
+from native_reader.verify.marks import Marks, numpy_marks
 from support.compare import InMemory, Segments
 
 VARIABLE = "RMQSTORE_KERNEL"
@@ -67,5 +67,5 @@ def mark_by_both(segments: Segments) -> None:
             patch.setenv(VARIABLE, kernel.COMPILED)
             compiled = kernel.marks(source.u8, records[valid])
         assert compiled is not None
-        for name, one, other in zip(compiled._fields, compiled, numpy_marks(source, records[valid]), strict=True):
+        for name, one, other in zip(Marks._fields, compiled, numpy_marks(source, records[valid]), strict=True):
             assert list(one) == list(other), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,13 +14,12 @@ from support.kernels import VARIABLE
 
 from native_reader import kernel
 from native_reader.columns.strings import Source
-from native_reader.kernel import HAS_DELAY, IS_LIGHT, Marks
 from native_reader.layout.properties import parse
-from native_reader.layout.record import Records, measure
+from native_reader.layout.record import INNER_BATCH, Records, measure
 from native_reader.testing import strategies as drawn
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.records import Message, encode
-from native_reader.verify.marks import numpy_marks
+from native_reader.verify.marks import Marks, numpy_marks
 
 FIELDS = ("physical_offset", "size", "queue_id", "queue_offset", "store_timestamp", "sys_flag")
 
@@ -51,7 +51,12 @@ def expected(source: Source, records: Records) -> dict[str, list[object]]:
         marks["topics"].append(marks["names"].index(topic))
         marks["tags"].append(hash_code(tag))
         marks["tag_keys"].append(index_hash(name, f"T#{tag}"))
-        marks["rare"].append(HAS_DELAY * ("DELAY" in properties) + IS_LIGHT * ("INNER_MULTI_DISPATCH" in properties))
+        marks["delayed"].append(int("DELAY" in properties))
+        is_batch = records.heads["sys_flag"][row] & INNER_BATCH
+        marks["counts"].append(number_in(properties.get("INNER_NUM", ""), 5) if is_batch else 1)
+        numbers = properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
+        for place, queue in enumerate(properties.get("INNER_MULTI_DISPATCH", "").split(",")):
+            add_light(marks, row, queue, numbers[place] if place < len(numbers) else "")
         keys = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" ")]
         for key in filter(None, keys):
             marks["key_rows"].append(row)
@@ -59,8 +64,26 @@ def expected(source: Source, records: Records) -> dict[str, list[object]]:
     return marks
 
 
+def add_light(marks: dict[str, list[object]], row: int, queue: str, number: str) -> None:
+    if not queue:
+        return
+    if queue not in marks["light_names"]:
+        marks["light_names"].append(queue)
+    marks["light_rows"].append(row)
+    marks["lights"].append(marks["light_names"].index(queue))
+    marks["light_numbers"].append(number_in(number, 18))
+
+
+def number_in(text: str, most: int) -> int:
+    return int(text) if re.fullmatch("[0-9]+", text) and len(text) <= most else -1
+
+
 def listed(marks: Marks) -> dict[str, list[object]]:
-    return {name: each if isinstance(each, list) else each.tolist() for name, each in marks._asdict().items()}
+    """As plain Python. Names of queues that are not UTF-8 are numbered as bytes, and so may be equal as text."""
+    plain = {name: each if isinstance(each, list) else each.tolist() for name, each in marks._asdict().items()}
+    texts = [name.decode("utf-8", "replace") for name in marks.light_names]
+    names = list(dict.fromkeys(texts))
+    return plain | {"light_names": names, "lights": [names.index(texts[each]) for each in plain["lights"]]}
 
 
 def same(messages: Sequence[Message]) -> None:
@@ -85,8 +108,8 @@ def test_the_kernel_makes_the_same_marks(messages: Sequence[Message]) -> None:
         patch.setenv(VARIABLE, kernel.COMPILED)
         compiled = kernel.marks(source.u8, records)
     assert compiled is not None
-    assert all(each.dtype == np.int64 for each in compiled[:-1])
-    assert listed(compiled) == listed(numpy_marks(source, records))
+    assert all(each.dtype == np.int64 for each in compiled[:-2])
+    assert listed(Marks._make(compiled)) == listed(numpy_marks(source, records))
 
 
 @pytest.mark.parametrize("crc", ["", "proper", "glued"])
@@ -104,10 +127,17 @@ def test_the_kernel_makes_the_same_marks(messages: Sequence[Message]) -> None:
         b"INNER_MULTI_DISPATCH\x01%LMQ%a\x02DELAY\x013",
         b"INNER_MULTI_DISPATCHED\x01a\x02INNER_MULTI_DISPATC\x01b\x02INNER_MUXTI_DISPATCH\x01c\x02DELAYS\x013\x02",
         b"INNER_MULTI_DISPATCH\x01\x02INNER_MULTI_",
+        b"INNER_MULTI_DISPATCH\x01a,,b,a,c,d\x02INNER_MULTI_QUEUE_OFFSET\x017,8,,x,123456789012345678\x02",
+        b"INNER_MULTI_QUEUE_OFFSET\x011,1234567890123456789\x02INNER_MULTI_DISPATCH\x01\xff,\xfe,",
+        b"INNER_NUM\x0112345",
+        b"INNER_NUM\x01123456\x02",
+        b"INNER_NUM\x01\xd9\xa3\x02",
+        b"INNER_NUM\x011_0\x02INNER_NUM\x01 1\x02",
         b"\0TAGS\x01a\x02TAGS\x01b\0c",
     ],
 )
-def test_marks_of_odd_properties(properties: bytes, crc: str) -> None:
-    one = Message(topic="topic", properties=properties, property_crc=crc)  # type: ignore[arg-type]
+@pytest.mark.parametrize("sys_flag", [0, INNER_BATCH])
+def test_marks_of_odd_properties(properties: bytes, crc: str, sys_flag: int) -> None:
+    one = Message(topic="topic", properties=properties, property_crc=crc, sys_flag=sys_flag)  # type: ignore[arg-type]
     same([one])
     same([Message(properties=b"TAGS\x01x"), one, Message(topic=b"\xff", properties=b"KEYS\x01x"), one])
