@@ -6,12 +6,13 @@
     messages    u1 bytes, the records in them, places in inner batches      the same, where a batch is compressed
     columns     u1 bytes, the records in them, names of columns             Arrow arrays of these columns
     checksums   u1 bytes, the records in them                               which have a wrong checksum
-    marks       u1 bytes, the records in them                               numbers and hashes that a check compares
+    marker      u1 bytes, the records in them, chunk by chunk               numbers and hashes that a check compares
     claims      entries of consume queues, as in their files                the entries, merged claims, what they leave to read
-    chains      entries of an index file, as in the file                    which are in a wrong place of their chain
-    indexed     entries of an index file, keys and times of records         whether they are the same; which times differ
+    chains      entries and slots of an index file, as in the file          which are in a wrong place of their chain
+    indexed     entries of an index file, records and their keys            whether they are the same; which times differ
 
-Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order.
+Heads are 88 bytes, big-endian as on disk (`layout.record.HEAD`); all other numbers that pass are int64 in native byte order, except
+those of a marker that have 32 bits in the log.
 Each function returns nothing where numpy is to do the stage: no kernel, or input that it leaves to the exact way.
 `RMQSTORE_KERNEL=numpy|compiled` decides which runs; unset, the compiled one if it is installed.
 """
@@ -257,15 +258,29 @@ def wrong_checksums(u8: Bytes, records: Records) -> Mask | None:
     return None if own is None else np.frombuffer(own.wrong_checksums(u8), np.bool_)
 
 
-def marks(u8: Bytes, records: Records) -> tuple[Any, ...] | None:
-    """What a check compares of these records: the fields of `Marks`."""
+class Marker:
+    """Collects what a check compares of records, chunk by chunk."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled, self._own = compiled, compiled.Marker()
+
+    def add(self, u8: Bytes, records: Records) -> int:
+        """Add records. Returns how many are held, with their keys and light queues; names count by their size."""
+        return int(self._own.add(_chain_of(self._compiled, u8, records, None), u8))
+
+    def taken(self) -> tuple[Any, ...]:
+        """What was added since the last call: the fields of `Marks`."""
+        groups, places, light_queues = self._own.taken()
+        columns = []
+        for content, kind, width in zip(groups, (np.int64, np.int32, np.int64, np.int64), (3, 7, 2, 3), strict=True):
+            columns += list(np.frombuffer(content, kind).reshape(width, -1))
+        return *columns, places, light_queues
+
+
+def marker() -> Marker | None:
+    """A marker without records."""
     compiled = _compiled()
-    own = None if compiled is None else _chain_of(compiled, u8, records, None)
-    if own is None:
-        return None
-    of_records, of_keys, of_lights, topics, light_names = own.marks(u8)
-    groups = (of_records, 11), (of_keys, 2), (of_lights, 3)
-    return *(column for group, width in groups for column in _numbers(group).reshape(width, -1)), topics, light_names
+    return None if compiled is None else Marker(compiled)
 
 
 def _chain_of(compiled: Any, u8: Bytes, records: Records, is_inner: Mask | None) -> Any:

@@ -181,8 +181,9 @@ mod tests {
     #[test]
     fn slots_have_their_newest_entries() {
         let slots = [0, 5, -2, 7].map(i32::to_be_bytes);
-        let places = |newest: &[i32]| -> Vec<i64> {
-            differing_of(newest, &slots).as_chunks().0.iter().map(|place| i64::from_ne_bytes(*place)).collect()
+        let places = |newest: &[i32]| {
+            let found = differing_of(newest, &slots);
+            found.as_chunks().0.iter().map(|place| i64::from_ne_bytes(*place)).collect::<Vec<_>>()
         };
         assert!(places(&[0, 5, -2, 7]).is_empty());
         assert_eq!(places(&[0, 6, -2, 0]), [1, 3]);

@@ -15,7 +15,7 @@ use columns::{Limits, Plan};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyCapsule};
+use pyo3::types::{PyByteArray, PyCapsule};
 use record::{HEAD, Place};
 
 /// Keeps its pages between chunks; see Cargo.toml. Miri, which runs no C, has its own.
@@ -33,8 +33,6 @@ const PARTS: usize = 8;
 
 /// Numbers in native byte order.
 type Array<'py> = Bound<'py, PyByteArray>;
-
-type Names<'py> = Vec<Bound<'py, PyBytes>>;
 
 /// The bytes of a buffer that positions of 32 bits can name. Arrays of wider numbers are refused, so byte order is no question here.
 struct Bytes(PyBuffer<u8>);
@@ -215,24 +213,6 @@ impl Chain {
         Ok(PyByteArray::new(py, &wrong))
     }
 
-    /// What a check compares, as `Marks` has it: columns of int64, one after the other, of the records, of their keys, and of their
-    /// light queues; the topics; and the names of light queues.
-    fn marks<'py>(
-        &self,
-        py: Python<'py>,
-        buffer: &Bound<'py, PyAny>,
-    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>, Names<'py>, Names<'py>)> {
-        let buffer = Bytes::of(buffer)?;
-        let bytes = buffer.as_slice();
-        if !self.places.iter().all(|place| record::is_inside(bytes, place)) {
-            return Err(PyIndexError::new_err("the buffer is shorter than its records"));
-        }
-        let marks = py.detach(|| marks::marks_of(bytes, &self.places));
-        let names = |each: &[&[u8]]| -> Names<'py> { each.iter().map(|name| PyBytes::new(py, name)).collect() };
-        let (records, keys, lights) = (columns_of(py, &marks.records)?, columns_of(py, &marks.keys)?, columns_of(py, &marks.lights)?);
-        Ok((records, keys, lights, names(&marks.topics), names(&marks.light_names)))
-    }
-
     /// The columns of the rows from `begin` on: an array of structs in a capsule, its number of rows, and whether the next row is
     /// for the exact way. Bodies larger than `at_most` are null; those of one call become at most `at_once` bytes, if more than one.
     fn columns<'py>(
@@ -257,12 +237,18 @@ impl Chain {
 }
 
 /// Rows of numbers as columns, one after the other, in native byte order.
-fn columns_of<'py, const WIDTH: usize>(py: Python<'py>, rows: &[[i64; WIDTH]]) -> PyResult<Array<'py>> {
-    let height = 8 * rows.len();
+fn columns_of<'py, T: Copy, const WIDTH: usize, const SIZE: usize>(
+    py: Python<'py>,
+    rows: &[[T; WIDTH]],
+    bytes_of: impl Fn(T) -> [u8; SIZE],
+) -> PyResult<Array<'py>> {
+    let height = SIZE * rows.len();
     PyByteArray::new_with(py, WIDTH * height, |out| {
         for (column, out) in out.chunks_exact_mut(height.max(1)).enumerate() {
-            for (row, number) in rows.iter().zip(out.as_chunks_mut::<8>().0) {
-                *number = row.get(column).copied().unwrap_or_default().to_ne_bytes();
+            for (row, number) in rows.iter().zip(out.as_chunks_mut::<SIZE>().0) {
+                if let Some(value) = row.get(column) {
+                    *number = bytes_of(*value);
+                }
             }
         }
         Ok(())
@@ -333,6 +319,7 @@ fn rmqstore_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SEAM", SEAM)?;
     module.add_class::<Chain>()?;
     module.add_class::<Columns>()?;
+    module.add_class::<marks::Marker>()?;
     module.add_function(wrap_pyfunction!(bodies::decompress, module)?)?;
     module.add_function(wrap_pyfunction!(chain, module)?)?;
     module.add_function(wrap_pyfunction!(rows, module)?)

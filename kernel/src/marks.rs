@@ -1,70 +1,113 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
 use crate::properties::{VALUE_END, each_separator, sign_of};
-use crate::record::{INNER_BATCH, Place};
+use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
+use crate::{Array, Bytes, Chain, columns_of};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::collections::HashMap;
-use std::iter::repeat;
+use std::iter::{once, repeat};
+use std::mem::take;
+use std::sync::Arc;
 
-/// Numbers of each record.
-pub const COLUMNS: usize = 11;
 const BASE: u32 = 31;
 const UNKNOWN: i64 = -1;
-/// How many topics are found without a table of all.
-const NEAR: usize = 64;
+/// How many pairs of topic and queue id are found without a table of all.
+const NEAR: usize = 512;
+/// So many bytes of names count as much as a record.
+const NAMES_OF_RECORD: usize = 64;
 
-/// Of a chunk of records.
+type Name<'py> = Bound<'py, PyBytes>;
+type Pairs<'py> = Vec<(Name<'py>, i32)>;
+
+/// Collects the marks of records, chunk by chunk.
+#[pyclass]
 #[derive(Default)]
-pub struct Marks<'a> {
-    /// Offset, size, queue id, queue offset, store time, flags, topic, hash of the tag, hash of the tag as a key, 1 if it has a delay
-    /// level, and how many messages it holds, or UNKNOWN.
-    pub records: Vec<[i64; COLUMNS]>,
-    /// The row and the hash of each key, in the order in which a broker indexes them.
-    pub keys: Vec<[i64; 2]>,
-    /// The row, the place in `light_names`, and the number there or UNKNOWN, of each light queue that a record names.
-    pub lights: Vec<[i64; 3]>,
-    /// Every topic, in the order in which they occur.
-    pub topics: Vec<&'a [u8]>,
-    /// Every light queue, likewise.
-    pub light_names: Vec<&'a [u8]>,
+pub struct Marker {
+    /// Offset, queue offset and store time of each record.
+    longs: Vec<[i64; 3]>,
+    /// Size, number of topic and queue, hash of the tag, hash of the tag as a key, flags, 1 if there is a delay level, and how many
+    /// messages it holds, or UNKNOWN.
+    ints: Vec<[i32; 7]>,
+    /// The record and the hash of each key, in the order in which a broker indexes them.
+    keys: Vec<[i64; 2]>,
+    /// The record, the queue's number, and the record's number there or UNKNOWN, of each light queue that a record names.
+    lights: Vec<[i64; 3]>,
+    light_queues: Numbered,
+    places: Places,
 }
 
-/// The marks of these records. All their parts are inside `bytes`.
-pub fn marks_of<'a>(bytes: &'a [u8], places: &[Place]) -> Marks<'a> {
-    let mut marks = Marks { records: Vec::with_capacity(places.len()), keys: Vec::with_capacity(2 * places.len()), ..Marks::default() };
-    let (mut topics, mut lights) = (Topics::default(), HashMap::new());
-    for (place, row) in places.iter().zip(0_i64..) {
-        let (topic, number) = topics.number(bytes, place, &mut marks.topics);
+#[pymethods]
+impl Marker {
+    #[new]
+    fn new() -> Marker {
+        Marker::default()
+    }
+
+    /// Adds records. Returns how many are held, with their keys and light queues; names count by their size.
+    fn add(&mut self, py: Python<'_>, records: &Bound<'_, Chain>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let buffer = Bytes::of(buffer)?;
+        let (bytes, places) = (buffer.as_slice(), &records.get().places);
+        if !places.iter().all(|place| is_inside(bytes, place)) {
+            return Err(PyIndexError::new_err("the buffer is shorter than its records"));
+        }
+        py.detach(|| places.iter().for_each(|place| self.add_record(bytes, place)));
+        let names = (self.light_queues.text + self.places.text) / NAMES_OF_RECORD;
+        Ok(self.longs.len() + self.keys.len() + self.lights.len() + names)
+    }
+
+    /// What was added since the last call: four groups of columns, one column after the other, in native byte order; new pairs of topic and
+    /// queue id, in the order of their numbers; and the names of the light queues.
+    fn taken<'py>(&mut self, py: Python<'py>) -> PyResult<([Array<'py>; 4], Pairs<'py>, Vec<Name<'py>>)> {
+        let (longs, ints, keys, lights) = (take(&mut self.longs), take(&mut self.ints), take(&mut self.keys), take(&mut self.lights));
+        let columns = [
+            columns_of(py, &longs, i64::to_ne_bytes)?,
+            columns_of(py, &ints, i32::to_ne_bytes)?,
+            columns_of(py, &keys, i64::to_ne_bytes)?,
+            columns_of(py, &lights, i64::to_ne_bytes)?,
+        ];
+        let pairs = self.places.taken().map(|(topic, queue_id)| (PyBytes::new(py, &topic), queue_id)).collect();
+        let light_queues = take(&mut self.light_queues).names.iter().map(|name| PyBytes::new(py, name)).collect();
+        Ok((columns, pairs, light_queues))
+    }
+}
+
+impl Marker {
+    /// Adds a record, of which all parts are inside `bytes`.
+    fn add_record(&mut self, bytes: &[u8], place: &Place) {
+        let row = self.longs.len() as i64;
         let found = Wanted::of(bytes, place);
-        let mut add = |key: &[u8]| {
+        let (topic, number) = self.places.number(bytes, place);
+        for key in once(found.unique).chain(found.keys.split(|&byte| byte == b' ')) {
             if !key.is_empty() {
-                marks.keys.push([row, positive(hash_after(topic.before_key, key))]);
+                self.keys.push([row, positive(hash_after(topic.before_key, key)).into()]);
             }
-        };
-        add(found.unique);
-        found.keys.split(|&byte| byte == b' ').for_each(add);
+        }
         for (name, number) in found.lights() {
-            let known = *lights.entry(name).or_insert_with(|| {
-                marks.light_names.push(name);
-                marks.light_names.len() as i64 - 1
-            });
-            marks.lights.push([row, known, number]);
+            self.lights.push([row, self.light_queues.number(name).0 as i64, number]);
         }
         let is_batch = place.sys_flag & INNER_BATCH != 0;
-        marks.records.push([
-            place.physical_offset,
-            place.size.into(),
-            place.queue_id.into(),
-            place.queue_offset,
-            place.store_timestamp,
-            place.sys_flag.into(),
+        self.longs.push([place.physical_offset, place.queue_offset, place.store_timestamp]);
+        self.ints.push([
+            place.size.cast_signed(),
             number,
-            hash_after(0, found.tag).cast_signed().into(),
+            hash_after(0, found.tag).cast_signed(),
             positive(hash_after(topic.before_tag, found.tag)),
+            place.sys_flag,
             found.has_delay.into(),
-            if is_batch { number_of(found.count, 5) } else { 1 },
+            if is_batch { count_of(bytes, place, found.count) } else { 1 },
         ]);
     }
-    marks
+}
+
+/// How many messages a batch says that it has; if it does not, how many it has.
+fn count_of(bytes: &[u8], batch: &Place, stated: &[u8]) -> i32 {
+    let count = match number_of(stated, 5) {
+        UNKNOWN => messages_in(bytes, batch).and_then(|count| i64::try_from(count).ok()),
+        number => Some(number),
+    };
+    count.and_then(|count| i32::try_from(count).ok()).unwrap_or(-1)
 }
 
 /// The values of the properties that a check wants; empty if absent.
@@ -120,6 +163,29 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// Names, numbered as they occur.
+#[derive(Default)]
+struct Numbered {
+    numbers: HashMap<Arc<[u8]>, usize>,
+    names: Vec<Arc<[u8]>>,
+    /// The size of all names.
+    text: usize,
+}
+
+impl Numbered {
+    /// The number of a name, and the copy of it that is kept.
+    fn number(&mut self, name: &[u8]) -> (usize, Arc<[u8]>) {
+        if let Some((known, &number)) = self.numbers.get_key_value(name) {
+            return (number, Arc::clone(known));
+        }
+        let (number, name) = (self.names.len(), Arc::<[u8]>::from(name));
+        self.text += name.len();
+        self.names.push(Arc::clone(&name));
+        self.numbers.insert(Arc::clone(&name), number);
+        (number, name)
+    }
+}
+
 /// Java's hashes of what the index puts before the keys of a topic, and before its tags.
 #[derive(Clone, Copy)]
 struct Topic {
@@ -134,39 +200,65 @@ impl Topic {
     }
 }
 
-/// Numbers topics. Most records have one of few, which are found by a sign of their bytes.
-struct Topics<'a> {
-    near: [Option<(&'a [u8], Topic, i64)>; NEAR],
-    all: HashMap<&'a [u8], (Topic, i64)>,
+/// A pair of topic and queue id.
+#[derive(Clone)]
+struct Near {
+    name: Arc<[u8]>,
+    topic: Topic,
+    queue_id: i32,
+    number: i32,
 }
 
-impl Default for Topics<'_> {
+/// Numbers pairs of topic and queue id. Most records have one of few, which are found by a sign of their bytes.
+struct Places {
+    near: Vec<Option<Near>>,
+    topics: Numbered,
+    numbers: HashMap<(usize, i32), i32>,
+    /// Those that are new since the last call of `taken`, and the size of their names.
+    new: Vec<(Arc<[u8]>, i32)>,
+    text: usize,
+}
+
+impl Default for Places {
     fn default() -> Self {
-        Topics { near: [None; NEAR], all: HashMap::new() }
+        Places { near: vec![None; NEAR], topics: Numbered::default(), numbers: HashMap::new(), new: Vec::new(), text: 0 }
     }
 }
 
-impl<'a> Topics<'a> {
-    /// The topic of a record, and its number; `names` gets those that are new.
+impl Places {
+    /// The topic of a record, and the number of the pair.
     #[inline(always)]
-    fn number(&mut self, bytes: &'a [u8], place: &Place, names: &mut Vec<&'a [u8]>) -> (Topic, i64) {
+    fn number(&mut self, bytes: &[u8], place: &Place) -> (Topic, i32) {
         const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15; // 2^64 divided by the golden ratio
         let (begin, end) = place.topic_range();
         let name = bytes.get(begin..end).unwrap_or_default();
-        let slot = sign_of(bytes, begin, end).wrapping_mul(SPREAD) >> (u64::BITS - NEAR.ilog2());
-        // The shift leaves a number below NEAR.
-        let near = &mut self.near[slot as usize % NEAR];
-        match near {
-            Some((known, topic, number)) if *known == name => (*topic, *number),
-            _ => {
-                let (topic, number) = *self.all.entry(name).or_insert_with(|| {
-                    names.push(name);
-                    (Topic::of(name), names.len() as i64 - 1)
-                });
-                *near = Some((name, topic, number));
-                (topic, number)
-            }
+        let sign = sign_of(bytes, begin, end) ^ u64::from(place.queue_id.cast_unsigned());
+        let slot = (sign.wrapping_mul(SPREAD) >> (u64::BITS - NEAR.ilog2())) as usize;
+        match self.near.get(slot) {
+            Some(Some(near)) if near.queue_id == place.queue_id && *near.name == *name => (near.topic, near.number),
+            _ => self.number_among_all(name, place.queue_id, slot),
         }
+    }
+
+    #[cold]
+    fn number_among_all(&mut self, name: &[u8], queue_id: i32, slot: usize) -> (Topic, i32) {
+        let topic = Topic::of(name);
+        let (which, name) = self.topics.number(name);
+        let next = i32::try_from(self.numbers.len()).unwrap_or(i32::MAX);
+        let number = *self.numbers.entry((which, queue_id)).or_insert_with(|| {
+            self.new.push((Arc::clone(&name), queue_id));
+            self.text += name.len();
+            next
+        });
+        if let Some(near) = self.near.get_mut(slot) {
+            *near = Some(Near { name, topic, queue_id, number });
+        }
+        (topic, number)
+    }
+
+    fn taken(&mut self) -> impl Iterator<Item = (Arc<[u8]>, i32)> {
+        self.text = 0;
+        take(&mut self.new).into_iter()
     }
 }
 
@@ -194,8 +286,8 @@ fn number_of(text: &[u8], most: usize) -> i64 {
 }
 
 /// A hash of a key as the index stores it: without a sign.
-fn positive(hash: u32) -> i64 {
-    hash.cast_signed().checked_abs().unwrap_or(0).into()
+fn positive(hash: u32) -> i32 {
+    hash.cast_signed().checked_abs().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -205,6 +297,13 @@ mod tests {
 
     fn java(text: &str) -> i32 {
         text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()))
+    }
+
+    fn marker_of(bytes: &[u8]) -> Marker {
+        let (mut marker, mut places) = (Marker::default(), Vec::new());
+        chain(bytes, usize::MAX, 0, 0, &mut places);
+        places.iter().for_each(|place| marker.add_record(bytes, place));
+        marker
     }
 
     #[test]
@@ -224,43 +323,42 @@ mod tests {
     fn the_last_value_of_a_name_counts_and_keys_are_in_order() {
         let properties = b"TAGS\x01a\x02KEYS\x01 x  y\x02UNIQ_KEY\x01u\x02TAGS\x01b\x02TAGS\x01\x02DELAY\x013";
         let bytes = record(0, b"\x02TAGS\x01z", b"t", properties, 0);
-        let mut places = Vec::new();
-        chain(&bytes, usize::MAX, 0, 0, &mut places);
-        let marks = marks_of(&bytes, &places);
+        let marker = marker_of(&bytes);
         let key = |text: &str| i64::from(java(text).abs());
-        assert_eq!(marks.keys, [[0, key("t#u")], [0, key("t#x")], [0, key("t#y")]]);
-        assert_eq!(marks.records[0][7..], [i64::from(java("b")), key("t#T#b"), 1, 1]);
-        assert_eq!(marks.topics, [b"t"]);
+        assert_eq!(marker.keys, [[0, key("t#u")], [0, key("t#x")], [0, key("t#y")]]);
+        assert_eq!(marker.ints[0][1..], [0, java("b"), java("t#T#b").abs(), 0, 1, 1]);
+        assert_eq!(marker.longs, [[0, 0, 9]]);
     }
 
     #[test]
     fn light_queues_and_messages_of_batches_are_counted() {
         let lights = b"INNER_MULTI_DISPATCH\x01a,,b,a,c\x02INNER_MULTI_QUEUE_OFFSET\x017,8,x,123456789012345678\x02INNER_NUM\x0112345";
-        let bytes = [record(0, b"", b"t", lights, INNER_BATCH), record(0, b"", b"t", b"INNER_NUM\x01123456\x02", INNER_BATCH)];
-        let of = |bytes: &[u8]| {
-            let mut places = Vec::new();
-            chain(bytes, usize::MAX, 0, 0, &mut places);
-            let marks = marks_of(bytes, &places);
-            (marks.records[0][10], marks.lights, marks.light_names.concat())
-        };
-        let listed = vec![[0, 0, 7], [0, 1, UNKNOWN], [0, 0, 123_456_789_012_345_678], [0, 2, UNKNOWN]];
-        assert_eq!(of(&bytes[0]), (12345, listed, b"abc".to_vec()));
-        assert_eq!(of(&bytes[1]), (UNKNOWN, vec![], vec![]));
+        let marker = marker_of(&record(0, b"", b"t", lights, INNER_BATCH));
+        assert_eq!(marker.ints[0][6], 12345);
+        assert_eq!(marker.lights, [[0, 0, 7], [0, 1, UNKNOWN], [0, 0, 123_456_789_012_345_678], [0, 2, UNKNOWN]]);
+        assert_eq!(marker.light_queues.names.concat(), b"abc");
+
+        let unit = [22_u32.to_be_bytes().as_slice(), &[0; 18]].concat();
+        let count = |body: &[u8], flags: i32| marker_of(&record(0, body, b"t", b"INNER_NUM\x01123456\x02", flags)).ints[0][6];
+        assert_eq!(count(&unit.repeat(3), INNER_BATCH), 3);
+        assert_eq!(count(&unit.repeat(3), INNER_BATCH | crate::record::COMPRESSED), -1);
+        assert_eq!(count(&unit[1..], INNER_BATCH), -1);
+        assert_eq!(count(&unit.repeat(3), 0), 1);
         assert_eq!([number_of(b"", 5), number_of(b"+1", 5), number_of(b"007", 5)], [UNKNOWN, UNKNOWN, 7]);
     }
 
     #[test]
     fn topics_are_numbered_as_they_occur_however_many_they_are() {
-        let (mut bytes, mut expected) = (Vec::new(), Vec::<i64>::new());
-        for number in (0..500).chain(0..500).chain([7, 7]) {
+        let (mut bytes, mut expected) = (Vec::new(), Vec::<i32>::new());
+        for number in (0..2000).chain(0..2000).chain([7, 7]) {
             let offset = i64::try_from(bytes.len()).unwrap();
             bytes.extend(record(offset, b"", format!("topic{number}").as_bytes(), b"", 0));
             expected.push(number);
         }
-        let mut places = Vec::new();
-        chain(&bytes, usize::MAX, 0, 0, &mut places);
-        let marks = marks_of(&bytes, &places);
-        assert_eq!(marks.records.iter().map(|each| each[6]).collect::<Vec<_>>(), expected);
-        assert_eq!(marks.topics.len(), 500);
+        let mut marker = marker_of(&bytes);
+        assert_eq!(marker.ints.iter().map(|each| each[1]).collect::<Vec<_>>(), expected);
+        let names: Vec<_> = marker.places.taken().collect();
+        assert_eq!((names.len(), &*names[1999].0), (2000, b"topic1999".as_slice()));
+        assert_eq!(marker.places.taken().count(), 0);
     }
 }

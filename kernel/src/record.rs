@@ -234,6 +234,15 @@ fn add_messages(bytes: &[u8], batch: &Place, most: usize, places: &mut Vec<Place
     (number > 0 && (start == end || places.len() > most)).then_some(())
 }
 
+/// How many messages a batch has; None if its lengths do not add up, or it is compressed.
+pub fn messages_in(bytes: &[u8], batch: &Place) -> Option<usize> {
+    let mut messages = Vec::new();
+    if !batch.packed {
+        add_messages(bytes, batch, usize::MAX, &mut messages)?;
+    }
+    (!messages.is_empty()).then_some(messages.len())
+}
+
 /// Fields of the head that few reads want, taken from the buffer. 0 if they are outside, which they are not in a valid record.
 pub mod field {
     use super::{Place, i32_at, i64_at};

@@ -14,7 +14,8 @@ from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.plan.queues import Entries, QueueReader
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Longs, Pairs, within
+from native_reader.verify.marks import Longs
+from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Pairs, within
 from native_reader.verify.sides import Queues, Sides
 
 _SPREAD = 4

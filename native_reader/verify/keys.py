@@ -14,7 +14,8 @@ from native_reader.layout.record import Index, Mask
 from native_reader.plan.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import Facts, Longs, Pairs, within
+from native_reader.verify.marks import Longs
+from native_reader.verify.records import Facts, Pairs, within
 from native_reader.verify.sides import Sides
 
 _SEARCHED_AT_ONCE = 1024

@@ -25,7 +25,7 @@ from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
-from native_reader.verify.records import NO_FACTS, NO_PAIRS, Facts, Pairs, RecordReader, joined, joined_pairs
+from native_reader.verify.records import Facts, RecordReader
 from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
@@ -66,7 +66,6 @@ class _Segment:
         self._queues = Queues(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
-        self._found: list[tuple[Facts, Pairs, Pairs]] = []
         self._held = 0
         """How many records, keys and light queues were found since the last comparison."""
         self._damage: list[tuple[int, int]] = []
@@ -112,10 +111,7 @@ class _Segment:
             offset = int(records.heads["physical_offset"][row])
             self._findings.add("log-checksum", self._segment.uri, checksums.describe(source, records, row), offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
-        facts, keys, light = self._reader.read(source, records)
-        self._times(facts)
-        self._found.append((facts, keys, light))
-        self._held += len(facts) + len(keys.row) + len(light.row)
+        self._held = self._reader.add(window.u8, records)
 
     def _times(self, facts: Facts) -> None:
         times, offsets = facts.time, facts.offset
@@ -131,8 +127,10 @@ class _Segment:
     def _compare(self, reached: int) -> None:
         """Compare the records up to an offset with the entries that name them."""
         low, high, frame = self._checked, reached, self._frame
-        facts, keys, light = _joined(self._found or [(NO_FACTS, NO_PAIRS, NO_PAIRS)])
-        self._found, self._held, self._checked = [], 0, reached
+        facts, keys, light = self._reader.taken()
+        self._held, self._checked = 0, reached
+        if len(facts):
+            self._times(facts)
         damage = np.array(self._damage, np.int64).reshape(-1, 2) + frame
         if self._part.sides.directories:
             self._entries.check(facts, light, low + frame, high + frame, damage)
@@ -168,13 +166,6 @@ class _Segment:
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
             text = f"it is {newest - self._last_time:,} ms later than the last record"
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)
-
-
-def _joined(parts: list[tuple[Facts, Pairs, Pairs]]) -> tuple[Facts, Pairs, Pairs]:
-    """The facts, keys and light queues of several chunks."""
-    counts = [len(facts) for facts, _, _ in parts]
-    keys, light = joined_pairs([keys for _, keys, _ in parts], counts), joined_pairs([light for _, _, light in parts], counts)
-    return joined([facts for facts, _, _ in parts]), keys, light
 
 
 def _described(damage: Damage) -> str:

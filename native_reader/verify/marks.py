@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from native_reader import kernel
 from native_reader.columns.strings import Source, content_of, offsets_of, short
 from native_reader.layout.index_entry import TAG_PREFIX
+from native_reader.layout.inner import units_of
 from native_reader.layout.properties import (
     DELAY,
     INNER_NUM,
@@ -32,13 +33,19 @@ from native_reader.layout.properties import (
     VALUE_END,
 )
 from native_reader.layout.queue_entry import java_hash
-from native_reader.layout.record import INNER_BATCH, Index, Mask, Records, unsigned_at
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, Bytes, Index, Mask, Records, unsigned_at
 from native_reader.verify.hashes import Texts, positive, words_of
 
-Longs = NDArray[np.int64]
+Longs, Ints = NDArray[np.int64], NDArray[np.int32]
+Place = tuple[bytes, int]
+"""A topic and a queue id."""
 _WORD = 8
 _COUNT_DIGITS, _NUMBER_DIGITS = 5, 18
 _UNKNOWN = -1
+_FEW_PLACES = 1 << 16
+"""So many pairs of topic and queue id fit in a table."""
+_NAMES_OF_RECORD = 64
+"""So many bytes of names count as much as a record."""
 
 
 class Marks(NamedTuple):
@@ -47,113 +54,172 @@ class Marks(NamedTuple):
     Hashes are Java's.
     """
 
-    offsets: Longs
-    sizes: Longs
-    queue_ids: Longs
-    queue_offsets: Longs
-    times: Longs
-    flags: Longs
-    topics: Longs
-    """Where the topic of each record is in `names`."""
-    tags: Longs
-    tag_keys: Longs
+    offset: Longs
+    queue_offset: Longs
+    time: Longs
+    size: Ints
+    place: Ints
+    """The number of the topic and the queue id, also of earlier marks: `places` has only those that are new."""
+    tag: Ints
+    tag_key: Ints
     """The hash under which the index may have the tag."""
-    delayed: Longs
+    flags: Ints
+    delayed: Ints
     """1 if it has a delay level."""
-    counts: Longs
-    """How many messages it holds, -1 if unknown."""
-    key_rows: Longs
+    messages: Ints
+    """How many it holds, -1 if unknown."""
+    key_row: Longs
     """The record of each key."""
-    keys: Longs
+    key: Longs
     """Its hash as the index has it."""
-    light_rows: Longs
+    light_row: Longs
     """The record of each light queue."""
-    lights: Longs
-    """Where the queue is in `light_names`."""
-    light_numbers: Longs
+    light: Longs
+    """Where the queue is in `light_queues`."""
+    light_number: Longs
     """The number of the record there, -1 if unknown."""
-    names: list[bytes]
-    light_names: list[bytes]
+    places: list[Place]
+    light_queues: list[bytes]
 
 
-def marks_of(source: Source, records: Records) -> Marks:
-    """The marks of these records, of which there is one or more."""
-    compiled = kernel.marks(source.u8, records)
-    return numpy_marks(source, records) if compiled is None else Marks._make(compiled)
+_NOTHING = tuple(np.empty(0, kind) for kind in (*("i8",) * 3, *("i4",) * 7, *("i8",) * 5))
 
 
-def numpy_marks(source: Source, records: Records) -> Marks:
-    """As `kernel.marks`."""
-    heads, pieces = records.heads, _Pieces(source, records)
-    topics = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
-    which, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()
-    begins, tag_begins = np.array([_begins_of(name) for name in names], np.uint32).T[:, which]
-
-    tags, factors = np.zeros(len(records), np.uint32), np.ones(len(records), np.uint32)
-    rows, values = pieces.values(TAGS)
-    tags[rows], factors[rows] = Texts.of(values).hashes()
-
-    unique_rows, unique = pieces.values(UNIQ_KEY)
-    rows, values = pieces.values(KEYS)
-    words, owners = words_of(values, ord(KEYS_SEPARATOR))
-    key_rows = np.concatenate([unique_rows, rows[owners]])
-    hashes, raises = (np.concatenate(pair) for pair in zip(Texts.of(unique).hashes(), words.hashes(), strict=True))
-    order = np.argsort(key_rows, kind="stable")
-
-    delayed = np.zeros(len(records), np.int64)
-    delayed[pieces.find(DELAY)[0]] = 1
-    light_rows, lights, light_numbers, light_names = _lights(pieces)
-    return Marks(
-        heads["physical_offset"].astype(np.int64),
-        heads["size"].astype(np.int64),
-        heads["queue_id"].astype(np.int64),
-        heads["queue_offset"].astype(np.int64),
-        heads["store_timestamp"].astype(np.int64),
-        heads["sys_flag"].astype(np.int64),
-        which.astype(np.int64),
-        tags.view(np.int32).astype(np.int64),
-        positive(tag_begins * factors + tags),
-        delayed,
-        _counts(records, pieces),
-        key_rows[order],
-        positive(begins[key_rows] * raises + hashes)[order],
-        light_rows,
-        lights,
-        light_numbers,
-        names,
-        light_names,
-    )
+def new_marker() -> kernel.Marker | NumpyMarker:
+    """A marker without records."""
+    return kernel.marker() or NumpyMarker()
 
 
-def _counts(records: Records, pieces: _Pieces) -> Longs:
-    """How many messages each record holds."""
-    counts = np.ones(len(records), np.int64)
+class NumpyMarker:
+    """As `kernel.Marker`."""
+
+    def __init__(self) -> None:
+        self._places: dict[Place, int] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._parts: list[tuple[NDArray[Any], ...]] = [_NOTHING]
+        self._rows = self._held = self._text = 0
+        self._new: list[Place] = []
+        self._light_queues: dict[bytes, int] = {}
+
+    def taken(self) -> Marks:
+        """As `kernel.Marker.taken`."""
+        columns = [np.concatenate(column) for column in zip(*self._parts, strict=True)]
+        marks = Marks._make([*columns, self._new, list(self._light_queues)])
+        self._forget()
+        return marks
+
+    def add(self, u8: Bytes, records: Records) -> int:
+        """As `kernel.Marker.add`, of one record or more."""
+        source = Source(u8, pa.py_buffer(u8))
+        heads, pieces = records.heads, _Pieces(source, records)
+        topics = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
+        which, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()
+        begins, tag_begins = np.array([_begins_of(name) for name in names], np.uint32).T[:, which]
+
+        tags, factors = np.zeros(len(records), np.uint32), np.ones(len(records), np.uint32)
+        rows, values = pieces.values(TAGS)
+        tags[rows], factors[rows] = Texts.of(values).hashes()
+
+        unique_rows, unique = pieces.values(UNIQ_KEY)
+        rows, values = pieces.values(KEYS)
+        words, owners = words_of(values, ord(KEYS_SEPARATOR))
+        key_rows = np.concatenate([unique_rows, rows[owners]])
+        hashes, raises = (np.concatenate(pair) for pair in zip(Texts.of(unique).hashes(), words.hashes(), strict=True))
+        order = np.argsort(key_rows, kind="stable")
+
+        delayed = np.zeros(len(records), np.int32)
+        delayed[pieces.find(DELAY)[0]] = 1
+        light_rows, lights, light_numbers = self._lights(pieces)
+        self._parts.append(
+            (
+                heads["physical_offset"].astype(np.int64),
+                heads["queue_offset"].astype(np.int64),
+                heads["store_timestamp"].astype(np.int64),
+                heads["size"].astype(np.int32),
+                self._places_of(which.astype(np.int64), heads["queue_id"].astype(np.int64), names),
+                tags.view(np.int32),
+                positive(tag_begins * factors + tags).astype(np.int32),
+                heads["sys_flag"].astype(np.int32),
+                delayed,
+                _counts(u8, records, pieces),
+                key_rows[order] + self._rows,
+                positive(begins[key_rows] * raises + hashes)[order],
+                light_rows + self._rows,
+                lights,
+                light_numbers,
+            )
+        )
+        self._rows += len(records)
+        self._held += len(records) + len(key_rows) + len(light_rows)
+        return self._held + self._text // _NAMES_OF_RECORD
+
+    def _places_of(self, topics: Longs, queue_ids: Longs, names: list[bytes]) -> Ints:
+        """The place of each record. `topics`: where its topic is in `names`."""
+        unique, inverse = _distinct(topics, queue_ids, len(names))
+        return np.array([self._number((names[each], queue_id)) for each, queue_id in unique], np.int32)[inverse]
+
+    def _number(self, place: Place) -> int:
+        if place not in self._places:
+            self._places[place] = len(self._places)
+            self._new.append(place)
+            self._text += len(place[0])
+        return self._places[place]
+
+    def _lights(self, pieces: _Pieces) -> tuple[Longs, Longs, Longs]:
+        """Rows, queues and numbers of the light queues that records name."""
+        found, known = list[tuple[int, int, int]](), self._light_queues
+        before = len(known)
+        rows, lists = pieces.values(LIGHT_QUEUES)
+        if len(rows):  # few, except in stores of MQTT
+            others, numbers = pieces.values(LIGHT_OFFSETS)
+            numbers_of = dict(zip(others.tolist(), numbers.to_pylist(), strict=True))
+            for row, queues in zip(rows.tolist(), lists.to_pylist(), strict=True):
+                own = chain(numbers_of.get(row, b"").split(LIGHT_SEPARATOR), repeat(b""))
+                pairs = zip(queues.split(LIGHT_SEPARATOR), own, strict=False)
+                found += [(row, known.setdefault(name, len(known)), _digits(number, _NUMBER_DIGITS)) for name, number in pairs if name]
+            self._text += sum(map(len, list(known)[before:]))
+        light_rows, lights, light_numbers = np.array(found, np.int64).reshape(-1, 3).T
+        return light_rows, lights, light_numbers
+
+
+def _counts(u8: Bytes, records: Records, pieces: _Pieces) -> Ints:
+    """How many messages each record holds: what it says, or what it has. Batches are few, and each takes long to read anyway."""
+    counts = np.ones(len(records), np.int32)
     if len(batches := records.with_flag(INNER_BATCH)):
         rows, values = pieces.values(INNER_NUM)
-        stated = np.full(len(records), _UNKNOWN)
-        stated[rows] = [_number(value, _COUNT_DIGITS) for value in values.to_pylist()]
-        counts[batches] = stated[batches]
+        stated = dict(zip(rows.tolist(), values.to_pylist(), strict=True))
+        for row in batches.tolist():
+            count = _digits(stated.get(row, b""), _COUNT_DIGITS)
+            counts[row] = _units_in(u8, *records.body(row)) if count == _UNKNOWN else count
     return counts
 
 
-def _lights(pieces: _Pieces) -> tuple[Longs, Longs, Longs, list[bytes]]:
-    """The last fields of `Marks`, without the topics."""
-    found, names = list[tuple[int, int, int]](), dict[bytes, int]()
-    rows, lists = pieces.values(LIGHT_QUEUES)
-    if len(rows):  # few, except in stores of MQTT
-        others, numbers = pieces.values(LIGHT_OFFSETS)
-        numbers_of = dict(zip(others.tolist(), numbers.to_pylist(), strict=True))
-        for row, queues in zip(rows.tolist(), lists.to_pylist(), strict=True):
-            own = chain(numbers_of.get(row, b"").split(LIGHT_SEPARATOR), repeat(b""))
-            pairs = zip(queues.split(LIGHT_SEPARATOR), own, strict=False)
-            found += [(row, names.setdefault(name, len(names)), _number(number, _NUMBER_DIGITS)) for name, number in pairs if name]
-    light_rows, lights, light_numbers = np.array(found, np.int64).reshape(-1, 3).T
-    return light_rows, lights, light_numbers, list(names)
+def _units_in(u8: Bytes, begin: int, size: int, flags: int) -> int:
+    units = None if flags & COMPRESSED else units_of(u8[begin : begin + size])
+    return _UNKNOWN if units is None else len(units)
 
 
-def _number(text: bytes, most: int) -> int:
+def _digits(text: bytes, most: int) -> int:
     """The number that a text of at most that many digits is."""
     return int(text) if text.isdigit() and len(text) <= most else _UNKNOWN
+
+
+def _distinct(topics: Longs, queue_ids: Longs, count: int) -> tuple[list[tuple[int, int]], Index]:
+    """The different pairs of topic and queue id as they occur, and which of them each record has. Topics are numbers below `count`."""
+    width = int(queue_ids.max()) + 1
+    if int(queue_ids.min()) >= 0 and count * width <= _FEW_PLACES:  # a table, because sorting costs ten times as much
+        codes, table = topics * width + queue_ids, np.zeros(count * width, np.intp)
+        table[codes[::-1]] = np.arange(len(codes), 0, -1)  # the last one written is the first that occurs
+        found = np.flatnonzero(table)
+        found = found[np.argsort(table[found])]
+        table[found] = np.arange(len(found))
+        return [divmod(code, width) for code in found.tolist()], table[codes]
+    unique, firsts, inverse = np.unique(topics << 32 | queue_ids & 0xFFFFFFFF, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    rank = np.argsort(order)
+    return [(code >> 32, (code & 0xFFFFFFFF ^ 1 << 31) - (1 << 31)) for code in unique[order].tolist()], rank[inverse]
 
 
 @lru_cache(1024)

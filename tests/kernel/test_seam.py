@@ -244,7 +244,7 @@ def test_only_bytes_are_taken(kind: str) -> None:
         lambda: compiled.chain(wrong, 512, 512, 0, 0),
         lambda: chain.take(wrong[:1]),
         lambda: chain.heads(wrong),
-        lambda: chain.marks(wrong),
+        lambda: compiled.Marker().add(chain, wrong),
         lambda: chain.columns(compiled.Columns(["topic"]), wrong, 0, 100, 100),
         lambda: compiled.rows(wrong, parts, heads, few),
         lambda: compiled.rows(content, wrong, heads, few),

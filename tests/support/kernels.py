@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,9 +11,9 @@ import pytest
 import native_reader as nr
 from native_reader import kernel
 from native_reader.columns.strings import Source
-from native_reader.layout.record import magics, measure
+from native_reader.layout.record import Bytes, Records, magics, measure
 from native_reader.records.report import Report
-from native_reader.verify.marks import Marks, numpy_marks
+from native_reader.verify.marks import Marks, NumpyMarker
 from support.compare import InMemory, Segments
 
 VARIABLE = "RMQSTORE_KERNEL"
@@ -61,11 +62,20 @@ def mark_by_both(segments: Segments) -> None:
         source = Source.of(content)
         starts = magics(source.u8, len(content))
         records, valid = measure(source.u8, len(content), starts, base)
-        if not valid.any():
-            continue
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(VARIABLE, kernel.COMPILED)
-            compiled = kernel.marks(source.u8, records[valid])
-        assert compiled is not None
-        for name, one, other in zip(Marks._fields, compiled, numpy_marks(source, records[valid]), strict=True):
-            assert list(one) == list(other), name
+        if valid.any():
+            same_marks(source.u8, [records[valid], records[valid][:1]])
+
+
+def same_marks(u8: Bytes, chunks: Sequence[Records]) -> Marks:
+    """Assert that both kernels take the same from these chunks of one buffer; returns it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, kernel.COMPILED)
+        compiled = kernel.marker()
+    assert compiled is not None
+    numpy = NumpyMarker()
+    assert [compiled.add(u8, chunk) for chunk in chunks] == [numpy.add(u8, chunk) for chunk in chunks]
+    ours, expected = Marks._make(compiled.taken()), numpy.taken()
+    for name, one, other in zip(Marks._fields, ours, expected, strict=True):
+        assert list(one) == list(other), name
+        assert isinstance(one, list) or one.dtype == other.dtype, name
+    return ours

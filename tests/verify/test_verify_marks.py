@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
-from support.kernels import VARIABLE
+from support.kernels import VARIABLE, same_marks
+from support.plain_decoder import units_of
 
 from native_reader import kernel
 from native_reader.columns.strings import Source
 from native_reader.layout.properties import parse
-from native_reader.layout.record import INNER_BATCH, Records, measure
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, Records, measure
 from native_reader.testing import strategies as drawn
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.records import Message, encode
-from native_reader.verify.marks import Marks, numpy_marks
-
-FIELDS = ("physical_offset", "size", "queue_id", "queue_offset", "store_timestamp", "sys_flag")
+from native_reader.verify.marks import Marks, NumpyMarker
 
 
 def records_of(messages: Sequence[Message]) -> tuple[Source, Records]:
@@ -35,60 +35,75 @@ def records_of(messages: Sequence[Message]) -> tuple[Source, Records]:
     return source, records
 
 
-def expected(source: Source, records: Records) -> dict[str, list[object]]:
+def expected(source: Source, records: Records) -> dict[str, list[Any]]:
     """The same, record by record."""
-    marks: dict[str, list[object]] = {name: [] for name in Marks._fields}
-    for name, column in zip(FIELDS, Marks._fields, strict=False):
-        marks[column] = records.heads[name].tolist()
+    marks: dict[str, list[Any]] = {name: [] for name in Marks._fields}
     for row in range(len(records)):
+        head = records.heads[row]
         at, size = records.topic_at[row], records.topic_size[row]
         topic = source.u8[at : at + size].tobytes()
-        if topic not in marks["names"]:
-            marks["names"].append(topic)
         at, size = records.properties_at[row], records.properties_size[row]
         properties, name = parse(source.u8[at : at + size].tobytes()), topic.decode("utf-8", "replace")
+        at, size = records.body_at[row], records.body_size[row]
         tag = properties.get("TAGS", "")
-        marks["topics"].append(marks["names"].index(topic))
-        marks["tags"].append(hash_code(tag))
-        marks["tag_keys"].append(index_hash(name, f"T#{tag}"))
-        marks["delayed"].append(int("DELAY" in properties))
-        is_batch = records.heads["sys_flag"][row] & INNER_BATCH
-        marks["counts"].append(number_in(properties.get("INNER_NUM", ""), 5) if is_batch else 1)
-        numbers = properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
-        for place, queue in enumerate(properties.get("INNER_MULTI_DISPATCH", "").split(",")):
-            add_light(marks, row, queue, numbers[place] if place < len(numbers) else "")
+        values = {
+            "offset": head["physical_offset"],
+            "queue_offset": head["queue_offset"],
+            "time": head["store_timestamp"],
+            "size": head["size"],
+            "place": numbered(marks["places"], (topic, int(head["queue_id"]))),
+            "tag": hash_code(tag),
+            "tag_key": index_hash(name, f"T#{tag}"),
+            "flags": head["sys_flag"],
+            "delayed": "DELAY" in properties,
+            "messages": messages_in(properties, int(head["sys_flag"]), source.u8[at : at + size].tobytes()),
+        }
+        for field, value in values.items():
+            marks[field].append(int(value))
         keys = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" ")]
         for key in filter(None, keys):
-            marks["key_rows"].append(row)
-            marks["keys"].append(index_hash(name, key))
+            marks["key_row"].append(row)
+            marks["key"].append(index_hash(name, key))
+        numbers = properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
+        for which, queue in enumerate(properties.get("INNER_MULTI_DISPATCH", "").split(",")):
+            if queue:
+                marks["light_row"].append(row)
+                marks["light"].append(numbered(marks["light_queues"], queue))
+                marks["light_number"].append(number_in(numbers[which], 18) if which < len(numbers) else -1)
     return marks
 
 
-def add_light(marks: dict[str, list[object]], row: int, queue: str, number: str) -> None:
-    if not queue:
-        return
-    if queue not in marks["light_names"]:
-        marks["light_names"].append(queue)
-    marks["light_rows"].append(row)
-    marks["lights"].append(marks["light_names"].index(queue))
-    marks["light_numbers"].append(number_in(number, 18))
+def numbered(known: list[Any], name: object) -> int:
+    if name not in known:
+        known.append(name)
+    return known.index(name)
+
+
+def messages_in(properties: dict[str, str], flags: int, body: bytes) -> int:
+    if not flags & INNER_BATCH:
+        return 1
+    stated = number_in(properties.get("INNER_NUM", ""), 5)
+    units = None if flags & COMPRESSED else units_of(body)
+    return len(units) if stated < 0 and units else stated
 
 
 def number_in(text: str, most: int) -> int:
     return int(text) if re.fullmatch("[0-9]+", text) and len(text) <= most else -1
 
 
-def listed(marks: Marks) -> dict[str, list[object]]:
-    """As plain Python. Names of queues that are not UTF-8 are numbered as bytes, and so may be equal as text."""
+def listed(marks: Marks) -> dict[str, list[Any]]:
+    """As plain Python. Names of light queues that are not UTF-8 are numbered as bytes, and so may be equal as text."""
     plain = {name: each if isinstance(each, list) else each.tolist() for name, each in marks._asdict().items()}
-    texts = [name.decode("utf-8", "replace") for name in marks.light_names]
+    texts = [name.decode("utf-8", "replace") for name in marks.light_queues]
     names = list(dict.fromkeys(texts))
-    return plain | {"light_names": names, "lights": [names.index(texts[each]) for each in plain["lights"]]}
+    return plain | {"light_queues": names, "light": [names.index(texts[each]) for each in plain["light"]]}
 
 
 def same(messages: Sequence[Message]) -> None:
     source, records = records_of(messages)
-    assert listed(numpy_marks(source, records)) == expected(source, records)
+    marker = NumpyMarker()
+    marker.add(source.u8, records)
+    assert listed(marker.taken()) == expected(source, records)
 
 
 @pytest.mark.sweep
@@ -98,18 +113,50 @@ def test_marks_are_those_of_the_exact_parser(messages: Sequence[Message]) -> Non
     same(messages)
 
 
+@pytest.mark.sweep
+@sampled(200)
+@given(st.lists(drawn.messages(), min_size=1, max_size=8), st.integers(1, 8))
+def test_chunks_are_added_to_those_before(messages: Sequence[Message], at: int) -> None:
+    source, records = records_of(messages)
+    marker = NumpyMarker()
+    for chunk in (records[:at], records[at:]):
+        if len(chunk):
+            marker.add(source.u8, chunk)
+    assert listed(marker.taken()) == expected(source, records)
+    assert not any(len(each) for each in marker.taken())
+    marker.add(source.u8, records)
+    again = marker.taken()
+    assert again.places == []
+    assert again.place.tolist() == expected(source, records)["place"]
+
+
 @pytest.mark.kernel
 @pytest.mark.sweep
 @sampled(1000)
-@given(st.lists(drawn.messages(), min_size=1, max_size=8))
-def test_the_kernel_makes_the_same_marks(messages: Sequence[Message]) -> None:
+@given(st.lists(drawn.messages(), min_size=1, max_size=8), st.integers(1, 8))
+def test_the_kernel_makes_the_same_marks(messages: Sequence[Message], at: int) -> None:
+    source, records = records_of(messages)
+    marks = same_marks(source.u8, [chunk for chunk in (records[:at], records[at:]) if len(chunk)])
+    assert listed(marks) == expected(source, records)
+
+
+@pytest.mark.kernel
+def test_the_kernel_forgets_what_was_taken_but_not_the_places() -> None:
+    messages = [Message(topic=f"t{number % 3}", queue_id=number % 5) for number in range(30)]
     source, records = records_of(messages)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, kernel.COMPILED)
-        compiled = kernel.marks(source.u8, records)
-    assert compiled is not None
-    assert all(each.dtype == np.int64 for each in compiled[:-2])
-    assert listed(Marks._make(compiled)) == listed(numpy_marks(source, records))
+        marker = kernel.marker()
+    assert marker is not None
+    held = [marker.add(source.u8, records), marker.add(source.u8, records)]
+    first = Marks._make(marker.taken())
+    assert held == [30, 60]
+    assert first.places == [(f"t{number % 3}".encode(), number % 5) for number in range(15)]
+    assert not any(len(each) for each in marker.taken())
+    assert marker.add(source.u8, records) == 30
+    again = Marks._make(marker.taken())
+    assert again.places == []
+    assert again.place.tolist() == first.place.tolist()[30:]
 
 
 @pytest.mark.parametrize("crc", ["", "proper", "glued"])
