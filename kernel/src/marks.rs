@@ -1,6 +1,6 @@
 //! What the check of a store compares of each record. As `native_reader/verify/marks.py` has it.
 
-use crate::properties::{VALUE_END, each_separator, sign_of};
+use crate::properties::{each_value_end, sign_of};
 use crate::record::{INNER_BATCH, Place, is_inside, messages_in};
 use crate::{Array, Bytes, Chain, columns_of};
 use pyo3::exceptions::PyIndexError;
@@ -127,11 +127,9 @@ impl<'a> Wanted<'a> {
         let (begin, end) = place.properties_range();
         let field = bytes.get(begin..end).unwrap_or_default();
         let (mut wanted, mut piece) = (Wanted::default(), 0);
-        each_separator(field, |at, byte| {
-            if byte == VALUE_END {
-                wanted.take(field.get(piece..at).unwrap_or_default());
-                piece = at + 1;
-            }
+        each_value_end(field, |at| {
+            wanted.take(field.get(piece..at).unwrap_or_default());
+            piece = at + 1;
         });
         wanted.take(field.get(piece..).unwrap_or_default());
         wanted

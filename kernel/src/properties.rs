@@ -137,13 +137,28 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
+const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
+
 /// Calls `seen` with each byte of at most 2 and its place, ascending; returns whether all bytes are ASCII.
+#[inline(always)]
+pub fn each_separator(field: &[u8], seen: impl FnMut(usize, u8)) -> bool {
+    const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
+    each_marked(field, |bytes| ((bytes & LOW) + ADD) | bytes, seen)
+}
+
+/// Calls `seen` with the place of each VALUE_END, ascending.
+#[inline(always)]
+pub fn each_value_end(field: &[u8], mut seen: impl FnMut(usize)) {
+    const ENDS: u64 = u64::from_ne_bytes([VALUE_END; 8]);
+    let others = |bytes: u64| (((bytes ^ ENDS) & LOW) + LOW) | (bytes ^ ENDS);
+    each_marked(field, others, |at, _| seen(at));
+}
+
+/// Calls `seen` with each byte whose top bit is clear in `others`, and its place, ascending; returns whether all bytes are ASCII.
 ///
 /// Bytes are marked 64 at a time, because processors often mispredict a loop over one or two marks.
 #[inline(always)]
-pub fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
-    const LOW: u64 = u64::from_ne_bytes([0x7F; 8]);
-    const ADD: u64 = u64::from_ne_bytes([0x7F - VALUE_END; 8]);
+fn each_marked(field: &[u8], others: impl Fn(u64) -> u64, mut seen: impl FnMut(usize, u8)) -> bool {
     const GATHER: u64 = 0x0102_0408_1020_4080; // a product with it has the lowest bit of each byte in its highest byte
     let mut all = 0_u64;
     let mut visit = |at: usize, block: &[u8; 64]| {
@@ -151,7 +166,7 @@ pub fn each_separator(field: &[u8], mut seen: impl FnMut(usize, u8)) -> bool {
         for (number, eight) in block.as_chunks().0.iter().enumerate() {
             let bytes = u64::from_le_bytes(*eight);
             all |= bytes;
-            let marked = !(((bytes & LOW) + ADD) | bytes) & !LOW; // the top bit of each byte that is at most 2
+            let marked = !others(bytes) & !LOW;
             marks |= ((marked >> 7).wrapping_mul(GATHER) >> 56) << (8 * number);
         }
         while marks != 0 {
@@ -190,9 +205,11 @@ mod tests {
         for size in 0..200 {
             let mut field: Vec<u8> = (0..size).map(|at: usize| (at * 7 % 11) as u8).collect();
             let expected: Vec<(usize, u8)> = field.iter().copied().enumerate().filter(|&(_, byte)| byte <= VALUE_END).collect();
-            let mut found = Vec::new();
+            let (mut found, mut ends) = (Vec::new(), Vec::new());
             assert!(each_separator(&field, |at, byte| found.push((at, byte))));
+            each_value_end(&field, |at| ends.push((at, VALUE_END)));
             assert_eq!(found, expected);
+            assert_eq!(ends, expected.into_iter().filter(|&(_, byte)| byte == VALUE_END).collect::<Vec<_>>());
             if let Some(last) = field.last_mut() {
                 *last = 0x80;
                 assert!(!each_separator(&field, |_, _| {}));
