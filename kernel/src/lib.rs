@@ -237,20 +237,23 @@ impl Chain {
 }
 
 /// Rows of numbers as columns, one after the other, in native byte order.
-fn columns_of<'py, T: Copy, const WIDTH: usize, const SIZE: usize>(
+fn columns_of<'py, T: Copy + Sync, const WIDTH: usize, const SIZE: usize>(
     py: Python<'py>,
     rows: &[[T; WIDTH]],
-    bytes_of: impl Fn(T) -> [u8; SIZE],
+    bytes_of: fn(T) -> [u8; SIZE],
 ) -> PyResult<Array<'py>> {
     let height = SIZE * rows.len();
     PyByteArray::new_with(py, WIDTH * height, |out| {
-        for (column, out) in out.chunks_exact_mut(height.max(1)).enumerate() {
-            for (row, number) in rows.iter().zip(out.as_chunks_mut::<SIZE>().0) {
-                if let Some(value) = row.get(column) {
-                    *number = bytes_of(*value);
+        // Nothing else knows the new array yet.
+        py.detach(|| {
+            for (column, out) in out.chunks_exact_mut(height.max(1)).enumerate() {
+                for (row, number) in rows.iter().zip(out.as_chunks_mut::<SIZE>().0) {
+                    if let Some(value) = row.get(column) {
+                        *number = bytes_of(*value);
+                    }
                 }
             }
-        }
+        });
         Ok(())
     })
 }

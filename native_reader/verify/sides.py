@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.topics import Topics
@@ -63,16 +64,22 @@ class Queues:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
+        self._listing = Lock()
+        self._all: list[Queue] | None = None
         self._dispatched: int | None = None
         self._firsts: dict[int, tuple[int, int] | None] = {}
 
     def __reduce__(self) -> tuple[type[Queues], tuple[Sides]]:
         return Queues, (self._sides,)
 
-    @cached_property
+    @property
     def all(self) -> list[Queue]:
         """Every queue with a file."""
-        return [queue for topic in topics_in(self._sides.directories, light=True) for queue in queues_of(topic) if queue.files]
+        with self._listing:  # threads begin with it at the same time, and thousands of queues take long
+            if self._all is None:
+                topics = topics_in(self._sides.directories, light=True)
+                self._all = [queue for topic in topics for queue in queues_of(topic) if queue.files]
+            return self._all
 
     @cached_property
     def numbers(self) -> dict[tuple[str, int], int]:
