@@ -105,4 +105,9 @@ def _room(low: int, high: int) -> int:
 
 
 def _inside(entries: Entries, low: int, high: int) -> Entries:
-    return entries.where((entries.offsets >= low) & (entries.offsets < high))
+    offsets = entries.offsets
+    if not (offsets[1:] > offsets[:-1]).all():
+        return entries.where((offsets >= low) & (offsets < high))
+    first, stop = np.searchsorted(offsets, (low, high)).tolist()
+    numbers, counts, offsets, sizes, codes = (getattr(entries, name)[first:stop] for name in COLUMNS)
+    return Entries(numbers, counts, offsets, sizes, codes)
