@@ -118,7 +118,7 @@ def topics_in(directories: Sequence[str], *, light: bool = False) -> list[Topic]
 
 def queues_of(topic: Topic, *, strict: bool = False) -> list[Queue]:
     """The queues of a topic, by number. `strict`: raises an error if a directory cannot be listed."""
-    return [_queue(topic, str(number), strict) for number in numbers_of(topic, strict=strict)]
+    return [queue_in(topic, number, _listed(f"{topic.uri}/{number}", strict)) for number in numbers_of(topic, strict=strict)]
 
 
 def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
@@ -138,19 +138,21 @@ def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue 
         entry = storage.entry(f"{uri}/{queue_id}")
         if entry is None or not entry.is_directory:  # missing, or a name that is too long for any file
             continue
-        queue = _queue(Topic(topic, uri, directory.endswith(f"/{BATCH_DIRECTORY}")), str(queue_id), strict=True)
+        named = Topic(topic, uri, directory.endswith(f"/{BATCH_DIRECTORY}"))
+        queue = queue_in(named, queue_id, _listed(f"{uri}/{queue_id}", strict=True))
         if queue.files:
             return queue
     return None
 
 
-def _queue(topic: Topic, name: str, strict: bool) -> Queue:
+def queue_in(topic: Topic, queue_id: int, entries: Sequence[DirEntry]) -> Queue:
+    """The queue whose directory has these entries."""
     width = (BATCH_ENTRY if topic.batch else QUEUE_ENTRY).itemsize
-    uri, files = f"{topic.uri}/{name}", []
-    for entry in _listed(uri, strict):
+    uri, files = f"{topic.uri}/{queue_id}", []
+    for entry in entries:
         if entry.is_file and is_segment_name(entry.name) and entry.size >= width and (topic.batch or int(entry.name) % width == 0):
             files.append(QueueFile(f"{uri}/{entry.name}", int(entry.name) // width, entry.size // width))
-    return Queue(topic.name, int(name), topic.batch, tuple(files))
+    return Queue(topic.name, queue_id, topic.batch, tuple(files))
 
 
 def _listed(uri: str, strict: bool = False) -> list[DirEntry]:

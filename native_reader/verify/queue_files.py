@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
-from native_reader.plan.queues import Queue, QueueFile, Topic, queues_of
-from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.plan.queues import Queue, QueueFile, Topic, numbers_of, queue_in
+from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.storage.topics import Topics
 from native_reader.verify.findings import Findings
@@ -33,28 +34,30 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
     for topic in part.topics:
         is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
         try:
-            queues = queues_of(topic, strict=True)
+            numbers = numbers_of(topic, strict=True)
         except OSError as error:
             findings.add("queue-unreadable", topic.uri, str(error), topic=topic.name)
             continue
-        if configured and not is_own and queues and topic.name not in configured:
+        if configured and not is_own and numbers and topic.name not in configured:
             findings.add("queue-of-unknown-topic", topic.uri, f"'{topic.name}' is not in topics.json", topic=topic.name)
-        for queue in queues:
-            uri = f"{topic.uri}/{queue.queue_id}"
+        for queue_id in numbers:
+            uri = f"{topic.uri}/{queue_id}"
             try:
-                _names(uri, queue, findings)
+                entries = storage_of(uri).list(uri)
             except FileNotFoundError:  # deleted meanwhile
                 continue
             except OSError as error:
-                findings.add("queue-unreadable", uri, str(error), topic=queue.topic, queue_id=queue.queue_id)
+                findings.add("queue-unreadable", uri, str(error), topic=topic.name, queue_id=queue_id)
                 continue
+            queue = queue_in(topic, queue_id, entries)
+            _names(uri, queue, entries, findings)
             _Queue(uri, queue, part.sides, findings).check()
 
 
-def _names(uri: str, queue: Queue, findings: Findings) -> None:
+def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findings) -> None:
     """Files with a name or a size that no broker makes. The last file of a copy may be cut, but between entries."""
     width = BATCH_ENTRY.itemsize if queue.batch else QUEUE_ENTRY.itemsize
-    for entry in storage_of(uri).list(uri):
+    for entry in entries:
         if not entry.is_file:
             continue
         text = None
