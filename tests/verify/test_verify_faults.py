@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +12,12 @@ from support.indexed_stores import ENTRIES, SLOTS, indexed
 from support.missed import MISSED, Case, changed
 from support.queued_stores import dispatched, numbered
 from support.slaves import batch
-from support.stores import Files, files_of, log_of, message
+from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, codes, findings, healthy
 
+import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import hash_code
 from native_reader.testing.records import PREPARED, ROLLBACK
 
@@ -202,6 +205,29 @@ def test_61_odd_names_are_normal(topic: str) -> None:
     assert codes(files) == {}
     del files[next(name for name in files if "consumequeue" in name and "/T0/" not in name)]
     assert codes(files) == {"queue-missing": 26}
+
+
+def test_a_queue_that_cannot_be_listed_hides_no_other() -> None:
+    messages = [message(number, topic="T0", queue_id=number % 2) for number in range(20)]
+    _, files = healthy(messages)
+    files = put(files, 3, 0, 0, 0, name=f"store/consumequeue/T0/1/{0:020}")
+    memory = in_memory(files | {OFFSETS: NO_OFFSETS})
+    faulty = FaultyStorage(memory.url)
+
+    def fault(call: str, uri: str, _: int) -> None:
+        if call == "list" and uri.endswith("/consumequeue/T0/0"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    faulty.fault = fault
+    found = nr.open(f"{faulty.url}/store").verify().to_pylist()
+    assert {(each["code"], each["queue_id"]) for each in found if each["topic"] == "T0"} == {
+        ("queue-unreadable", 0),
+        ("queue-missing", 0),
+        ("queue-hole", 1),
+        ("record-without-entry", 1),
+    }
+    (unreadable,) = [each for each in found if each["code"] == "queue-unreadable"]
+    assert unreadable["message"].endswith("/consumequeue/T0/0: Permission denied")
 
 
 # The index
