@@ -355,11 +355,12 @@ class TableScan(Lazy):
 
     def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
         parts = self.parts()
-        readings = (PartReading(self._table, part, self._projection, selection) for part in parts)
         with Meter(progress, sum(map(work_of, parts))) as meter:
+            of_parts = ((part, meter.part(work_of(part))) for part in parts)
+            readings = (PartReading(self._table, part, self._projection, selection, measured) for part, measured in of_parts)
             if _jobs(jobs) > 1:
-                yield from side_by_side(readings, jobs, lambda reading: meter.add(work_of(reading.part), reading.rows))
+                yield from side_by_side(readings, jobs, PartReading.end, meter.look)
                 return
             for reading in readings:
                 yield from reading
-                meter.add(work_of(reading.part), reading.rows)
+                reading.end()

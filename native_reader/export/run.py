@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -37,10 +37,13 @@ from native_reader.plan.split import Split
 from native_reader.predicate.sql import moment_zone
 from native_reader.predicate.tree import Predicate
 from native_reader.records.report import Report
-from native_reader.scan.progress import Meter, Watch
+from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Projection, Reading, Shared
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
+
+_LOOK = 0.1
+"""Seconds between two reports of a task that is not complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,12 @@ class _Export:
         records = self._settled(manifest)
         left = {task: splits for task, splits in enumerate(manifest.tasks) if task not in records}
         work = {task: sum(split.work for split in splits) for task, splits in left.items()}
-        with Meter(progress, sum(work.values())) as meter, closing(self._done(left, jobs)) as done:
-            for task, record in done:
-                records[task] = record
-                meter.add(work[task], record.report.rows)
+        with Meter(progress, sum(work.values())) as meter:
+            parts = {task: meter.part(size) for task, size in work.items()}
+            with closing(self._done(left, parts, jobs, meter.look)) as done:
+                for task, record in done:
+                    records[task] = record
+                    parts[task].end(record.report.rows)
         return self._finished(manifest, [records[task] for task in sorted(records)])
 
     def _manifest(self) -> Manifest:
@@ -168,29 +173,36 @@ class _Export:
     def _publish(self, record: TaskRecord, temporaries: set[str]) -> None:
         self._target.publish((file.temporary, file.name) for file in record.files if file.temporary in temporaries)
 
-    def _done(self, tasks: Mapping[int, Sequence[Split]], jobs: int) -> Generator[tuple[int, TaskRecord], None, None]:
-        """Do these tasks. Yields each when it is complete."""
+    def _done(
+        self, tasks: Mapping[int, Sequence[Split]], parts: Mapping[int, PartMeter], jobs: int, meanwhile: Callable[[], None]
+    ) -> Generator[tuple[int, TaskRecord], None, None]:
+        """Do these tasks. Yields each when it is complete. Calls `meanwhile` from time to time while it waits for others."""
         if jobs == 1 or len(tasks) < 2:
             for task, splits in tasks.items():
-                yield task, self._do(task, splits)
+                yield task, self._do(task, splits, parts[task])
             return
         with ThreadPoolExecutor(jobs) as threads:
-            running = {threads.submit(self._do, task, splits): task for task, splits in tasks.items()}
+            running = {threads.submit(self._do, task, splits, parts[task]): task for task, splits in tasks.items()}
             try:
-                for each in as_completed(running):
-                    yield running[each], each.result()
+                left = set(running)
+                while left:
+                    complete, left = wait(left, _LOOK, FIRST_COMPLETED)
+                    meanwhile()
+                    for each in complete:
+                        yield running[each], each.result()
             finally:  # after an error or Ctrl-C, the others stop after their current batch
                 self._stopped.set()
                 threads.shutdown(cancel_futures=True)
 
-    def _do(self, task: int, splits: Sequence[Split]) -> TaskRecord:
+    def _do(self, task: int, splits: Sequence[Split], part: PartMeter) -> TaskRecord:
         """Read the splits of a task and write its files."""
         files, reports = TaskFiles(self._target, self._shape, task_name(task)), list[Report]()
+        projection = replace(self._projection, advanced=part.advance)
         try:
             if task == 0 and not self._shape.partitioning.names:
                 files.write(_no_rows(self._projection.schema))  # an export without rows still has a file with the columns
             for split in splits:
-                reading = Reading(split, self._projection, self._wanted.predicate, self._pruning, self._shared)
+                reading = Reading(split, projection, self._wanted.predicate, self._pruning, self._shared)
                 for batch in reading:
                     if self._stopped.is_set():
                         raise _Stopped

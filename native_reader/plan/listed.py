@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,9 +49,12 @@ class Listed:
     is_complete: bool = True
 
 
-def count_listed(store: StoreFiles, end: int) -> Listed:
-    """Count what the queues list of the log, which ends at `end`. Light queues list records of other topics again."""
-    log = _Claimed(store, end)
+def count_listed(store: StoreFiles, end: int, counted: Callable[[int], None] | None = None) -> Listed:
+    """Count what the queues list of the log, which ends at `end`. Light queues list records of other topics again.
+
+    `counted`: called with the size of the records that were listed since its last call, in any thread.
+    """
+    log = _Claimed(store, end, counted)
     topics = topics_in(store.queues)
     found = Listed()
     for topic, count in zip(topics, map_files(log.of_topic, topics), strict=True):
@@ -71,8 +75,8 @@ def _sum(one: Count, other: Count) -> Count:
 class _Claimed:
     """For each segment: how many of its bytes are listed, and where the last of these records ends."""
 
-    def __init__(self, store: StoreFiles, end: int) -> None:
-        self._store, self._end = store, end
+    def __init__(self, store: StoreFiles, end: int, counted: Callable[[int], None] | None) -> None:
+        self._store, self._end, self._counted = store, end, counted
         self._bases = np.array([segment.base for segment in store.segments], np.int64)
         self._stops = np.array([segment.end for segment in store.segments], np.int64)
         self._frames = np.array([segment.frame for segment in store.segments], np.int64)
@@ -110,6 +114,8 @@ class _Claimed:
         with self._lock:  # the topics of a slow storage are read by several threads
             np.add.at(self._bytes, which, entries.sizes + self._frames[which])
             np.maximum.at(self._ends, which, entries.offsets + entries.sizes)
+        if self._counted is not None:
+            self._counted(int(entries.sizes.sum()))
 
     def left(self) -> list[int]:
         """Of each segment, the bytes that no queue lists; below 0 if entries of lost records overlap others. Without a blank after them."""

@@ -23,16 +23,18 @@ class Batches(Protocol):
 
 
 Read = TypeVar("Read", bound=Batches)
+_LOOK = 0.1
 
 
 class Ahead(Generic[Read]):
     """What a reading has made and nobody took yet: one thread calls `make`, another iterates.
 
-    `make` waits while `most` bytes of batches are left. Call `give_up` if you stop iterating.
+    `make` waits while `most` bytes of batches are left. Call `give_up` if you stop iterating. `meanwhile` is called before batches
+    are taken, and from time to time while there are none.
     """
 
-    def __init__(self, reading: Read, most: int) -> None:
-        self.reading = reading
+    def __init__(self, reading: Read, most: int, meanwhile: Callable[[], None] | None = None) -> None:
+        self.reading, self._meanwhile = reading, meanwhile
         self._most, self._held = most, 0
         self._batches: list[pa.RecordBatch] = []
         self._error: BaseException | None = None
@@ -65,10 +67,15 @@ class Ahead(Generic[Read]):
 
     def _taken(self) -> list[pa.RecordBatch]:
         """What is there, the newest first, or once there is something; nothing at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._batches or self._is_over)
-            taken, self._batches, self._held = self._batches[::-1], [], 0
-            self._changed.notify()
+        is_ready = False
+        while not is_ready:
+            if self._meanwhile is not None:
+                self._meanwhile()
+            with self._changed:
+                is_ready = bool(self._changed.wait_for(lambda: self._batches or self._is_over, self._meanwhile and _LOOK))
+                if is_ready:
+                    taken, self._batches, self._held = self._batches[::-1], [], 0
+                    self._changed.notify()
         return taken
 
     def give_up(self) -> None:
@@ -80,11 +87,17 @@ class Ahead(Generic[Read]):
 
 
 def side_by_side(
-    readings: Iterator[Read], jobs: int, ended: Callable[[Read], None] = lambda _: None, most: int | None = None
+    readings: Iterator[Read],
+    jobs: int,
+    ended: Callable[[Read], None] = lambda _: None,
+    meanwhile: Callable[[], None] | None = None,
+    *,
+    most: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The batches of those readings, in order. `jobs` threads make them; each may be one reading ahead.
 
-    `ended` gets each reading that was begun, when it is over. `most`: the bytes of batches that may wait, for each reading.
+    `ended` gets each reading that was begun, when it is over. `meanwhile`: as for `Ahead`. `most`: the bytes of batches that may wait,
+    for each reading.
     """
     ahead, waiting = deque[Ahead[Read]](), queue.SimpleQueue[Ahead[Read] | None]()
 
@@ -99,7 +112,7 @@ def side_by_side(
     try:
         while True:
             while len(ahead) < 2 * jobs and (reading := next(readings, None)) is not None:
-                ahead.append(Ahead(reading, TUNING.bytes_ahead if most is None else most))
+                ahead.append(Ahead(reading, TUNING.bytes_ahead if most is None else most, meanwhile))
                 waiting.put(ahead[-1])
             if not ahead:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from threading import Lock, get_ident
 from time import monotonic
 from types import TracebackType
 from typing import NamedTuple, Self, TextIO
@@ -19,7 +20,10 @@ _WIDTH = 20
 
 
 class Progress(NamedTuple):
-    """The state of a read. `done` and `total`: approximate bytes of the parts that were read, and of all; `seconds`: since the start."""
+    """The state of a read. `done` and `total`: about how many bytes were read, and must be read; `seconds`: since the start.
+
+    `rows`: those of the parts that were read to the end.
+    """
 
     done: int
     total: int
@@ -33,7 +37,7 @@ class Progress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the bytes read so far; None before the first part was read."""
+        """An estimate from the bytes read so far; None before the first ones."""
         return self.seconds * (self.total - self.done) / self.done if self.done else None
 
 
@@ -42,23 +46,42 @@ Watch = bool | Callable[[Progress], object]
 
 
 class Meter:
-    """Measures one read and reports it from time to time. Enter it when the read starts."""
+    """Measures one read and reports it from time to time. Enter it when the read starts.
+
+    Several threads can read. The reports are made in the thread that uses the rows: a function of a user is not called in others.
+    """
 
     def __init__(self, progress: Watch, total: int, clock: Callable[[], float] = monotonic) -> None:
         self._watcher = _watcher_of(progress)
         self._total, self._clock = total, clock
         self._done = self._rows = 0
         self._begun = self._reported = 0.0
+        self._lock, self._thread = Lock(), 0
 
     def __enter__(self) -> Self:
         self._begun = self._reported = self._clock()
+        self._thread = get_ident()
         return self
 
+    def part(self, work: int) -> PartMeter:
+        """A part of the read, of about `work` bytes."""
+        return PartMeter(self, work)
+
     def add(self, done: int, rows: int) -> None:
-        """One more part was read."""
-        self._done, self._rows = self._done + done, self._rows + rows
-        if self._clock() - self._reported >= _EVERY:
+        """More was read. Can be called in any thread."""
+        with self._lock:
+            self._done, self._rows = self._done + done, self._rows + rows
+        if get_ident() == self._thread and self._clock() - self._reported >= _EVERY:
             self._report()
+
+    def look(self) -> None:
+        """Report what other threads have read, if it is time. Call it in the thread that uses the rows, which can change."""
+        self.add_here(0, 0)
+
+    def add_here(self, done: int, rows: int) -> None:
+        """As `add`, in the thread that uses the rows."""
+        self._thread = get_ident()
+        self.add(done, rows)
 
     def _report(self) -> None:
         watcher, self._watcher = self._watcher, None
@@ -72,6 +95,27 @@ class Meter:
             self._report()
         if isinstance(self._watcher, Bar):
             self._watcher.close()
+
+
+class PartMeter:
+    """Measures one part of a read. Its bytes count as they are read, but never more than its work; the rest when it ends."""
+
+    def __init__(self, meter: Meter, work: int) -> None:
+        self._meter, self._left = meter, work
+        self._lock = Lock()
+
+    def advance(self, count: int) -> None:
+        """So many more bytes were read. Can be called in any thread."""
+        with self._lock:
+            within = min(count, self._left)
+            self._left -= within
+        self._meter.add(within, 0)
+
+    def end(self, rows: int) -> None:
+        """The part is over. Call it in the thread that uses the rows."""
+        with self._lock:
+            left, self._left = self._left, 0
+        self._meter.add_here(left, rows)
 
 
 class Bar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,11 @@ _log = logging.getLogger("native_reader")
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What to return for each row, and the limits of the read."""
+    """What to return for each row, and the limits of the read.
+
+    `unpacks_batches`: each message of an inner batch is a row; otherwise the batch is one row, with the values of its record.
+    `advanced`: called with the number of bytes read since its last call.
+    """
 
     columns: tuple[str, ...]
     mode: str = FAILFAST
@@ -56,6 +60,8 @@ class Projection:
     fail_on_data_loss: bool = True
     ignore_missing_files: bool = False
     column_name_of_corrupt_record: str | None = None
+    unpacks_batches: bool = True
+    advanced: Callable[[int], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,7 +112,7 @@ class Reading:
         self._made = Batches(self._columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
-        self._only_counts = not projection.columns and self._of_messages.is_empty
+        self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
         self._pruning = predicate if pruning is None else pruning
         self._walk: ReadWalk | Pruned | None = None
         self._window: Window | None = None
@@ -144,9 +150,13 @@ class Reading:
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
                 self._walk = Pruned(window, split, begin, self._pruning, **limits)
+            told = 0
             for records, damages in self._walk:
                 if self._stopped:
                     return
+                if projection.advanced is not None:
+                    projection.advanced(window.bytes_read - told)
+                    told = window.bytes_read
                 self._note_damage(damages)
                 batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
@@ -225,7 +235,7 @@ class Reading:
             if self._only_counts:
                 self._rows += number_of_messages(rows, self._projection.max_decompressed_bytes)
                 continue
-            for piece in unwrapped(rows, self._projection.max_decompressed_bytes):
+            for piece in unwrapped(rows, self._projection.max_decompressed_bytes) if self._projection.unpacks_batches else (rows,):
                 if self._stopped:
                     return
                 messages = chunk if piece is chunk.rows else self._columns.chunk(piece)

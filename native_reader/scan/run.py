@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from native_reader.plan.plan import Plan, cut
 from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
 from native_reader.scan.ahead import side_by_side
-from native_reader.scan.progress import Meter, Watch
+from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Projection, Reading, Shared
 from native_reader.tuning import TUNING
 
@@ -31,6 +32,7 @@ class Run:
         self._meter = Meter(progress, sum(split.work for split in plan.splits))
         self._at_end, self._begun = at_end, False
         self._shared = Shared()
+        self._measured: dict[Reading, PartMeter] = {}
         unread = {*(split.segment for split in plan.splits), *(segment for segment, _ in plan.skipped)}
         accounts = [SegmentReport(segment.uri, segment.base, segment.size) for segment in unread]
         accounts += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
@@ -61,7 +63,7 @@ class Run:
                     self._note(reading)
         else:
             parts = (part for split in splits for part in self._parts(split))
-            yield from side_by_side(map(self._reading, parts), self._jobs, self._note)
+            yield from side_by_side(map(self._reading, parts), self._jobs, self._note, self._meter.look)
         if self._at_end is not None:
             self._at_end(sum(report.rows for report in self._reports))
 
@@ -71,9 +73,13 @@ class Run:
         return cut(split, TUNING.part_of_a_job, split.share) if is_cut else [split]
 
     def _reading(self, split: Split) -> Reading:
-        return Reading(split, self._projection, self._plan.predicate, self._plan.pruning, self._shared)
+        part = self._meter.part(split.work)
+        projection = replace(self._projection, advanced=part.advance)
+        reading = Reading(split, projection, self._plan.predicate, self._plan.pruning, self._shared)
+        self._measured[reading] = part
+        return reading
 
     def _note(self, reading: Reading) -> None:
         report = reading.report
         self._reports.append(report)
-        self._meter.add(reading.split.work, report.rows)
+        self._measured.pop(reading).end(report.rows)

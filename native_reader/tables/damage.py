@@ -35,7 +35,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     if isinstance(part, Missing):
         return [_row(part.store, part.start, part.stop, part.reason, part.description)]
     assert isinstance(part, Split)
-    reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE))
+    reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE, unpacks_batches=False))
     for _ in reading:
         pass
     return [

@@ -95,6 +95,8 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
             offsets = entries["offset"].astype(np.int64)
             yield _batch(part, head, first, entries, np.diff(offsets, prepend=before) < 0)
             before = int(offsets[-1])
+            if projection.advanced is not None:
+                projection.advanced(entries.nbytes)
 
 
 def _slots_of(part: IndexEntryRange) -> int:

@@ -128,6 +128,8 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         for piece in _pieces(file):
             pieces.append(piece)
             room -= len(piece.entries)
+            if projection.advanced is not None:
+                projection.advanced(piece.entries.nbytes)
             if room <= 0:
                 yield _batch(part, pieces)
                 pieces, room = [], _BATCH

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import StoreDamaged, UnreadableError
@@ -52,6 +52,8 @@ COLUMNS = {
 }
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
+_IN_NO_QUEUE = pa.array(["prepared", "rollback"])
+"""Prepared and rolled back messages of brokers 4.0 to 4.2."""
 
 _log = logging.getLogger("native_reader")
 
@@ -145,7 +147,7 @@ def _states(store: StoreFiles, queues: Sequence[Listed], end: int, projection: P
     return [_state(each, configured, waiting, end) for each in queues]
 
 
-def _state(queue: Listed, configured: Collection[str], waiting: Counter[tuple[str, int]] | None, end: int) -> str | None:
+def _state(queue: Listed, configured: Collection[str], waiting: Set[tuple[str, int]] | None, end: int) -> str | None:
     if queue.bounds is None:
         return None
     is_light, last = queue.type == LIGHT, queue.bounds.newest
@@ -155,23 +157,24 @@ def _state(queue: Listed, configured: Collection[str], waiting: Counter[tuple[st
         return AHEAD
     if waiting is None or (waiting and is_light):  # only the properties of a record name its light queues
         return None
-    return BEHIND if waiting[queue.topic, queue.queue_id] else DISPATCHED
+    return BEHIND if (queue.topic, queue.queue_id) in waiting else DISPATCHED
 
 
-def _undispatched(store: StoreFiles, start: int, end: int, projection: Projection) -> Counter[tuple[str, int]] | None:
-    """The number of records of each queue in `[start, end)` of the log, where no queue has an entry; None if that is too long to read."""
+def _undispatched(store: StoreFiles, start: int, end: int, projection: Projection) -> set[tuple[str, int]] | None:
+    """The queues of the records in `[start, end)` of the log, where no queue has an entry; None if that is too long to read."""
     if end - start > _MOST_UNDISPATCHED:
         _log.warning("%s: no queue has an entry for the last %s bytes of the log, so the states are unknown", store.uri, f"{end - start:,}")
         return None
-    found: Counter[tuple[str, int]] = Counter()
+    found: set[tuple[str, int]] = set()
     read, columns = StoreRead(store, end, start), ("topic", "queue_id", "kind")
+    wanted = replace(projection, columns=columns, mode=PERMISSIVE, fail_on_data_loss=False, unpacks_batches=False)
     for segment in store.segments:
         if segment.end <= start or segment.base >= end:
             continue
-        # Prepared and rolled back messages of brokers 4.0 to 4.2 are in no queue.
-        for batch in Reading(read.whole(segment), replace(projection, columns=columns, mode=PERMISSIVE, fail_on_data_loss=False)):
-            rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-            found.update((topic, queue_id) for topic, queue_id, kind in rows if kind not in ("prepared", "rollback"))
+        for batch in Reading(read.whole(segment), wanted):
+            queued = batch.filter(pc.invert(pc.is_in(batch.column("kind"), _IN_NO_QUEUE)))
+            queues = pa.Table.from_batches([queued]).group_by(["topic", "queue_id"]).aggregate([("kind", "count")])
+            found.update(zip(queues["topic"].to_pylist(), queues["queue_id"].to_pylist(), strict=True))
     return found
 
 

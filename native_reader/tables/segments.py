@@ -75,8 +75,9 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     }
     if FROM_FILES.issuperset(projection.columns):
         return [row]
-    columns = ("store_timestamp", "corrupt_reason")
-    reading = Reading(split, replace(projection, columns=columns, mode=PERMISSIVE, verify_crc=True, fail_on_data_loss=False))
+    # The messages of an inner batch have the time of its record.
+    wanted = replace(projection, columns=("store_timestamp", "corrupt_reason"), mode=PERMISSIVE, unpacks_batches=False)
+    reading = Reading(split, replace(wanted, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
     (account,), damage = reading.report.segments, reading.report.damage
     failed = [each for each in damage if each.reason == CHECKSUM]

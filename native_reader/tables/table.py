@@ -17,6 +17,7 @@ from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS
 from native_reader.predicate.tree import EVERYTHING, Predicate
+from native_reader.scan.progress import PartMeter
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 
@@ -141,15 +142,15 @@ class Table(NamedTuple):
 
 
 class PartReading:
-    """The batches of one part, which can end early."""
+    """The batches of one part, which can end early. `meter` measures it."""
 
-    def __init__(self, table: Table, part: Part, projection: Projection, selection: Selection | None = None) -> None:
-        self._batches, self._stopped = table.read(part, projection, selection), False
-        self.part, self.rows = part, 0
+    def __init__(self, table: Table, part: Part, projection: Projection, selection: Selection | None, meter: PartMeter) -> None:
+        self._batches = table.read(part, replace(projection, advanced=meter.advance), selection)
+        self._meter, self._rows, self._stopped = meter, 0, False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
-            self.rows += len(batch)
+            self._rows += len(batch)
             yield batch
             if self._stopped:
                 return
@@ -157,6 +158,10 @@ class PartReading:
     def stop(self) -> None:
         """End after the current batch."""
         self._stopped = True
+
+    def end(self) -> None:
+        """The part is over. Call it in the thread that uses the batches."""
+        self._meter.end(self._rows)
 
 
 def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

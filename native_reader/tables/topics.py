@@ -63,8 +63,8 @@ class TopicsOf(NamedTuple):
 
     @property
     def work(self) -> int:
-        """The approximate number of bytes to read."""
-        return sum(split.work for split in self.splits or ())
+        """The bytes of the log that are read, or that the queues list."""
+        return max(0, self.end - self.store.min_offset) if self.splits is None else sum(split.work for split in self.splits)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def _parts(request: Request) -> list[Part]:
 def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     assert isinstance(part, TopicsOf)
     store = part.store
-    counts, is_complete, unlisted = _from_queues(part) if part.splits is None else _from_log(part, part.splits, projection)
+    counts, is_complete, unlisted = _from_queues(part, projection) if part.splits is None else _from_log(part, part.splits, projection)
     configured = configured_topics(store)
     configs = configured or {}
     size = sum(segment.size for segment in store.segments)
@@ -112,10 +112,10 @@ def _counted(part: TopicsOf, size: int, whole: int) -> dict[str, object]:
     return {"store": part.store.uri, "bytes": size, "share": size / whole if whole else None, "counted_from": counted_from}
 
 
-def _from_queues(part: TopicsOf) -> tuple[dict[str, _Row], bool, int]:
+def _from_queues(part: TopicsOf, projection: Projection) -> tuple[dict[str, _Row], bool, int]:
     """What the queues list of each topic, whether that is all of the log, and the bytes that are in no queue."""
     store = part.store
-    listed = count_listed(store, part.end)
+    listed = count_listed(store, part.end, projection.advanced)
     if not listed.topics:
         warn_of_rocksdb(store)
     times = _times_at(store, listed.topics.values())
@@ -148,8 +148,10 @@ def _from_log(part: TopicsOf, splits: Iterable[Split], projection: Projection) -
     """What the log has of each topic, from the heads of all records."""
     rows: dict[str, _Row] = {}
     is_complete = True
+    counts_messages = "messages" in projection.columns
+    wanted = replace(projection, columns=_READ, mode=PERMISSIVE, fail_on_data_loss=False, unpacks_batches=counts_messages)
     for split in splits:
-        reading = Reading(split, replace(projection, columns=_READ, mode=PERMISSIVE, fail_on_data_loss=False))
+        reading = Reading(split, wanted)
         for batch in reading:
             _add(rows, batch)
         is_complete = is_complete and not reading.report.damage

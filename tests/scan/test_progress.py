@@ -6,14 +6,21 @@ import io
 import sys
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
+from threading import get_ident
+from time import sleep
 from typing import Any
 
 import pytest
-from support.stores import files_of, in_memory, log_of
+from support.indexed_stores import SLOTS, indexed
+from support.queued_stores import dispatched, numbered
+from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.api import TableScan
 from native_reader.scan import progress
 from native_reader.scan.progress import Bar, Meter, Progress
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 
 
@@ -43,7 +50,7 @@ READS: dict[str, Callable[[Any, Any], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("table", ["messages", "segments"])
-def test_a_function_gets_every_part_once(
+def test_a_function_is_called_as_parts_are_read(
     store: nr.Store, monkeypatch: pytest.MonkeyPatch, read: Callable[[Any, Any], object], table: str
 ) -> None:
     monkeypatch.setattr(progress, "_EVERY", 0)
@@ -51,13 +58,82 @@ def test_a_function_gets_every_part_once(
     scan = store.table(table)
     read(scan, reports.append)
     parts = len(scan.plan().splits) if isinstance(scan, nr.Scan) else len(scan.parts())  # type: ignore[attr-defined]
-    assert len(reports) == parts + 1 > 5
+    assert len(reports) > parts > 4
     assert [each.done for each in reports] == sorted(each.done for each in reports)
     assert {each.total for each in reports} == {reports[-1].done}
     assert reports[-1].rows == scan.to_table().num_rows
     assert reports[-1].share == 1
     assert reports[-1].seconds_left == 0
     assert all(one.seconds <= other.seconds for one, other in pairwise(reports))
+
+
+@pytest.fixture
+def one_part(monkeypatch: pytest.MonkeyPatch) -> MemoryStorage:
+    """A store whose tables have one part each. Queues and index are read in small pieces."""
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    monkeypatch.setattr("native_reader.tables.queue_entries._PIECE", 40)
+    monkeypatch.setattr("native_reader.tables.index_entries._AT_ONCE", 3)
+    body = b"x" * (256 << 10)
+    log = log_of(numbered(message(number, body=body) for number in range(36)), segment_size=16 << 20)
+    return in_memory(files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed, entries=200))
+
+
+OF_PARTS: dict[str, dict[str, Any]] = {
+    "messages": {},
+    "segments": {},
+    "damage": {},
+    "duplicates": {},
+    "topics": {},
+    "topics from the log": {"access": "scan"},
+    "queue_entries": {},
+    "index_entries": {"columns": "hash", "max_hash_slot_num": SLOTS},
+}
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_progress_moves_within_a_part(one_part: MemoryStorage, name: str) -> None:
+    scan = nr.open(one_part.url).table(name.partition(" ")[0], **OF_PARTS[name])
+    reports: list[Progress] = []
+    scan.to_table(progress=reports.append)
+    assert len(scan.plan().splits if isinstance(scan, nr.Scan) else scan.parts()) == 1  # type: ignore[attr-defined]
+    done = [each.done for each in reports]
+    assert done == sorted(done)
+    assert len({each for each in done if 0 < each < reports[-1].total}) >= 2
+    assert reports[-1].share == 1
+
+
+def test_progress_of_an_export_moves_within_a_task(one_part: MemoryStorage, tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    nr.open(one_part.url).messages().export(tmp_path / "out", progress=reports.append)
+    assert len({each.done for each in reports if 0 < each.done < reports[-1].total}) >= 2
+    assert reports[-1].share == 1
+
+
+def test_a_function_is_called_only_in_the_thread_that_uses_the_rows(one_part: MemoryStorage) -> None:
+    """While other threads read: here a slow storage, and one part that is read in a thread of its own."""
+    faulty = FaultyStorage(one_part.url)
+    scan = nr.open(f"{faulty.url}/store").table("segments")
+    assert isinstance(scan, TableScan)
+    assert len(scan.parts()) == 1
+    faulty.fault = lambda call, uri, offset: sleep(0.1)
+    called: list[tuple[int, int]] = []
+    scan.to_table(jobs=2, progress=lambda state: called.append((get_ident(), state.done)))
+    assert {thread for thread, _ in called} == {get_ident()}
+    assert len({done for _, done in called}) > 2
+
+
+def test_a_part_counts_no_more_than_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    reports: list[Progress] = []
+    meter = Meter(reports.append, 30)
+    with meter:
+        one, other = meter.part(10), meter.part(20)
+        for count in (4, 5, 6, 7):
+            one.advance(count)
+        other.advance(3)
+        one.end(rows=2)
+        other.end(rows=5)
+    assert [(each.done, each.rows) for each in reports] == [(4, 0), (9, 0), (10, 0), (10, 0), (13, 0), (13, 2), (30, 7), (30, 7)]
 
 
 def test_an_error_of_the_function_ends_the_read(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -> None:
