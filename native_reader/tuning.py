@@ -34,6 +34,8 @@ class Tuning:
 
     grouped_at_once: int = 512 << 20
     """Limit on the memory of rows that are grouped by a key, per task. With more, the log is read again for each share of the keys."""
+    grouped_of_one_key: int = 1 << 30
+    """Limit on the memory of the rows of one key, which are held together. More is an error."""
 
     # Exporting
     export_buffer: int = 64 << 20

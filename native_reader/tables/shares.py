@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns.strings import content_of, offsets_of
+from native_reader.errors import UnreadableError
+from native_reader.layout.record import Mask
 from native_reader.tuning import TUNING
 
 KEY = "key"
@@ -19,27 +22,77 @@ _MOST_BITS = 24
 _FACTOR = 0x9E3779B97F4A7C15
 
 
-def shares(read: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
-    """All rows of `read()`, in its order, in tables that each hold all rows of their keys.
+class _Share(NamedTuple):
+    """The keys whose hashes have these lowest bits; all keys if `bits` is 0."""
 
-    A share is chosen by the lowest bits of a key's hash. If it does not fit, it is halved, and the other half is read later.
+    bits: int = 0
+    lowest: int = 0
+
+    def has(self, hashed: NDArray[np.uint64]) -> Mask:
+        """Which hashes are in the share."""
+        return np.asarray(hashed & np.uint64((1 << self.bits) - 1) == np.uint64(self.lowest), np.bool_)
+
+    def halves(self) -> tuple[_Share, _Share]:
+        return _Share(self.bits + 1, self.lowest), _Share(self.bits + 1, self.lowest | 1 << self.bits)
+
+
+def shares(read: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
+    """All rows of `read()`, in its order, in tables that each hold all rows of their keys. `read` is called for each table.
+
+    The rows have the column `physical_offset`, for the error if the rows of one key are too large.
     """
-    waiting = [(0, 0)]
-    while waiting:
-        bits, chosen = waiting.pop()
-        held: list[pa.RecordBatch] = []
-        size = 0
-        for batch in read():
-            held.append(_share(batch, bits, chosen))
-            size += held[-1].nbytes
-            while size > TUNING.grouped_at_once and bits < _MOST_BITS:
-                waiting.append((bits + 1, chosen | 1 << bits))
-                bits += 1
-                held = [_share(each, bits, chosen) for each in held]
-                size = sum(each.nbytes for each in held)
-        held = [each for each in held if len(each)]
+    done: list[_Share] = []
+    while not done or done[-1].bits:
+        share, held = _filled(read(), done)
         if held:
             yield pa.Table.from_batches(held)
+        done.append(share)
+
+
+def _filled(batches: Iterator[pa.RecordBatch], done: Sequence[_Share]) -> tuple[_Share, list[pa.RecordBatch]]:
+    """The largest share that fits, and its rows without those of shares that are done.
+
+    A share that does not fit is halved. The half with more rows is kept: so after a key with very many rows, the others fit.
+    """
+    share, held, size = _Share(), list[pa.RecordBatch](), 0
+    for batch in batches:
+        rows = _within(batch, share, done)
+        if len(rows):
+            held.append(rows)
+            size += rows.nbytes
+        while size > TUNING.grouped_at_once and share.bits < _MOST_BITS:
+            share = _heavier_half(share, held)
+            held = [rows for each in held if len(rows := _within(each, share))]
+            size = sum(each.nbytes for each in held)
+        if size > TUNING.grouped_of_one_key:
+            raise _one_key(held)
+    return share, held
+
+
+def _heavier_half(share: _Share, held: Sequence[pa.RecordBatch]) -> _Share:
+    one, other = share.halves()
+    in_one = sum(int(np.count_nonzero(one.has(hashes(each.column(KEY))))) for each in held)
+    return one if 2 * in_one >= sum(map(len, held)) else other
+
+
+def _within(batch: pa.RecordBatch, share: _Share, done: Sequence[_Share] = ()) -> pa.RecordBatch:
+    """The rows of a share, without those of other shares."""
+    if not share.bits and not done:
+        return batch
+    hashed = hashes(batch.column(KEY))
+    kept = share.has(hashed)
+    for each in done:
+        kept &= ~each.has(hashed)
+    return batch.filter(pa.array(kept))
+
+
+def _one_key(held: Sequence[pa.RecordBatch]) -> UnreadableError:
+    offset = int(held[0].column("physical_offset")[0].as_py())
+    return UnreadableError(
+        f"the messages with the uniq_key of the one at offset {offset:,} take more than {TUNING.grouped_of_one_key:,} bytes of memory. "
+        "This table needs all messages with one key at once. Read the messages instead, with the column uniq_key, and group them "
+        "with Spark or DuckDB"
+    )
 
 
 def groups_of(keys: pa.ChunkedArray) -> NDArray[np.int64]:
@@ -47,12 +100,6 @@ def groups_of(keys: pa.ChunkedArray) -> NDArray[np.int64]:
     encoded = keys.cast(pa.large_string()).combine_chunks().dictionary_encode()
     numbers: NDArray[np.int64] = encoded.indices.to_numpy().astype(np.int64)
     return numbers
-
-
-def _share(batch: pa.RecordBatch, bits: int, chosen: int) -> pa.RecordBatch:
-    if not bits:
-        return batch
-    return batch.filter(pa.array(hashes(batch.column(KEY)) & np.uint64((1 << bits) - 1) == chosen))
 
 
 def hashes(texts: pa.StringArray) -> NDArray[np.uint64]:
