@@ -72,7 +72,7 @@ def _sources(config: str | None) -> Iterator[tuple[str, _Found]]:
 def _in_database(uri: str) -> _Found:
     tables: dict[str, Any] = {}
     with open_database(uri) as database:
-        for key, value in database.items():
+        for key, value in database.few_items():
             try:
                 entry = parse(value)
             except NotFastjson:
@@ -85,7 +85,7 @@ def _in_binary(uri: str) -> _Found:
     found: _Found = {}
     with open_database(uri) as database:
         for column, prefix in enumerate((_COMMITTED_TABLE, _PULLED_TABLE)):
-            for key, value in database.items(prefix):
+            for key, value in database.few_items(prefix):
                 where = _binary_key(key[len(prefix) :])
                 offset = _VALUE.unpack(value)[0] if len(value) == _VALUE.size else -1
                 found.setdefault(where, [None, None])[column] = offset if offset >= 0 else None

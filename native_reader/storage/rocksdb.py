@@ -18,6 +18,8 @@ from native_reader.storage.protocol import storage_of
 
 _DATA_FILE = re.compile(r"CURRENT|MANIFEST-[0-9]+|[0-9]+\.(?:sst|log)")
 _MOST_COPIED = 256 << 20
+_MOST_HELD = 128 << 20
+"""For entries that are held in memory, where they take several times this size."""
 
 
 class Database:
@@ -38,6 +40,18 @@ class Database:
                 yield key, entries.value()
                 entries.next()
             entries.status()
+
+    def few_items(self, prefix: bytes = b"", *, family: str = "default") -> Iterator[tuple[bytes, bytes]]:
+        """As `items`, for callers that hold all entries: raises an error if they are too large."""
+        size = 0
+        for key, value in self.items(prefix, family=family):
+            size += len(key) + len(value)
+            if size > _MOST_HELD:
+                raise UnreadableError(
+                    f"the RocksDB database {self.uri} has more than {_MOST_HELD:,} bytes of entries, which is the limit for settings and "
+                    "consumer offsets. The messages can be read without them. RocketMQ's mqadmin rocksDBConfigToJson prints them"
+                )
+            yield key, value
 
 
 def is_database(directory: str | None) -> bool:

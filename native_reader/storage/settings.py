@@ -77,7 +77,7 @@ def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> 
 def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
-            for key, value in database.items(kind.prefix):
+            for key, value in database.few_items(kind.prefix):
                 name = key[len(kind.prefix) + 2 :].decode("utf-8", "replace")
                 yield uri, name, _value(f"{uri}, {kind.name} {name}", value.removeprefix(_JSON))
     if is_database(uri := f"{config}/{kind.database}"):
@@ -92,7 +92,7 @@ def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
 
 
 def _named(database: Database, family: str) -> Iterator[tuple[str, Any]]:
-    for key, value in database.items(family=family):
+    for key, value in database.few_items(family=family):
         name = key.decode("utf-8", "replace")
         yield name, _value(f"{database.uri}, entry {name}", value)
 

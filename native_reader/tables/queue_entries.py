@@ -88,12 +88,11 @@ class _Piece(NamedTuple):
 
 
 def _parts(request: Request) -> list[Part]:
+    warn_of_rocksdb(request.stores)
     ranges = ranges_of(request) if request.wants("validity") else {}
     parts: list[Part] = []
     for store in request.stores:
         topics = topics_in(store.queues, light=True)
-        if not topics:
-            warn_of_rocksdb(store)
         queues = [queue for of_topic in map_files(lambda topic: queues_of(topic, strict=True), topics) for queue in of_topic]
         files = [EntryFile(queue.topic, queue.queue_id, type_of(queue), file) for queue in queues for file in queue.files]
         packed = _packed(files, request.planning.max_partition_bytes)

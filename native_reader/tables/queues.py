@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -52,6 +52,10 @@ COLUMNS = {
 }
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
+_IN_ROCKSDB = (
+    "these consume queues are in RocksDB. The tables queues, queue_entries and topics do not list them; consumer_offsets and lag_by_tag "
+    "read them. The log has all messages: topics with access=scan counts them"
+)
 _IN_NO_QUEUE = pa.array(["prepared", "rollback"])
 """Prepared and rolled back messages of brokers 4.0 to 4.2."""
 
@@ -78,6 +82,7 @@ class Listed(NamedTuple):
 
 
 def _parts(request: Request) -> list[Part]:
+    warn_of_rocksdb(request.stores)
     stores = [store for store in request.stores if store.queues]
     return [StoreQueues(store, request.ends[store.uri].offset if request.wants("state") else None) for store in stores]
 
@@ -92,18 +97,15 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
 def list_queues(store: StoreFiles) -> list[Listed]:
     """All queues of a store, light ones too, with their bounds."""
     topics = topics_in(store.queues, light=True)
-    if not topics:
-        warn_of_rocksdb(store)
     lowest = store.first_record
     return [each for of_topic in map_files(lambda topic: _of_topic(topic, lowest), topics) for each in of_topic]
 
 
-def warn_of_rocksdb(store: StoreFiles) -> None:
-    """Log that queues in RocksDB are not read."""
-    if is_database(store.consume_queue):
-        _log.warning(
-            "%s: its consume queues are in RocksDB, which is not supported: they are not listed. The log has all messages", store.uri
-        )
+def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:
+    """Log which of these stores have queues in RocksDB. Called when a read is planned: warnings of Spark's tasks are hard to find."""
+    for store in stores:
+        if is_database(store.consume_queue):
+            _log.warning("%s: %s", store.consume_queue, _IN_ROCKSDB)
 
 
 def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:

@@ -81,6 +81,8 @@ class _Row:
 
 def _parts(request: Request) -> list[Part]:
     is_scan = request.planning.access == SCAN
+    if not is_scan:
+        warn_of_rocksdb(request.stores)
     return [
         TopicsOf(read.store, read.end, make_plan([read], EVERYTHING, request.planning).splits if is_scan else None)
         for read in request.reads
@@ -116,8 +118,6 @@ def _from_queues(part: TopicsOf, projection: Projection) -> tuple[dict[str, _Row
     """What the queues list of each topic, whether that is all of the log, and the bytes that are in no queue."""
     store = part.store
     listed = count_listed(store, part.end, projection.advanced)
-    if not listed.topics:
-        warn_of_rocksdb(store)
     times = _times_at(store, listed.topics.values())
     rows = {
         name: _Row(count.queues, count.records, count.messages, count.bytes, times.get(count.first), times.get(count.last))

@@ -141,6 +141,19 @@ def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch:
         nr.open(f"{memory.url}/store").table("consumer_offsets").to_table()
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_more_entries_than_are_held_in_memory_are_an_error(golden_store: Get, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    """Entries of queues are read in pieces, so they have no such limit."""
+    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_HELD", 100)
+    source = golden_store(GOLDEN)
+    said = r"^the RocksDB database file:.*/config/\w+ has more than 100 bytes of entries, .*mqadmin rocksDBConfigToJson prints them$"
+    with pytest.raises(nr.UnreadableError, match=said):
+        opened(source).table(table).to_table()
+    with open_database((source.root / "consumequeue").as_uri()) as database:
+        assert sum(len(value) for _, value in database.items()) > 1000
+    assert opened(source).messages().count_rows() > 400
+
+
 def test_without_a_temporary_directory_the_error_says_what_to_do(own_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/directory")
     with pytest.raises(nr.StoreError, match=r"could not fill a temporary directory: .* set TMPDIR to another directory"):

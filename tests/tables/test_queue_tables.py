@@ -278,8 +278,29 @@ def test_an_unreadable_queue_is_a_row_that_says_so() -> None:
 def test_a_store_without_queues_has_no_rows(caplog: pytest.LogCaptureFixture) -> None:
     assert rows(files_of()) == rows(files_of(), "queue_entries") == []
     assert not caplog.records
-    assert rows(files_of() | {"store/consumequeue/CURRENT": b"MANIFEST-1\n"}) == []
-    assert "its consume queues are in RocksDB, which is not supported" in caplog.text
+
+
+@pytest.mark.parametrize("table", ["queues", "queue_entries", "topics"])
+@pytest.mark.parametrize("others", [{}, {QUEUE: ENTRY.pack(0, 100, 0)}])
+def test_58_queues_in_rocksdb_are_a_warning_when_the_read_is_planned(caplog: pytest.LogCaptureFixture, table: str, others: Files) -> None:
+    """Also beside the files of queues from before the broker used RocksDB, which are older."""
+    memory = in_memory(files_of() | others | {"store/consumequeue/CURRENT": b"MANIFEST-1\n"})
+    scan = nr.open(f"{memory.url}/store").table(table)
+    assert not caplog.records
+    scan.explain()
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"{memory.url}/store/consumequeue: these consume queues are in RocksDB. The tables queues, queue_entries and topics do not list "
+        "them; consumer_offsets and lag_by_tag read them. The log has all messages: topics with access=scan counts them"
+    )
+    scan.to_table()
+    assert len(caplog.records) == 1
+
+
+def test_58_topics_counted_from_the_log_need_no_queues(caplog: pytest.LogCaptureFixture) -> None:
+    memory = in_memory(files_of() | {"store/consumequeue/CURRENT": b"MANIFEST-1\n"})
+    assert nr.open(f"{memory.url}/store").topics(access="scan").to_table()["records"].to_pylist() == [10, 10, 10]
+    assert not caplog.records
 
 
 # What it costs
