@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support import golden
+from support import golden, own_stores
 from support.golden import Golden
 from support.plain_decoder import Row
 from support.queued_stores import dispatched
@@ -126,3 +126,15 @@ def test_what_waits_in_the_stores_of_real_brokers(golden_store: Callable[[str], 
     assert all((each[4] is not None) == in_files for each in expected)
     assert {row["state"] for row in rows} <= {"pending"}
     assert len(rows) == {"v5-compaction": 0}.get(name, 4)
+
+
+@pytest.mark.parametrize("name", own_stores.NAMES)
+def test_due_times_follow_from_the_settings_of_the_broker(own_store: Callable[[str], Golden], name: str) -> None:
+    """A level has its delay in `messageDelayLevel`, and a message is due that long after it was stored."""
+    store = own_store(name)
+    levels = json.loads((store.folder / "settings.json").read_text())["messageDelayLevel"].split()
+    delays = [timedelta(seconds=int(level[:-1]) * {"s": 1, "m": 60, "h": 3600}[level[-1]]) for level in levels]
+    rows = golden.opened(store).table("delay").to_table().to_pylist()
+    for row in rows:
+        assert row["due_timestamp"] == row["store_timestamp"] + delays[row["delay_level"] - 1]
+    assert rows or not name.endswith("-kinds")
