@@ -83,7 +83,13 @@ def _within(batch: pa.RecordBatch, share: _Share, done: Sequence[_Share] = ()) -
     kept = share.has(hashed)
     for each in done:
         kept &= ~each.has(hashed)
-    return batch.filter(pa.array(kept))
+    return batch if kept.all() else _without_unused(batch.filter(pa.array(kept)))
+
+
+def _without_unused(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows. A dictionary that keeps the texts of other rows would not become smaller with its share."""
+    columns = [each.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _one_key(held: Sequence[pa.RecordBatch]) -> UnreadableError:

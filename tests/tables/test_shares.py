@@ -67,6 +67,26 @@ def test_a_very_frequent_key_costs_one_more_read(tune: Tune) -> None:
     assert sorted(row for rows in found for row in rows) == sorted(rows_of(keys))
 
 
+def test_texts_of_other_rows_are_not_held(tune: Tune) -> None:
+    """Texts that repeat are held once in each batch. Of texts that are all different, a share holds only its own."""
+    tune(grouped_at_once=4000)
+    tags = pa.array([f"a tag that no other row has {number:04}" for number in range(1000)])
+
+    def read() -> Iterator[pa.RecordBatch]:
+        nonlocal reads
+        reads += 1
+        for begin in range(0, 1000, 100):
+            keys, offsets = [f"k{number}" for number in range(begin, begin + 100)], range(begin, begin + 100)
+            columns = {KEY: pa.array(keys), "physical_offset": pa.array(offsets), "tag": tags.slice(begin, 100).dictionary_encode()}
+            yield pa.RecordBatch.from_pydict(columns)
+
+    reads = 0
+    found = [row for table in shares(read) for row in table.to_pylist()]
+    assert reads < 40
+    assert sorted(row["physical_offset"] for row in found) == list(range(1000))
+    assert all(row["tag"].endswith(f"{row['physical_offset']:04}") and row[KEY] == f"k{row['physical_offset']}" for row in found)
+
+
 def test_a_source_without_rows() -> None:
     source = Source([])
     assert (grouped(source), source.reads) == ([], 1)
