@@ -21,13 +21,19 @@ from native_reader.storage.rocksdb import Database, is_database, open_database
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 
-_MOST_NAMED, _MOST_CODES = 1000, 100_000
+_MOST_NAMED, _MOST_CODES, _MOST_COUNTED = 1000, 100_000, 4_000_000
+_AT_ONCE = 1 << 18
 _LARGEST_HASH = 2**31 - 1
 _NONE = np.empty(0, np.int64)
+_Columns = tuple[Numbers, Numbers, Numbers]
+"""Codes, numbers of messages, and offsets of first messages."""
 
 
 class QueueEnds:
-    """The queues of one store, in files or in RocksDB. A database is opened when the first queue has no files, and stays open."""
+    """The queues of one store, in files or in RocksDB. Databases are opened when they are first needed, and stay open.
+
+    A broker that was changed to RocksDB, or back, leaves the other queues behind. They end earlier, so the highest end counts.
+    """
 
     def __init__(self, directories: Sequence[str]) -> None:
         self._directories = directories
@@ -36,20 +42,29 @@ class QueueEnds:
 
     def next_offset(self, topic: str, queue_id: int) -> int | None:
         """The queue offset after the last entry; None if there is no such queue."""
-        if (queue := queue_named(self._directories, topic, queue_id)) is not None:
-            bounds = bounds_of(queue, 0)
-            return None if bounds is None or bounds.max_offset < 0 else bounds.max_offset
-        found = (database_queues.next_offset(database, topic, queue_id) for database in self._databases())
-        return next((offset for offset in found if offset is not None), None)
+        _, end = self._in_files(topic, queue_id)
+        ends = self._ends_in_databases(topic, queue_id)
+        return max(ends if end is None else [end, *ends], default=None)
 
     def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue | None, Entries]]:
         """The entries from that queue offset on, in pieces; with the queue, if it is in files."""
-        if (queue := queue_named(self._directories, topic, queue_id)) is not None:
+        queue, end = self._in_files(topic, queue_id)
+        if queue is not None and max(self._ends_in_databases(topic, queue_id), default=-1) <= (-1 if end is None else end):
             with QueueReader(queue, strict=True) as reader:
                 yield from ((queue, entries) for entries in reader.entries_from(number))
             return
         for database in self._databases():
             yield from ((None, entries) for entries in database_queues.entries_from(database, topic, queue_id, number))
+
+    def _in_files(self, topic: str, queue_id: int) -> tuple[Queue | None, int | None]:
+        """The queue, if it has files, and its end."""
+        queue = queue_named(self._directories, topic, queue_id)
+        bounds = None if queue is None else bounds_of(queue, 0)
+        return queue, None if bounds is None or bounds.max_offset < 0 else bounds.max_offset
+
+    def _ends_in_databases(self, topic: str, queue_id: int) -> list[int]:
+        ends = (database_queues.next_offset(database, topic, queue_id) for database in self._databases())
+        return [end for end in ends if end is not None]
 
     def _databases(self) -> list[Database]:
         if self._opened is None:
@@ -79,8 +94,7 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | No
 
     After the most frequent 100,000 tags, the others are counted with those of unknown tags.
     """
-    codes = counts = firsts = _NONE
-    unknown, first_unknown = 0, -1
+    known, unknown, first_unknown = _Sums(), 0, -1
     for queue, piece in pieces:
         entries = piece.where((piece.offsets >= min_offset) & (piece.counts > 0))
         messages = np.maximum(0, np.minimum(entries.counts, entries.numbers + entries.counts - committed))
@@ -91,23 +105,60 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | No
         if not hashed.all():
             unknown += int(messages[~hashed].sum())
             first_unknown = int(entries.offsets[~hashed][0]) if first_unknown < 0 else first_unknown
-        more = (entries.codes[hashed], messages[hashed], entries.offsets[hashed])
-        codes, counts, firsts = _summed(*(np.concatenate(pair) for pair in zip((codes, counts, firsts), more, strict=True)))
-    order = np.lexsort((firsts, -counts))
-    kept, rest = order[:_MOST_CODES], order[_MOST_CODES:]
-    tagged = [Tagged(*each) for each in zip(codes[kept].tolist(), counts[kept].tolist(), firsts[kept].tolist(), strict=True)]
-    if len(rest):
-        unknown += int(counts[rest].sum())
-        first_unknown = int(firsts[rest].min()) if first_unknown < 0 else min(first_unknown, int(firsts[rest].min()))
+        known.add(entries.codes[hashed], messages[hashed], entries.offsets[hashed])
+    (codes, counts, firsts), (rest, first_rest) = known.most(_MOST_CODES)
+    tagged = [Tagged(*each) for each in zip(codes.tolist(), counts.tolist(), firsts.tolist(), strict=True)]
+    if rest:
+        unknown += rest
+        first_unknown = first_rest if first_unknown < 0 else min(first_unknown, first_rest)
     return tagged + ([Tagged(None, unknown, first_unknown)] if unknown else [])
 
 
-def _summed(codes: Numbers, counts: Numbers, firsts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Each code once, with the sum of its counts and its first offset."""
-    unique, places, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    sums = np.zeros(len(unique), np.int64)
-    np.add.at(sums, inverse, counts)
-    return unique, sums, firsts[places]
+class _Sums:
+    """The messages of each code, and the offset of the first one. Codes are added in pieces, in the order of the queue.
+
+    With more than `_MOST_COUNTED` codes, the rarest so far are left out, so a code that comes again is counted from there on.
+    """
+
+    def __init__(self) -> None:
+        self._sums: _Columns = (_NONE, _NONE, _NONE)
+        self._waiting: list[_Columns] = []
+        self._count = 0
+        self._rest, self._first_rest = 0, -1
+
+    def add(self, codes: Numbers, counts: Numbers, firsts: Numbers) -> None:
+        """Messages that come after the earlier ones."""
+        self._waiting.append((codes, counts, firsts))
+        self._count += len(codes)
+        # As many as there are sums, so that a code is not sorted again with each piece.
+        if self._count >= max(_AT_ONCE, len(self._sums[0])):
+            self._join()
+
+    def most(self, count: int) -> tuple[_Columns, tuple[int, int]]:
+        """The codes with the most messages; and the number of all other messages, and the offset of their first one."""
+        self._join()
+        self._keep(count)
+        return self._sums, (self._rest, self._first_rest)
+
+    def _join(self) -> None:
+        codes, counts, firsts = (np.concatenate(each) for each in zip(self._sums, *self._waiting, strict=True))
+        unique, places, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        sums = np.zeros(len(unique), np.int64)
+        np.add.at(sums, inverse, counts)
+        self._sums, self._waiting, self._count = (unique, sums, firsts[places]), [], 0
+        if len(unique) > _MOST_COUNTED:
+            self._keep(_MOST_COUNTED // 2)
+
+    def _keep(self, count: int) -> None:
+        """Keep the codes with the most messages, those first."""
+        codes, counts, firsts = self._sums
+        order = np.lexsort((firsts, -counts))
+        kept, rest = order[:count], order[count:]
+        if len(rest):
+            first = int(firsts[rest].min())
+            self._rest += int(counts[rest].sum())
+            self._first_rest = first if self._first_rest < 0 else min(self._first_rest, first)
+        self._sums = codes[kept], counts[kept], firsts[kept]
 
 
 def tag_texts(segments: Sequence[Segment], tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:

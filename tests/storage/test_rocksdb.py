@@ -100,6 +100,22 @@ def test_queues_are_those_that_java_reads(golden_store: Get) -> None:
         assert list(entries_from(database, "no such topic", 0, 0)) == []
 
 
+def test_queues_from_before_rocksdb_are_older(golden_store: Get, tmp_path: Path) -> None:
+    """A broker that was changed to RocksDB leaves the files of its queues behind."""
+    source = golden_store(GOLDEN)
+    row = max(opened(source).table("consumer_offsets").to_table().to_pylist(), key=lambda row: row["max"] or 0)
+    assert row["max"] > 1
+    folders = [source.root / "config" / "consumerOffsets", source.root / "consumequeue"]
+    files = {f"store/{path.relative_to(source.root)}": path.read_bytes() for folder in folders for path in folder.iterdir()}
+    files[f"store/consumequeue/{row['topic']}/{row['queue_id']}/{0:020}"] = struct.pack(">qiq", 0, 100, 0)
+    root = on_disk(tmp_path, files | files_of(log_of(3))) / "store"
+    for table in ("consumer_offsets", "lag_by_tag"):
+        there = nr.open(root).table(table).to_table().to_pylist()
+        without = opened(source).table(table).to_table().to_pylist()
+        names = [name for name in nr.open(root).table(table).schema.names if name not in ("store", "file", "tag")]
+        assert [[each[name] for name in names] for each in there] == [[each[name] for name in names] for each in without]
+
+
 def test_without_the_extra_the_error_names_it(own_store: Get, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything else of the store is still readable."""
     monkeypatch.setitem(sys.modules, "rocksdict", None)

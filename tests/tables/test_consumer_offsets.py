@@ -151,6 +151,29 @@ def test_many_tags_are_counted_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
+def test_tags_of_a_long_queue_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = in_memory(with_offsets(orders(40), {"offsetTable": {"orders@g": {0: 0}}}))
+    store = nr.open(f"{memory.url}/store")
+    whole = rows_of(store, "lag_by_tag")
+    assert [row["messages"] for row in whole] == [20, 10, 10]
+    monkeypatch.setattr("native_reader.plan.queues._PIECE", 40)
+    monkeypatch.setattr("native_reader.plan.lag._AT_ONCE", 5)
+    assert rows_of(store, "lag_by_tag") == whole
+
+
+def test_messages_of_more_tags_than_can_be_counted_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with tags that are order ids: the rarest so far are counted with those of unknown tags."""
+    messages = numbered(message(number, topic="orders", properties=pack_properties({"TAGS": f"order {number}"})) for number in range(60))
+    log = log_of(messages)
+    memory = in_memory(with_offsets(files_of(log) | dispatched(log.placed), {"offsetTable": {"orders@g": {0: 7}}}))
+    for name, value in (("queues._PIECE", 40), ("lag._AT_ONCE", 1), ("lag._MOST_COUNTED", 8)):
+        monkeypatch.setattr(f"native_reader.plan.{name}", value)
+    rows = rows_of(nr.open(f"{memory.url}/store"), "lag_by_tag")
+    assert sum(row["messages"] for row in rows) == 53
+    assert len(rows) < 12
+    assert (rows[-1]["tags_code"], rows[-1]["first_physical_offset"] > log.placed[6].offset) == (None, True)
+
+
 def test_a_broker_reads_one_file_and_the_others_are_older() -> None:
     files = with_offsets(orders(), {"offsetTable": {"orders@g": {0: 1}, "orders@old": {0: 2}}})
     files = with_offsets(files, {"offsetTable": {"orders@g": {0: 7}}, "lmqOffsetTable": {}}, "lmqConsumerOffset.json")
