@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, Mask
 from native_reader.plan.queues import Entries, Numbers, QueueReader, Topic, queues_of, topics_in
 from native_reader.plan.threads import map_files
@@ -133,7 +134,10 @@ def _blank_at(segment: Segment, offset: int) -> int:
         return 0
     if rest < BLANK_HEAD:
         return rest
-    with Window(segment, 0, past_unreadable=True) as window:
-        fields = _BLANK.unpack(window.peek(offset - segment.base, BLANK_HEAD))
+    try:
+        with Window(segment, 0, past_unreadable=True) as window:
+            fields = _BLANK.unpack(window.peek(offset - segment.base, BLANK_HEAD))
+    except DataLoss:  # deleted or truncated meanwhile
+        return 0
     size, magic = fields if segment.frame == 0 else (fields[1], fields[0])
     return rest if magic == (MAGIC_ENTRY_BLANK if segment.frame else MAGIC_BLANK) and size == rest else 0

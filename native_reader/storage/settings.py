@@ -75,6 +75,8 @@ def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> 
 
 
 def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
+    of_names: Mapping[str, Any]
+    forbidden: Mapping[str, Any]
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
             for key, value in database.few_items(kind.prefix):
@@ -82,13 +84,13 @@ def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
                 yield uri, name, _value(f"{uri}, {kind.name} {name}", value.removeprefix(_JSON))
     if is_database(uri := f"{config}/{kind.database}"):
         with open_database(uri) as database:
-            forbidden = dict(_named(database, FORBIDDEN))
-            for name, value in _named(database, "default"):
-                yield uri, name, _with_forbidden(value, forbidden.get(name))
+            of_names, forbidden = dict(_named(database, "default")), dict(_named(database, FORBIDDEN))
+        for name in {**of_names, **forbidden}:  # a group can have only what is forbidden
+            yield uri, name, _with_forbidden(of_names.get(name, {}), forbidden.get(name))
     if (file := read_config(config, kind.file, kind.table)) is not None:
-        of_groups = file.table("forbiddenTable")
-        for name, value in file.table(kind.table).items():
-            yield file.uri, name, _with_forbidden(value, of_groups.get(name))
+        of_names, forbidden = file.table(kind.table), file.table("forbiddenTable")
+        for name in {**of_names, **forbidden}:
+            yield file.uri, name, _with_forbidden(of_names.get(name, {}), forbidden.get(name))
 
 
 def _named(database: Database, family: str) -> Iterator[tuple[str, Any]]:

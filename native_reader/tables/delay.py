@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.plan.queues import QueueReader, queues_of, topics_in
+from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
 from native_reader.scan.read import Projection
 from native_reader.storage.config_files import read_config
@@ -86,31 +86,30 @@ def _waits(delivered: Mapping[int, int]) -> Predicate:
 
 def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     assert isinstance(part, Waiting)
+    own = [queue for topic in topics_in(part.queues) if topic.name == DELAY_TOPIC for queue in queues_of(topic)]
     for batch in part.piece.reading(projection, *_READ):
         columns = {name: batch.column(name) for name in COLUMNS if name in _READ}
         queues = batch.column("queue_id").to_numpy()
         columns |= {
             "state": pa.repeat("pending" if part.is_sure else "unknown", len(batch)),
             "delay_level": pa.array(np.minimum(queues.astype(np.int64) + 1, _BEYOND).astype(np.int32)),
-            "due_timestamp": _due(batch, part.queues),
+            "due_timestamp": _due(batch, own),
             "topic": batch.column("real_topic"),
             "queue_id": integers(property_in(batch.column("properties"), "REAL_QID"), pa.int32()),
         }
         yield DELAY.batch(columns)
 
 
-def _due(batch: pa.RecordBatch, directories: tuple[str, ...]) -> pa.Array:
+def _due(batch: pa.RecordBatch, queues_of_levels: Iterable[Queue]) -> pa.Array:
     """When each message is due, in milliseconds: the tags code of its entry. The levels themselves are only in the broker's settings."""
     offsets, sizes = batch.column("physical_offset").to_numpy(), batch.column("record_size").to_numpy()
     due = np.full(len(batch), NO_TIME)
-    for topic in topics_in(directories):
-        if topic.name == DELAY_TOPIC:
-            for queue in queues_of(topic):
-                with QueueReader(queue) as reader:
-                    entries = reader.within(int(offsets.min()), int(offsets.max()) + 1)
-                rows = np.minimum(np.searchsorted(offsets, entries.offsets), len(offsets) - 1)
-                fits = (offsets[rows] == entries.offsets) & (sizes[rows] == entries.sizes)
-                due[rows[fits]] = entries.codes[fits]
+    for queue in queues_of_levels:
+        with QueueReader(queue) as reader:
+            entries = reader.within(int(offsets.min()), int(offsets.max()) + 1)
+        rows = np.minimum(np.searchsorted(offsets, entries.offsets), len(offsets) - 1)
+        fits = (offsets[rows] == entries.offsets) & (sizes[rows] == entries.sizes)
+        due[rows[fits]] = entries.codes[fits]
     # An older code is the hash of the tags of a message without a level.
     stored: Numbers = microseconds(batch.column("store_timestamp"))
     return timestamps(due, due < stored // 1000)

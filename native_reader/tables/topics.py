@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
+from native_reader.errors import DataLoss
 from native_reader.layout.kinds import kind_of_topic
 from native_reader.plan.estimate import SCAN
 from native_reader.plan.listed import Count, count_listed
@@ -52,6 +54,8 @@ COLUMNS = {
     ),
 }
 _READ = ("topic", "record_size", "store_timestamp", "inner_index")
+
+_log = logging.getLogger("native_reader")
 
 
 class TopicsOf(NamedTuple):
@@ -135,12 +139,15 @@ def _times_at(store: StoreFiles, counts: Iterable[Count]) -> dict[int, datetime]
         here = wanted[bisect_left(wanted, segment.base) : bisect_left(wanted, segment.end)]
         if not here:
             continue
-        with Window(segment, 0, past_unreadable=True) as window:
-            for offset in here:
-                head = head_at(window, offset - segment.base - segment.frame)
-                if int(head["physical_offset"]) == offset:
-                    found.append(offset)
-                    times.append(int(head["store_timestamp"]))
+        try:
+            with Window(segment, 0, past_unreadable=True) as window:
+                for offset in here:
+                    head = head_at(window, offset - segment.base - segment.frame)
+                    if int(head["physical_offset"]) == offset:
+                        found.append(offset)
+                        times.append(int(head["store_timestamp"]))
+        except DataLoss as error:  # a broker deletes its oldest segments
+            _log.warning("%s. The read continues without it", error)
     return dict(zip(found, timestamps(np.array(times, np.int64)).to_pylist(), strict=True))
 
 

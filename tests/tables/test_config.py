@@ -56,7 +56,7 @@ def settings(**files: str) -> list[tuple[Any, ...]]:
 def test_values_of_each_kind() -> None:
     assert settings(
         topics='{"topicConfigTable":{"a":{"perm":6,"order":false,"attributes":{"queue.type":"BatchCQ"},"x":[1,{"y":null}]},"b":7,"c":{}}}',
-        subscriptionGroup='{"subscriptionGroupTable":{"g":{"retryMaxTimes":16}},"forbiddenTable":{"g":{"a":4}}}',
+        subscriptionGroup='{"subscriptionGroupTable":{"g":{"retryMaxTimes":16}},"forbiddenTable":{"g":{"a":4},"other":{"b":1}}}',
     ) == [
         ("topic", "a", "perm", "6"),
         ("topic", "a", "order", "false"),
@@ -65,6 +65,7 @@ def test_values_of_each_kind() -> None:
         ("topic", "b", None, None),
         ("group", "g", "retryMaxTimes", "16"),
         ("group", "g", "forbidden.a", "4"),
+        ("group", "other", "forbidden.b", "1"),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from support.queued_stores import dispatched
 from support.stores import Files, files_of, in_memory, log_of
 
 import native_reader as nr
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import Message, pack_properties
 
 DELAY = "SCHEDULE_TOPIC_XXXX"
@@ -138,3 +140,19 @@ def test_due_times_follow_from_the_settings_of_the_broker(own_store: Callable[[s
     for row in rows:
         assert row["due_timestamp"] == row["store_timestamp"] + delays[row["delay_level"] - 1]
     assert rows or not name.endswith("-kinds")
+
+
+def test_the_queues_of_the_levels_are_listed_once_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each batch: a store can have thousands of topics beside them."""
+    monkeypatch.setattr("native_reader.records.walk.CHUNK", 64 << 10)
+    messages = [replace(delayed(1, number), body=bytes(20 << 10)) for number in range(60)]
+    log = log_of(messages, segment_size=2 << 20)
+    memory = in_memory(files_of(log) | dispatched(log.placed, file=4000))
+    faulty = FaultyStorage(memory.url)
+    scan = nr.open(f"{faulty.url}/store").table("delay")
+    assert len(scan.parts()) == 1
+    faulty.calls.clear()
+    batches = list(scan.to_batches())
+    assert len(batches) > 5
+    assert [due for batch in batches for due in batch["due_timestamp"].to_pylist()] == [time(STORED + 5000)] * 60
+    assert faulty.calls["list"] < 10

@@ -133,6 +133,18 @@ def test_the_configuration() -> None:
     }
 
 
+def test_a_segment_that_is_deleted_meanwhile_leaves_times_unknown(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker deletes its oldest segments at any time."""
+    _, files = store()
+    memory = in_memory(files)
+    scan = nr.open(f"{memory.url}/store").topics(where="topic IS NOT NULL", columns="topic,records,first_store_timestamp")
+    scan.explain()
+    del files[f"store/commitlog/{0:020}"]
+    found = scan.to_table().to_pylist()
+    assert [(row["records"], row["first_store_timestamp"]) for row in found] == [(20, None)] * 3
+    assert "no longer exists; it existed when the read was planned" in caplog.text
+
+
 def test_an_empty_store_has_no_rows() -> None:
     assert rows({"store/commitlog/": b""}) == rows({"store/commitlog/": b""}, access="scan") == {}
 
