@@ -14,6 +14,7 @@ HALF, PREPARED, ROLLBACK, DISCARD = range(4)
 
 _COMMITTED, _ROLLED_BACK, _FINISHED, _DISCARDED = range(4)
 _DIGITS = r"\A[0-9]{1,18}\z"
+_AT_ONCE = 1 << 20
 
 
 class Decisions:
@@ -82,7 +83,10 @@ class Decisions:
 
 
 class _Ops:
-    """Op messages that name half messages by queue and queue offset. Both repeat if the half topic was deleted and made again."""
+    """Op messages that name half messages by queue and queue offset. Both repeat if the half topic was deleted and made again.
+
+    Of the ops that name one half message, only the first is kept: so memory depends on the half messages.
+    """
 
     def __init__(self, table: pa.Table, halves: Numbers) -> None:
         self._rows = halves
@@ -90,7 +94,9 @@ class _Ops:
         self._numbers = table.column("queue_offset").to_numpy()[halves]
         self._offsets = table.column("physical_offset").to_numpy()[halves]
         self._known = np.unique(self._numbers)
-        self._held: list[tuple[Numbers, ...]] = []
+        self._waiting: list[tuple[Numbers, ...]] = []
+        self._count = 0
+        self._first, self._first_at = np.full((2, len(halves)), NO_TIME)
 
     def add(self, batch: pa.RecordBatch) -> None:
         if not len(self._known):
@@ -105,17 +111,24 @@ class _Ops:
             message, numbers = message[good[is_known]], numbers[is_known]
             offsets, times = piece.column("physical_offset").to_numpy(), microseconds(piece.column("store_timestamp"))
             queues = piece.column("queue_id").to_numpy().astype(np.int64)
-            self._held.append((queues[message], numbers, offsets[message], times[message]))
+            self._waiting.append((queues[message], numbers, offsets[message], times[message]))
+            self._count += len(numbers)
+            if self._count >= max(_AT_ONCE, len(self._rows)):
+                self._join()
 
     def joined(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The row of each half message that an op names, with offset and time of the op, in log order of the ops.
+        """The row of each half message that an op names, with offset and time of the op, in log order of the ops."""
+        self._join()
+        named = np.flatnonzero(self._first != NO_TIME)
+        named = named[np.argsort(self._first[named], kind="stable")]
+        return self._rows[named], self._first[named], self._first_at[named]
 
-        An op means the last half message before it with that queue offset.
-        """
+    def _join(self) -> None:
+        """Find the half messages of the ops that wait. An op means the last half message before it with that queue offset."""
         count = len(self._rows)
         queues, numbers, offsets, times = (
             np.concatenate(each)
-            for each in zip((self._queues, self._numbers, self._offsets, np.zeros(count, np.int64)), *self._held, strict=True)
+            for each in zip((self._queues, self._numbers, self._offsets, np.zeros(count, np.int64)), *self._waiting, strict=True)
         )
         order = np.lexsort((offsets, numbers, queues))
         is_half = order < count
@@ -126,4 +139,8 @@ class _Ops:
         half, op = half[same], op[same]
         by_offset = np.argsort(offsets[op], kind="stable")
         half, op = half[by_offset], op[by_offset]
-        return self._rows[half], offsets[op], times[op]
+        half, first = np.unique(half, return_index=True)
+        is_new = self._first[half] == NO_TIME
+        half, op = half[is_new], op[first[is_new]]
+        self._first[half], self._first_at[half] = offsets[op], times[op]
+        self._waiting, self._count = [], 0

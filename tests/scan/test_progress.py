@@ -95,7 +95,7 @@ def test_progress_moves_within_a_part(one_part: MemoryStorage, name: str) -> Non
     scan = nr.open(one_part.url).table(name.partition(" ")[0], **OF_PARTS[name])
     reports: list[Progress] = []
     scan.to_table(progress=reports.append)
-    assert len(scan.plan().splits if isinstance(scan, nr.Scan) else scan.parts()) == 1  # type: ignore[attr-defined]
+    assert len(scan.plan().splits if isinstance(scan, nr.Scan) else scan.parts()) == 1
     done = [each.done for each in reports]
     assert done == sorted(done)
     assert len({each for each in done if 0 < each < reports[-1].total}) >= 2

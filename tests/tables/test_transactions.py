@@ -157,6 +157,18 @@ def test_queue_offsets_of_a_half_topic_that_was_made_again() -> None:
     assert fates_of(files_of(log_of(messages))) == {"A": "undecided", "B": "rolled_back", "C": "rolled_back", "D": "undecided"}
 
 
+def test_many_ops_for_few_half_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first op of each half message decides, in whatever pieces they are read. The others are not held."""
+    messages = [half("A"), half("B", 1), op(b"1"), op(b"1,1,1", 1), half("C"), half("D", 1), op(b"0", 2), op(b"0,0,1", 3), op(b"1,0", 4)]
+    log = log_of(messages)
+    memory = in_memory(files_of(log))
+    for at_once in (1 << 20, 1):
+        monkeypatch.setattr("native_reader.tables.messages._AT_ONCE", at_once)
+        monkeypatch.setattr("native_reader.tables.decisions._AT_ONCE", at_once)
+        decided = {row["uniq_key"]: row["decided_physical_offset"] for row in rows_of(nr.open(f"{memory.url}/store"))}
+        assert decided == {"A": None, "B": log.placed[2].offset, "C": log.placed[6].offset, "D": log.placed[7].offset}
+
+
 def test_a_committed_message_must_have_the_key_of_its_half() -> None:
     assert fates_of(files_of(log_of([half("A"), commit("A", 0)]))) == {"A": "committed"}
     assert fates_of(files_of(log_of([half("A"), commit("B", 0)]))) == {"A": "undecided"}
