@@ -263,6 +263,16 @@ def test_64_a_chain_that_is_a_cycle() -> None:
     assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 16, ">i", 7)) == {"index-chain": 1}
 
 
+@pytest.mark.parametrize("to_none", [False, True])
+def test_64_a_pointer_that_skips_entries_of_its_chain(to_none: bool) -> None:
+    """It leads to an older entry of the same chain, or to none. A search that follows it sees nothing wrong."""
+    _, files = healthy()
+    previous = [struct.unpack_from(">i", files[INDEX], ENTRIES_AT + 20 * number + 16)[0] for number in range(ENTRIES)]
+    number = next(each for each in range(ENTRIES) if previous[each] and previous[previous[each]])
+    skipped_to = 0 if to_none else previous[previous[number]]
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * number + 16, ">i", skipped_to)) == {"index-chain": 1}
+
+
 def test_65_a_time_that_is_wrong() -> None:
     _, files = healthy()
     assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 12, ">i", -3)) == {"index-time": 1}
