@@ -56,6 +56,16 @@ def keys_of(placed: Placed, *, tags: bool = False) -> list[str]:
     return [f"{topic}#{key}" for key in keys if key and key != "T#"]
 
 
+def key_of_hash(topic: str, hashed: int) -> str:
+    """A key of seven characters whose text `topic#key` has this hash in Java."""
+    rest = (hashed - hash_code(f"{topic}#") * 31**7 - ord("@") * (31**7 - 1) // 30) % 2**32
+    key = ""
+    for _ in range(7):
+        rest, digit = divmod(rest, 31)
+        key = chr(ord("@") + digit) + key
+    return key
+
+
 def rolled_back_unnamed(files: Files, plan: Plan) -> set[int]:
     """The rolled back messages of 4.0 to 4.2 that no key finds: the index names no prepared message of their topic before them."""
     memory = in_memory(files)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.indexed_stores import ENTRIES, SLOTS, indexed
+from support.indexed_stores import ENTRIES, SLOTS, indexed, key_of_hash
 from support.missed import MISSED, Case, changed
 from support.queued_stores import dispatched, numbered
 from support.slaves import batch
@@ -19,7 +19,7 @@ import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import hash_code
-from native_reader.testing.records import PREPARED, ROLLBACK
+from native_reader.testing.records import PREPARED, ROLLBACK, pack_properties
 
 QUEUE = f"store/consumequeue/T1/0/{0:020}"
 SMALL = [f"store/consumequeue/T1/0/{place:020}" for place in range(0, 400, 80)]
@@ -284,6 +284,12 @@ def test_66_an_entry_with_the_hash_of_another_key() -> None:
     (hashed,) = struct.unpack_from(">i", files[INDEX], place)
     found = codes(changed(files, INDEX, place, ">i", hashed ^ 1))
     assert found["index-other-key"] == found["key-without-entry"] == 1
+
+
+def test_66_a_key_whose_hash_is_the_smallest_integer_is_normal() -> None:
+    keys = {5: key_of_hash("T1", -(2**31))}
+    log, files = healthy(message(number, topic="T1", properties=pack_properties({"KEYS": keys.get(number, "k")})) for number in range(9))
+    assert codes(files | beside(log, ["T1"]) | {OFFSETS: NO_OFFSETS}) == {}
 
 
 def test_67_a_missing_index_file() -> None:
