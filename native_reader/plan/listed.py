@@ -16,7 +16,7 @@ from native_reader.plan.threads import map_files
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 
-_AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 16
 _BLANK = struct.Struct(">ii")
 
 
@@ -37,7 +37,7 @@ class Count:
         self.first = first if self.first < 0 else min(self.first, first)
         self.last = max(self.last, last)
         self.records += len(entries)
-        self.messages += int(entries.counts.sum())
+        self.messages += int(np.maximum(entries.counts, 0).sum())
         self.bytes += int(entries.sizes.sum())
 
 

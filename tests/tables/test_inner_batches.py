@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
@@ -48,3 +50,13 @@ def test_the_messages_of_inner_batches_count_for_their_topic() -> None:
         rows = {row["topic"]: row for row in nr.open(f"{memory.url}/store").topics(access=access).to_table().to_pylist()}
         assert [rows["batches"][name] for name in ("records", "messages")] == [records, 3 * records]
         assert [rows["plain"][name] for name in ("records", "messages")] == [2, 2]
+
+
+def test_a_negative_count_in_an_entry_takes_no_messages_away() -> None:
+    files = store()
+    name = f"store/batchconsumequeue/batches/0/{0:020}"
+    content = bytearray(files[name])
+    struct.pack_into(">h", content, 36, -5)
+    memory = in_memory(files | {name: bytes(content)})
+    rows = {row["topic"]: row["messages"] for row in nr.open(f"{memory.url}/store").topics().to_table().to_pylist()}
+    assert rows["batches"] == 0
