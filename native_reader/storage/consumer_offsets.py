@@ -10,7 +10,7 @@
 An offset is that of the next message to consume. `offsetTable` has broadcasting groups as `topic@group@broadcast` (5.0+).
 Light queues (LMQ) have only queue 0. A pulled offset is that of the next message to deliver (5.0+).
 
-A broker uses one of the files. The others are older: from before a change of its settings, or exported.
+A broker uses one of them. The others are older: from before a change of its settings, or exported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from native_reader.layout.fastjson import NotFastjson, parse
-from native_reader.storage.config_files import printable, read_config
+from native_reader.storage.config_files import ConfigFile, printable, read_config
 from native_reader.storage.rocksdb import is_database, open_database
 
 _BROADCAST = "@broadcast"
@@ -49,7 +49,7 @@ _Found = dict[_Key, list[int | None]]
 
 
 def offsets_in(config: str | None) -> list[GroupOffset]:
-    """The offsets in a configuration directory. If several files have one, the first in the order of a newer broker counts."""
+    """The offsets in a configuration directory. If several sources have one, a database counts first, then the file written last."""
     found: dict[_Key, GroupOffset] = {}
     for file, offsets in _sources(config):
         for key, (committed, pulled) in offsets.items():
@@ -63,10 +63,17 @@ def _sources(config: str | None) -> Iterator[tuple[str, _Found]]:
     for name, read in (("rdb", _in_binary), ("consumerOffsets", _in_database)):
         if is_database(uri := f"{config}/{name}"):
             yield uri, read(uri)
-    for name in _FILES:
-        if (file := read_config(config, name, "offsetTable")) is not None:
-            light = {key: {"0": offset} for key, offset in file.table("lmqOffsetTable").items()}
-            yield file.uri, _found({**file.table("offsetTable"), **light}, file.table("pullOffsetTable"))
+    files = [file for name in _FILES if (file := read_config(config, name, "offsetTable")) is not None]
+    for file in sorted(files, key=_written, reverse=True):
+        light = {key: {"0": offset} for key, offset in file.table("lmqOffsetTable").items()}
+        yield file.uri, _found({**file.table("offsetTable"), **light}, file.table("pullOffsetTable"))
+
+
+def _written(file: ConfigFile) -> int:
+    """When a broker of 5.0 and later last changed the offsets; 0 if unknown."""
+    version = file.content.get("dataVersion")
+    time = version.get("timestamp") if isinstance(version, dict) else None
+    return time if type(time) is int else 0
 
 
 def _in_database(uri: str) -> _Found:

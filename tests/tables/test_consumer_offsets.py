@@ -185,6 +185,18 @@ def test_a_broker_reads_one_file_and_the_others_are_older() -> None:
     ]
 
 
+def test_of_two_files_the_one_written_last_counts() -> None:
+    """A broker whose enableLmq was switched off leaves lmqConsumerOffset.json behind."""
+    tables: list[dict[str, Any]] = [{"offsetTable": {"orders@g": {0: 1}}}, {"offsetTable": {"orders@g": {0: 7}}}]
+    for times, committed in (((5, 4), 1), ((4, 5), 7), ((4, 4), 7), ((4, None), 1), ((None, 4), 7), (("x", True), 7)):
+        versions = [{"counter": 1} | ({} if time is None else {"timestamp": time}) for time in times]
+        contents = [table | {"dataVersion": version} for table, version in zip(tables, versions, strict=True)]
+        files = with_offsets(orders(), contents[0])
+        memory = in_memory(with_offsets(files, contents[1], "lmqConsumerOffset.json"))
+        (row,) = rows_of(nr.open(f"{memory.url}/store"), "consumer_offsets")
+        assert row["committed"] == committed, times
+
+
 @pytest.mark.parametrize(
     ("offsets", "expected"),
     [
