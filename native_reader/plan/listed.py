@@ -6,6 +6,7 @@ import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def count_listed(store: StoreFiles, end: int, counted: Callable[[int], None] | N
     log = _Claimed(store, end, counted)
     topics = topics_in(store.queues)
     found = Listed()
-    for topic, count in zip(topics, map_files(log.of_topic, topics), strict=True):
+    for topic, count in zip(topics, map_files(log.of_topic, topics, None if counted is None else partial(counted, 0)), strict=True):
         # A topic can have both ordinary queues and batch queues.
         before = found.topics.get(topic.name)
         found.topics[topic.name] = count if before is None else _sum(before, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -12,9 +12,19 @@ _SIDE_BY_SIDE, _SLOW = 64, 1 << 20
 Result = TypeVar("Result")
 
 
-def map_files(function: Callable[[Any], Result], files: Sequence[Any]) -> list[Result]:
-    """The result for each file, in order. `files`: anything with a `uri`, all in one storage."""
+def map_files(function: Callable[[Any], Result], files: Sequence[Any], advanced: Callable[[], None] | None = None) -> list[Result]:
+    """The result for each file, in order. `files`: anything with a `uri`, all in one storage.
+
+    `advanced`: called after each result, in this thread.
+    """
     if not files or storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
-        return list(map(function, files))
+        return list(_counted(map(function, files), advanced))
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
-        return list(threads.map(function, files))
+        return list(_counted(threads.map(function, files), advanced))
+
+
+def _counted(results: Iterator[Result], advanced: Callable[[], None] | None) -> Iterator[Result]:
+    for result in results:
+        if advanced is not None:
+            advanced()
+        yield result

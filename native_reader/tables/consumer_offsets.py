@@ -16,6 +16,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Part, Request, Table
 
 _AT_ONCE = 1000
+_WORK = 16 << 10
 
 _NAMES = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -45,6 +46,11 @@ class _Offsets(NamedTuple):
     store: StoreFiles
     offsets: tuple[GroupOffset, ...]
 
+    @property
+    def work(self) -> int:
+        """A share for each queue."""
+        return _WORK * len(self.offsets)
+
 
 def _parts(request: Request) -> list[Part]:
     """Without the segments: a store can have thousands."""
@@ -70,7 +76,7 @@ def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     assert isinstance(part, _Offsets)
     rows, known = [], dict[tuple[str, int], int | None]()
     with QueueEnds(part.store.queues) as queues:
-        for each in part.offsets:
+        for each in _measured(part, projection):
             end = None
             if each.queue_id is not None:
                 queue = each.topic, each.queue_id
@@ -90,7 +96,7 @@ def _tag_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     assert isinstance(part, _Offsets)
     store, rows = part.store, []
     with QueueEnds(store.queues) as queues:
-        for each in part.offsets:
+        for each in _measured(part, projection):
             if each.queue_id is None or each.committed is None:
                 continue
             entries = queues.entries_from(each.topic, each.queue_id, each.committed)
@@ -99,6 +105,14 @@ def _tag_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
                 counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
                 rows.append(_names(store, each) | counts)
     return rows
+
+
+def _measured(part: _Offsets, projection: Projection) -> Iterator[GroupOffset]:
+    """The offsets of a part, for its progress."""
+    for each in part.offsets:
+        yield each
+        if projection.advanced is not None:
+            projection.advanced(_WORK)
 
 
 def _names(store: StoreFiles, offset: GroupOffset) -> dict[str, object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -50,6 +51,7 @@ COLUMNS = {
     "bytes": ColumnSpec(pa.int64(), "bytes of its files, including those not written yet"),
     "found": ColumnSpec(pa.string(), "what is wrong with its files; null if nothing was found. The entries between the ends are not read"),
 }
+_WORK = 64 << 10
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
 _IN_ROCKSDB = (
@@ -63,10 +65,16 @@ _log = logging.getLogger("native_reader")
 
 
 class StoreQueues(NamedTuple):
-    """The queues of a store. `end`: where its log ends; None if the states are not wanted."""
+    """The queues of a store, by topic. `end`: where its log ends; None if the states are not wanted."""
 
     store: StoreFiles
+    topics: tuple[Topic, ...]
     end: int | None
+
+    @property
+    def work(self) -> int:
+        """A share for each topic: how many queues they have is not known yet."""
+        return _WORK * len(self.topics)
 
 
 class Listed(NamedTuple):
@@ -83,22 +91,25 @@ class Listed(NamedTuple):
 
 def _parts(request: Request) -> list[Part]:
     warn_of_rocksdb(request.stores)
-    stores = [store for store in request.stores if store.queues]
-    return [StoreQueues(store, request.ends[store.uri].offset if request.wants("state") else None) for store in stores]
+    parts: list[Part] = []
+    for store in [each for each in request.stores if each.queues]:
+        end = request.ends[store.uri].offset if request.wants("state") else None
+        parts.append(StoreQueues(store, tuple(topics_in(store.queues, light=True)), end))
+    return parts
 
 
 def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     assert isinstance(part, StoreQueues)
-    store, queues = part.store, list_queues(part.store)
+    store, queues = part.store, list_queues(part, projection.advanced)
     states: Sequence[str | None] = [None] * len(queues) if part.end is None else _states(store, queues, part.end, projection)
     yield from batches_of((_row(store, *each) for each in zip(queues, states, strict=True)), QUEUES.schema)
 
 
-def list_queues(store: StoreFiles) -> list[Listed]:
+def list_queues(part: StoreQueues, advanced: Callable[[int], None] | None = None) -> list[Listed]:
     """All queues of a store, light ones too, with their bounds."""
-    topics = topics_in(store.queues, light=True)
-    lowest = store.first_record
-    return [each for of_topic in map_files(lambda topic: _of_topic(topic, lowest), topics) for each in of_topic]
+    lowest = part.store.first_record
+    of_topics = map_files(lambda topic: _of_topic(topic, lowest), part.topics, None if advanced is None else partial(advanced, _WORK))
+    return [each for of_topic in of_topics for each in of_topic]
 
 
 def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:

@@ -75,7 +75,8 @@ def one_part(monkeypatch: pytest.MonkeyPatch) -> MemoryStorage:
     monkeypatch.setattr("native_reader.tables.index_entries._AT_ONCE", 3)
     body = b"x" * (256 << 10)
     log = log_of(numbered(message(number, body=body) for number in range(36)), segment_size=16 << 20)
-    return in_memory(files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed, entries=200))
+    offsets = {"store/config/consumerOffset.json": b'{"offsetTable":{"T0@g":{0:3},"T1@g":{0:2},"T2@g":{0:1}}}'}
+    return in_memory(files_of(log) | dispatched(log.placed, file=4000) | indexed(log.placed, entries=200) | offsets)
 
 
 OF_PARTS: dict[str, dict[str, Any]] = {
@@ -85,7 +86,10 @@ OF_PARTS: dict[str, dict[str, Any]] = {
     "duplicates": {},
     "topics": {},
     "topics from the log": {"access": "scan"},
+    "queues": {},
     "queue_entries": {},
+    "consumer_offsets": {},
+    "lag_by_tag": {},
     "index_entries": {"columns": "hash", "max_hash_slot_num": SLOTS},
 }
 
