@@ -14,6 +14,7 @@ The first that applies counts: a broker can give up a half message before it wri
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -83,8 +84,8 @@ class Log(NamedTuple):
 
     @property
     def work(self) -> int:
-        """The approximate number of bytes to read."""
-        return sum(piece.work for piece in self.halves)
+        """Twice the bytes that may hold half messages: what decides these is not known before they are read."""
+        return 2 * sum(piece.work for piece in self.halves)
 
 
 def _parts(request: Request) -> list[Part]:
@@ -151,8 +152,10 @@ def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost
     decisions = Decisions(table)
     if not len(decisions.first):
         return TRANSACTIONS.schema.empty_table()
-    for piece in _deciding(log, table, lost):
-        reading = piece.reading(projection, *_DECIDING)
+    deciding = _deciding(log, table, lost)
+    scaled = _scaled(projection, log.work // 2, sum(piece.work for piece in deciding))
+    for piece in deciding:
+        reading = piece.reading(scaled, *_DECIDING)
         for batch in reading:
             is_op = pc.equal(batch.column("topic"), OP_TOPIC)
             decisions.add_ops(batch.filter(is_op))
@@ -195,6 +198,14 @@ def _deciding(log: Log, table: pa.Table, lost: _Lost) -> list[Piece]:
     plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)})
     lost.note(stop for _, _, stop in plan.gaps)
     return pieces_of(plan)
+
+
+def _scaled(projection: Projection, size: int, whole: int) -> Projection:
+    """The same projection. Its progress over `whole` bytes counts as that over `size` bytes."""
+    advanced = projection.advanced
+    if advanced is None:
+        return projection
+    return replace(projection, advanced=lambda count: advanced(count * size // max(1, whole)))
 
 
 def _set(numbers: Numbers) -> pa.Array:

@@ -242,3 +242,17 @@ def test_more_topics_than_are_looked_up() -> None:
     fates = fates_of(files_of(log))
     assert len(fates) == 1200
     assert {key for key, fate in fates.items() if fate == "committed"} == {"A7"}
+
+
+def test_progress_counts_what_decides_as_the_second_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("native_reader.scan.progress._EVERY", 0)
+    messages = [half(f"A{number}", number, body=bytes(40 << 10)) for number in range(40)]
+    memory = in_memory(files_of(log_of([*messages, *(op(b"%d" % number, number) for number in range(40))], segment_size=4 << 20)))
+    reports: list[nr.Progress] = []
+    scan = nr.open(f"{memory.url}/store").table("transactions")
+    assert scan.to_table(progress=reports.append)["fate"].to_pylist() == ["rolled_back"] * 40
+    shares = [each.share for each in reports]
+    assert shares == sorted(shares)
+    assert any(0 < share < 0.5 for share in shares)
+    assert any(0.5 < share < 1 for share in shares)
+    assert shares[-1] == 1
