@@ -108,6 +108,8 @@ class _Ops:
             numbers = texts.take(pa.array(good)).cast(pa.string()).cast(pa.int64()).to_numpy()
             places = np.minimum(np.searchsorted(self._known, numbers), len(self._known) - 1)
             is_known = self._known[places] == numbers
+            if not is_known.any():
+                continue
             message, numbers = message[good[is_known]], numbers[is_known]
             offsets, times = piece.column("physical_offset").to_numpy(), microseconds(piece.column("store_timestamp"))
             queues = piece.column("queue_id").to_numpy().astype(np.int64)
