@@ -98,7 +98,7 @@ class Damages(Sequence[Damage]):
         ranks[order] = np.arange(len(order))
         ranges = self.ranges
         ranges = ranges[np.lexsort((ranges["end"], ranges["start"], ranks[ranges["segment"]]))] if len(ranges) > 1 else ranges
-        by_checksum = ranges["reason"] == (self._words.index(CHECKSUM) if CHECKSUM in self._words else -1)
+        by_checksum = Damages(ranges, self._words).are(CHECKSUM)
         touches = (ranges["segment"][1:] == ranges["segment"][:-1]) & (ranges["start"][1:] == ranges["end"][:-1])
         touches &= (ranges["before"][1:] < 0) & ~by_checksum[1:] & ~by_checksum[:-1]
         if not touches.any():
@@ -109,6 +109,11 @@ class Damages(Sequence[Damage]):
         for name in ("end", "after"):
             joined[name] = ranges[name][lasts]
         return Damages(joined, self._words)
+
+    def are(self, reason: str) -> NDArray[np.bool_]:
+        """Which ranges have that reason."""
+        are: NDArray[np.bool_] = self.ranges["reason"] == (self._words.index(reason) if reason in self._words else -1)
+        return are
 
     def where(self, which: NDArray[Any]) -> Damages:
         """A selection of the ranges."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.tables.table import Missing, Part, Request, Table, lost_of, missing_in
+from native_reader.tables.table import Missing, Part, Request, Table, batches_of, lost_of, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -31,22 +32,26 @@ def _parts(request: Request) -> list[Part]:
     return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 
-def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    yield from batches_of(_rows(part, projection), DAMAGE.schema)
+
+
+def _rows(part: Part, projection: Projection) -> Iterator[dict[str, object]]:
+    """A damaged log can have a range after each record, so they are made one by one."""
     if isinstance(part, Missing):
-        return [_row(part.store, part.start, part.stop, part.reason, part.description)]
+        yield _row(part.store, part.start, part.stop, part.reason, part.description)
+        return
     assert isinstance(part, Split)
     reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE, unpacks_batches=False))
     for _ in reading:
         pass
-    return [
-        _row(part.store, each.start, each.end, each.reason, each.description)
-        | {"segment": each.segment, "record_before": each.before, "record_after": each.after}
-        for each in reading.report.damage
-    ]
+    for each in reading.report.damage:
+        row = _row(part.store, each.start, each.end, each.reason, each.description)
+        yield row | {"segment": each.segment, "record_before": each.before, "record_after": each.after}
 
 
 def _row(store: str, start: int, stop: int, reason: str, text: str) -> dict[str, object]:
     return {"store": store, "start_offset": start, "end_offset": stop, "bytes": stop - start, "reason": reason, "found": text}
 
 
-DAMAGE = Table("damage", COLUMNS, _parts, _rows)
+DAMAGE = Table("damage", COLUMNS, _parts, batches=_batches)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.log.recovery import recovery_begins, recovery_stops
 from native_reader.plan.split import Split
-from native_reader.records.damages import CHECKSUM
+from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.window import Window
 from native_reader.tables.table import Missing, Part, Request, Table, missing_in
@@ -79,9 +79,10 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     wanted = replace(projection, columns=("store_timestamp", "corrupt_reason"), mode=PERMISSIVE, unpacks_batches=False)
     reading = Reading(split, replace(wanted, verify_crc=True, fail_on_data_loss=False))
     times = [time for batch in reading for time in _ends_of(batch)]
-    (account,), damage = reading.report.segments, reading.report.damage
-    failed = [each for each in damage if each.reason == CHECKSUM]
-    failed_bytes = sum(each.end - each.start for each in failed)
+    report = reading.report
+    (account,), damage = report.segments, Damages.of(report.damage)
+    failed = damage.where(damage.are(CHECKSUM))
+    failed_bytes = int((failed.ends - failed.starts).sum())
     row |= {
         "records": account.records + len(failed),
         "record_bytes": account.record_bytes + failed_bytes,
@@ -90,7 +91,7 @@ def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
         "wrong_checksums": len(failed),
         "first_store_timestamp": times[0] if times else None,
         "last_store_timestamp": times[-1] if times else None,
-        "broker_end": _broker_end(part, [each.start for each in damage]) if part.recovered and "broker_end" in projection.columns else None,
+        "broker_end": _broker_end(part, damage) if part.recovered and "broker_end" in projection.columns else None,
     }
     return [row | {name: getattr(account, name) for name in ("blank_bytes", "unwritten_bytes", "stale_bytes", "unread_bytes")}]
 
@@ -101,10 +102,11 @@ def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:
     return [times[0].as_py(), times[-1].as_py()] if len(times) else []
 
 
-def _broker_end(part: Whole, damage: list[int]) -> int | None:
+def _broker_end(part: Whole, damage: Damages) -> int | None:
     """Where a broker's recovery would stop. It accepts all bytes before the first damage, so it is simulated only from there."""
     split, segment = part.split, part.split.segment
-    first = min([start - segment.base for start in damage] + ([split.end] if split.end < segment.size else []), default=None)
+    starts = [int(damage.starts.min()) - segment.base] if len(damage) else []
+    first = min(starts + ([split.end] if split.end < segment.size else []), default=None)
     stop = None
     if first is not None:
         with Window(segment, 0, past_unreadable=True) as window:
