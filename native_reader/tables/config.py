@@ -12,7 +12,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.storage.config_files import printable
 from native_reader.storage.settings import Settings, settings_in
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Part, Request, Table, batches_of
 
 _AT_ONCE = 1000
 
@@ -41,13 +41,14 @@ def _parts(request: Request) -> list[Part]:
     return parts
 
 
-def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     assert isinstance(part, _Some)
-    return [
+    rows = (
         {"store": part.store, "kind": each.kind, "name": each.name, "setting": setting, "value": value, "file": each.file}
         for each in part.settings
         for setting, value in (_flat("", each.values) if each.values is not None else [(None, None)])
-    ]
+    )
+    yield from batches_of(rows, CONFIG.schema)
 
 
 def _flat(prefix: str, value: object) -> Iterator[tuple[str, str]]:
@@ -59,4 +60,4 @@ def _flat(prefix: str, value: object) -> Iterator[tuple[str, str]]:
         yield printable(prefix), printable(value if isinstance(value, str) else json.dumps(value))
 
 
-CONFIG = Table("config", COLUMNS, _parts, _rows)
+CONFIG = Table("config", COLUMNS, _parts, batches=_batches)

@@ -13,7 +13,7 @@ from native_reader.plan.lag import QueueEnds, tag_texts, waiting_by_tag
 from native_reader.scan.read import Projection
 from native_reader.storage.consumer_offsets import GroupOffset, offsets_in
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Part, Request, Table, batches_of
 
 _AT_ONCE = 1000
 _WORK = 16 << 10
@@ -92,9 +92,13 @@ def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     return rows
 
 
-def _tag_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+def _tag_batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
     assert isinstance(part, _Offsets)
-    store, rows = part.store, []
+    yield from batches_of(_tag_rows(part, projection), LAG_BY_TAG.schema)
+
+
+def _tag_rows(part: _Offsets, projection: Projection) -> Iterator[dict[str, object]]:
+    store = part.store
     with QueueEnds(store.queues) as queues:
         for each in _measured(part, projection):
             if each.queue_id is None or each.committed is None:
@@ -103,8 +107,7 @@ def _tag_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
             tagged = waiting_by_tag(each.topic, each.committed, entries, store.min_offset)
             for one, tag in zip(tagged, tag_texts(store.segments, tagged, projection.max_record_bytes), strict=True):
                 counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
-                rows.append(_names(store, each) | counts)
-    return rows
+                yield _names(store, each) | counts
 
 
 def _measured(part: _Offsets, projection: Projection) -> Iterator[GroupOffset]:
@@ -120,4 +123,4 @@ def _names(store: StoreFiles, offset: GroupOffset) -> dict[str, object]:
 
 
 CONSUMER_OFFSETS = Table("consumer_offsets", OFFSETS_COLUMNS, _parts, _offset_rows)
-LAG_BY_TAG = Table("lag_by_tag", TAGS_COLUMNS, _parts_with_logs, _tag_rows)
+LAG_BY_TAG = Table("lag_by_tag", TAGS_COLUMNS, _parts_with_logs, batches=_tag_batches)
