@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +65,14 @@ class IndexEntryRange(NamedTuple):
         return (self.stop - self.first) * INDEX_ENTRY.itemsize
 
 
+class _Piece(NamedTuple):
+    """Consecutive entries, the number of the first one, and the offset of the entry before it."""
+
+    first: int
+    before: int
+    entries: NDArray[np.void]
+
+
 def _parts(request: Request) -> list[Part]:
     files = []
     for store, file in indexes_of(request):
@@ -93,7 +101,7 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         slots, head, before = _slots_of(part), read_head(stored), _offset_before(stored, part)
         for first, entries in entries_in(stored, slots, part.first, min(part.stop, head.next_entry), _AT_ONCE):
             offsets = entries["offset"].astype(np.int64)
-            yield _batch(part, head, first, entries, np.diff(offsets, prepend=before) < 0)
+            yield _batch(part, head, _Piece(first, before, entries), projection)
             before = int(offsets[-1])
             if projection.advanced is not None:
                 projection.advanced(entries.nbytes)
@@ -112,32 +120,41 @@ def _offset_before(stored: StoredFile, part: IndexEntryRange) -> int:
     return found[0] if found else -1
 
 
-def _batch(part: IndexEntryRange, head: Head, first: int, entries: NDArray[np.void], unordered: NDArray[np.bool_]) -> pa.RecordBatch:
-    count, slots = len(entries), _slots_of(part)
-    numbers = np.arange(first, first + count, dtype=np.int64)
-    hashes, seconds, previous = (entries[name].astype(np.int64) for name in ("hash", "seconds", "previous"))
-    offsets = entries["offset"].astype(np.int64)
+def _batch(part: IndexEntryRange, head: Head, piece: _Piece, projection: Projection) -> pa.RecordBatch:
+    """The rows of those entries."""
+    entries, count = piece.entries, len(piece.entries)
+    numbers = np.arange(piece.first, piece.first + count, dtype=np.int64)
+    makers: dict[str, Callable[[], object]] = {
+        "store": lambda: repeated([part.store], [count]),
+        "file": lambda: repeated([part.file.uri], [count]),
+        "number": lambda: numbers.astype(np.int32),
+        "hash": lambda: entries["hash"].astype(np.int32),
+        "slot": lambda: (entries["hash"].astype(np.int64) % _slots_of(part)).astype(np.int32),
+        "physical_offset": lambda: entries["offset"].astype(np.int64),
+        "store_timestamp": lambda: _times(head, entries, numbers),
+        "previous": lambda: entries["previous"].astype(np.int32),
+        "validity": lambda: _validity(part, piece, numbers),
+    }
+    return INDEX_ENTRIES.batch_of(makers, projection)
+
+
+def _times(head: Head, entries: NDArray[np.void], numbers: NDArray[np.int64]) -> pa.Array:
+    seconds = entries["seconds"].astype(np.int64)
     # Until its first entry is written, a new file has the end time of the one before, and that entry's seconds count from it.
     seconds[numbers == 1] = 0
     begin = min(max(head.begin_time, -_LARGEST_TIME), _LARGEST_TIME)
+    return timestamps(begin + seconds * 1000)
+
+
+def _validity(part: IndexEntryRange, piece: _Piece, numbers: NDArray[np.int64]) -> pa.Array:
+    hashes, previous, offsets = (piece.entries[name].astype(np.int64) for name in ("hash", "previous", "offset"))
     masks = [
-        (entries == np.zeros(1, INDEX_ENTRY), UNWRITTEN),
+        (piece.entries == np.zeros(1, INDEX_ENTRY), UNWRITTEN),
         ((hashes < 0) | (previous < 0) | (previous >= numbers), CHAIN),
         *(part.log.outside(offsets) if part.log is not None else ()),
-        (unordered, ORDER),
+        (np.diff(offsets, prepend=piece.before) < 0, ORDER),
     ]
-    columns = {
-        "store": repeated([part.store], [count]),
-        "file": repeated([part.file.uri], [count]),
-        "number": numbers.astype(np.int32),
-        "hash": hashes.astype(np.int32),
-        "slot": (hashes % slots).astype(np.int32),
-        "physical_offset": offsets,
-        "store_timestamp": timestamps(begin + seconds * 1000),
-        "previous": previous.astype(np.int32),
-        "validity": labels(masks, count),
-    }
-    return INDEX_ENTRIES.batch(columns)
+    return labels(masks, len(numbers))
 
 
 INDEX_ENTRIES = Table("index_entries", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num",))

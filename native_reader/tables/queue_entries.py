@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -130,10 +130,10 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
             if projection.advanced is not None:
                 projection.advanced(piece.entries.nbytes)
             if room <= 0:
-                yield _batch(part, pieces)
+                yield _batch(part, pieces, projection)
                 pieces, room = [], _BATCH
     if pieces:
-        yield _batch(part, pieces)
+        yield _batch(part, pieces, projection)
 
 
 def _pieces(file: EntryFile) -> Iterator[_Piece]:
@@ -174,38 +174,43 @@ def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[n
         position += units.nbytes
 
 
-def _batch(part: EntryFiles, pieces: list[_Piece]) -> pa.RecordBatch:
+def _batch(part: EntryFiles, pieces: list[_Piece], projection: Projection) -> pa.RecordBatch:
     """The rows of those pieces."""
     counts = [len(each.entries) for each in pieces]
     files = [each.file for each in pieces]
-    positions = np.concatenate([each.positions for each in pieces])
     offsets, sizes, codes = (
         np.concatenate([each.entries[name].astype(kind) for each in pieces])
         for name, kind in (("offset", np.int64), ("size", np.int32), ("tags_code", np.int64))
     )
-    numbers = np.concatenate([_numbers(each) for each in pieces])
-    times = np.concatenate([_of_batch(each, "store_timestamp", 0) for each in pieces])
-    is_batch = np.repeat([each.type == BATCH for each in files], counts)
-    masks = [(sizes == FILLER_SIZE, FILLER), ((sizes <= 0) | (offsets < 0), INVALID)]
+    makers: dict[str, Callable[[], object]] = {
+        "store": lambda: repeated([part.store], [len(offsets)]),
+        "topic": lambda: repeated([each.topic for each in files], counts),
+        "queue_id": lambda: np.repeat(np.array([each.queue_id for each in files], np.int32), counts),
+        "type": lambda: repeated([each.type for each in files], counts),
+        "queue_offset": lambda: np.concatenate([_numbers(each) for each in pieces]),
+        "messages": lambda: np.concatenate([_of_batch(each, "count", 1) for each in pieces]).astype(np.int32),
+        "physical_offset": lambda: offsets,
+        "size": lambda: sizes,
+        "tags_code": lambda: codes,
+        "store_timestamp": lambda: _times(pieces, counts),
+        "validity": lambda: _validity(part, pieces, offsets, sizes),
+        "file": lambda: repeated([each.file.uri for each in files], counts),
+        "position": lambda: np.concatenate([each.positions for each in pieces]),
+    }
+    return QUEUE_ENTRIES.batch_of(makers, projection)
+
+
+def _times(pieces: list[_Piece], counts: list[int]) -> pa.Array:
+    is_batch = np.repeat([each.file.type == BATCH for each in pieces], counts)
+    return timestamps(np.concatenate([_of_batch(each, "store_timestamp", 0) for each in pieces]), ~is_batch)
+
+
+def _validity(part: EntryFiles, pieces: list[_Piece], offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.Array:
+    masks: list[tuple[Mask, str]] = [(sizes == FILLER_SIZE, FILLER), ((sizes <= 0) | (offsets < 0), INVALID)]
     if part.log is not None:
         masks += part.log.outside(offsets)
     masks.append((np.concatenate([each.unordered for each in pieces]), ORDER))
-    columns = {
-        "store": repeated([part.store], [len(offsets)]),
-        "topic": repeated([each.topic for each in files], counts),
-        "queue_id": np.repeat(np.array([each.queue_id for each in files], np.int32), counts),
-        "type": repeated([each.type for each in files], counts),
-        "queue_offset": numbers,
-        "messages": np.concatenate([_of_batch(each, "count", 1) for each in pieces]).astype(np.int32),
-        "physical_offset": offsets,
-        "size": sizes,
-        "tags_code": codes,
-        "store_timestamp": timestamps(times, ~is_batch),
-        "validity": labels(masks, len(offsets)),
-        "file": repeated([each.file.uri for each in files], counts),
-        "position": positions,
-    }
-    return QUEUE_ENTRIES.batch(columns)
+    return labels(masks, len(offsets))
 
 
 def _numbers(piece: _Piece) -> NDArray[np.int64]:

@@ -122,7 +122,12 @@ class Table(NamedTuple):
 
     def batch(self, columns: Mapping[str, object]) -> pa.RecordBatch:
         """A batch of these columns, numpy or Arrow arrays."""
-        return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in self.schema], schema=self.schema)
+        schema = self.schema_of(name for name in self.columns if name in columns)
+        return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+    def batch_of(self, makers: Mapping[str, Callable[[], object]], projection: Projection) -> pa.RecordBatch:
+        """A batch of the columns that a read needs, each made only then."""
+        return self.batch({name: make() for name, make in makers.items() if name in projection.columns})
 
     def read(self, part: Part, projection: Projection, selection: Selection | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of one part, in batches that are never empty. Without a selection: all rows with all columns."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.golden import Golden, opened
+from support.indexed_stores import indexed
 from support.own_stores import NAMES, TRUNCATED
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message, on_disk
@@ -317,6 +318,21 @@ def test_only_the_state_needs_the_end_of_the_log() -> None:
     read = [row for batch in table.read(found, options.projection()) for row in batch.to_pylist()]
     assert [(row["max_offset"], row["state"]) for row in read] == [(20, None)] * 3
     assert faulty.calls["open"] == before + 3
+
+
+@pytest.mark.parametrize("table", ["queue_entries", "index_entries"])
+def test_columns_of_entries_that_are_not_needed_are_not_made(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    log, files = store()
+    memory = in_memory(files | indexed(log.placed))
+    opened = nr.open(f"{memory.url}/store")
+    whole = opened.table(table).to_table()
+    assert opened.table(table).count_rows() == len(whole) > 50
+    for name in whole.schema.names:
+        assert opened.table(table, columns=name).to_table() == whole.select([name])
+    for name in ("repeated", "labels"):
+        monkeypatch.setattr(f"native_reader.tables.{table}.{name}", None)
+    names = ["position", "queue_offset"] if table == "queue_entries" else ["number", "hash"]
+    assert opened.table(table, columns=names, where="physical_offset > 0").to_table().num_rows > 50
 
 
 def test_the_parts_and_batches_of_entries_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
