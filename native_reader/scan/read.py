@@ -118,7 +118,7 @@ class Reading:
         self._window: Window | None = None
         self._damage: list[Damages] = []
         self._ranges = self._failed = self._failed_bytes = 0
-        self._rows = 0
+        self._rows = self._told = 0
         self._stopped = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -150,16 +150,19 @@ class Reading:
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
                 self._walk = Pruned(window, split, begin, self._pruning, **limits)
-            told = 0
             for records, damages in self._walk:
                 if self._stopped:
                     return
-                if projection.advanced is not None:
-                    projection.advanced(window.bytes_read - told)
-                    told = window.bytes_read
+                self._advance(window)
                 self._note_damage(damages)
                 batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
+
+    def _advance(self, window: Window) -> None:
+        """Tell the bytes that were read since the last call."""
+        if self._projection.advanced is not None:
+            self._projection.advanced(window.bytes_read - self._told)
+            self._told = window.bytes_read
 
     def _begin(self, window: Window) -> int | None:
         """Where the first record of the split starts; None if none does."""
