@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_LONGEST = 200
+LONGEST, LONGEST_SENTENCE = 200, 1000
+"""Characters of a name, and of an error or warning, which may hold two paths."""
 _MARKUP = re.compile(r"([\\`*_\[\]|~#@!$])")
 _LINK = re.compile(r"(?i)(https?|ftp)(://)|(www)(\.)")
 """Text that becomes a link by itself."""
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def text(value: object) -> str:
+def text(value: object, longest: int = LONGEST) -> str:
     """A value as plain text of one line; long ones are cut."""
     found = str(value)
-    if len(found) > _LONGEST:
-        found = f"{found[:_LONGEST]}…"
+    if len(found) > longest:
+        found = f"{found[:longest]}…"
     visible = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in found)
     return _LINK.sub(r"\1\3\\\2\4", _MARKUP.sub(r"\\\1", visible)).translate(_HTML)
 

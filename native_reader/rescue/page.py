@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
+from native_reader.doctor import Diagnosis
+from native_reader.errors import spelled
 from native_reader.export.account import Exported
 from native_reader.plan.ends import counted
 from native_reader.plan.explain import size_of
 from native_reader.records.damages import CHECKSUM
-from native_reader.rescue.markdown import table, text
+from native_reader.rescue.markdown import LONGEST_SENTENCE, table, text
 from native_reader.rescue.saved import Run, SavedQueue
 from native_reader.tables.table import LOST, MISSING
-from native_reader.verify.codes import SEVERITIES
+from native_reader.verify.codes import NOTE, SEVERITIES
 
 _MOST = 200
 """Rows of one table of the page; the files beside it have all."""
@@ -23,14 +25,43 @@ _MOST_GAPS = 5
 _WHOLE_DAMAGE = (MISSING, LOST)
 
 
+@dataclass(slots=True)
+class Checked:
+    """What the check of the store found: the number of findings, of those that are more than notes, and the first ones, worst first."""
+
+    count: int = 0
+    problems: int = 0
+    error: str | None = None
+    """Why the check did not reach its end."""
+    _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add a row of the table `findings`. A broken store can have a million, so only those that the page shows are kept."""
+        self.count += 1
+        self.problems += row["severity"] != NOTE
+        kept = self._first[row["severity"]]
+        if len(kept) < _MOST:
+            kept.append(row)
+
+    def stop(self, error: str) -> None:
+        """Note that the check could not go on."""
+        self.error = error
+        self.problems += 1
+
+    def first(self) -> list[dict[str, Any]]:
+        """Those that the page shows."""
+        return [row for rows in self._first.values() for row in rows][:_MOST]
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that the page shows. `checked`: the rows of the table `findings`."""
+    """All that the page shows."""
 
+    diagnosis: Diagnosis
     exported: Exported
     queues: Sequence[SavedQueue]
     knows_gaps: bool
-    checked: Sequence[dict[str, Any]]
+    checked: Checked
     warnings: Sequence[str]
     end: datetime
 
@@ -49,12 +80,13 @@ def lines_of(found: Findings) -> Iterator[str]:
     yield ""
     yield from _result(found)
     for title, lines in (
+        ("The store", _store(found.diagnosis)),
         ("Saved, by topic", _topics(found.queues)),
         ("Missing, by queue", _queues(found)),
         ("Lost parts of the log", _damage(found.exported)),
         ("The log, byte by byte", _bytes(found.exported)),
         ("What the check of the store found", _checked(found.checked)),
-        ("Warnings", [f"- {text(each)}" for each in found.warnings] or ["None."]),
+        ("Warnings", [f"- {text(each, LONGEST_SENTENCE)}" for each in found.warnings] or ["None."]),
         ("The files", _files(found.exported)),
     ):
         yield from ("", f"## {title}", "", *lines)
@@ -78,6 +110,15 @@ def _result(found: Findings) -> Iterator[str]:
         yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
     if not (exported.is_damaged or found.missing):
         yield "- **Lost:** nothing was found to be lost."
+
+
+def _store(diagnosis: Diagnosis) -> list[str]:
+    """What `rmqstore doctor` prints."""
+    return [f"- {label}: {text(spelled(words, str), LONGEST_SENTENCE)}" for label, words in diagnosis.lines(_time)]
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')}Z"
 
 
 def _topics(queues: Sequence[SavedQueue]) -> list[str]:
@@ -141,14 +182,14 @@ def _bytes(exported: Exported) -> list[str]:
     return table(("part of the segments", "bytes", ""), [*rows, ("together", sizes["size"], size_of(sizes["size"]))])
 
 
-def _checked(rows: Sequence[dict[str, Any]]) -> list[str]:
-    if not rows:
-        return ["Nothing: log, queues, index, checkpoint and configuration agree."]
+def _checked(checked: Checked) -> list[str]:
+    stopped = [] if checked.error is None else [f"The check stopped before its end: {text(checked.error, LONGEST_SENTENCE)}", ""]
+    if not checked.count:
+        return stopped or ["Nothing: log, queues, index, checkpoint and configuration agree."]
     names = ("severity", "code", "count", "topic", "queue_id", "offset", "message", "advice")
     heads = ("severity", "code", "count", "topic", "queue", "log offset", "found first", "advice")
-    ordered = sorted(rows, key=lambda row: list(SEVERITIES).index(row["severity"]))
-    shown = [tuple(row[name] for name in names) for row in ordered[:_MOST]]
-    return [*table(heads, shown), *_more(len(rows), "findings", "findings.jsonl")]
+    shown = [tuple(row[name] for name in names) for row in checked.first()]
+    return [*stopped, *table(heads, shown), *_more(checked.count, "findings", "findings.jsonl")]
 
 
 def _files(exported: Exported) -> list[str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+
 from native_reader.api import Store
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
+from native_reader.doctor import diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, spelled
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
-from native_reader.rescue.page import Findings, lines_of
+from native_reader.rescue.page import Checked, Findings, lines_of
 from native_reader.rescue.saved import COLUMNS, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
@@ -80,6 +83,7 @@ def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = Fa
 
 
 def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
+    diagnosis = diagnose(store.stores[0], {"ignore_missing_files": True, **reading})
     messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     saved = SavedQueues()
@@ -89,14 +93,24 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
     for batch in store.table("queues", columns=named).to_batches(running["jobs"]):
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
-    checked = store.verify(**running, **reading).to_pylist()
-    found = Findings(exported, queues, saved.knows_gaps, checked, list(warnings.texts), datetime.now(UTC))
     folder.write_text(QUEUES, _queue_lines(queues))
-    folder.write_text(FINDINGS, (json.dumps(row, ensure_ascii=False) for row in checked))
+    checked = Checked()
+    folder.write_text(FINDINGS, _finding_lines(store.table("findings", **reading).to_batches(**running), checked))
+    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, list(warnings.texts), datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
-    problems = sum(row["severity"] != "note" for row in checked)
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, problems)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems)
+
+
+def _finding_lines(batches: Iterable[pa.RecordBatch], checked: Checked) -> Iterator[str]:
+    """The findings as they come; `checked` counts them. A check that fails must not cost the page about what was saved."""
+    try:
+        for batch in batches:
+            for row in batch.to_pylist():
+                checked.add(row)
+                yield json.dumps(row, ensure_ascii=False)
+    except (StoreError, OSError) as error:
+        checked.stop(str(error))
 
 
 def _queue_lines(queues: list[SavedQueue]) -> Iterator[str]:

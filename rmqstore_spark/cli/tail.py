@@ -9,7 +9,6 @@ import click
 
 from rmqstore_spark.cli.asked import FLAGS, Asked, spelled, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
-from rmqstore_spark.cli.newest import newest
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.stderr import note
 
@@ -37,6 +36,8 @@ _PORTION = 64 << 20
 @BODY
 @takes(MESSAGES)
 def tail(asked: Asked, follow: bool, count: int, body: str) -> int:
+    from native_reader.newest import newest
+
     messages = Messages(asked, body)
     values = asked.of_messages(**messages.defaults)
     with Read(asked) as read:
@@ -52,6 +53,7 @@ def _follow(asked: Asked, read: Read, values: dict[str, Any], messages: Messages
     from native_reader.conditions import predicate_of
     from native_reader.errors import spelled as in_words
     from native_reader.log.witness import is_live
+    from native_reader.newest import newest
     from native_reader.options import MessageOptions, options_of
     from native_reader.plan.estimate import TRUST
     from native_reader.scan.run import Run

@@ -156,7 +156,7 @@ def test_tail_prints_the_newest_messages_in_order(store: Path, rows: list[dict[s
 
 
 def test_tail_looks_further_back_only_as_far_as_needed(store: Path, rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rmqstore_spark.cli.newest._FIRST_LOOK", 100)
+    monkeypatch.setattr("native_reader.newest._FIRST_LOOK", 100)
     for count in (1, 2, 33, 60, 61):
         printed = run("tail", store, "-n", count, "--json").rows
         assert [row["physical_offset"] for row in printed] == [row["physical_offset"] for row in rows[-count:]]
@@ -206,6 +206,27 @@ def test_doctor_describes_a_store(store: Path) -> None:
     assert facts["commitlog"]["last_store_timestamp"] == "2023-11-14T22:13:20.059Z"
     assert facts["state"]["in_use"] is False
     assert facts["findings"] == []
+    assert facts["state"]["checkpoint"]["flushed_timestamp"] == "2023-11-14T22:13:20.059Z"
+
+
+def test_doctor_examines_the_other_parts_if_one_cannot_be_read(store: Path) -> None:
+    (store / "checkpoint").unlink()
+    (store / "checkpoint").mkdir()
+    ended = run("doctor", store, "--json")
+    (facts,) = ended.rows
+    assert ended.code == 1
+    assert any("checkpoint could not be examined: " in text and "is not a regular file" in text for text in facts["findings"])
+    assert facts["consumequeue"]["topics"] == 3
+    assert "finding    checkpoint could not be examined: " in run("doctor", store).out
+
+
+def test_doctor_names_options_as_they_are_written_here(store: Path) -> None:
+    index = next((store / "index").iterdir())
+    index.write_bytes(index.read_bytes() + b"\0")  # so its size is that of no number of slots
+    ended = run("doctor", store)
+    assert "1 index file cannot be searched: set --option max_hash_slot_num" in ended.out
+    assert not unsafe(ended.out)
+    assert "\\x0e" not in ended.out + run("doctor", store, "--json").out
 
 
 # Damage

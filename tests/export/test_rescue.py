@@ -15,9 +15,10 @@ from support.golden import Golden
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.doctor import diagnose
 from native_reader.rescue import rescue
 from native_reader.rescue.markdown import table, text
-from native_reader.rescue.page import ranges_text
+from native_reader.rescue.page import Checked, ranges_text
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.testing.logs import CommitLog
 
@@ -174,3 +175,39 @@ def test_a_table_in_markdown() -> None:
     assert text("see http://x.y, www.x.y & file:///x") == r"see http\://x.y, www\.x.y &amp; file:///x"
     assert text("a\nb") == r"a\\u000ab"
     assert len(text("x" * 1000)) < 300
+
+
+def test_the_page_has_what_doctor_says(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = nr.open(own_store("5.5.0-killed").root)
+    rescue(store, tmp_path / "out")
+    part = (tmp_path / "out" / "rescue.md").read_text().partition("\n## The store\n")[2].partition("\n## ")[0]
+    lines = [line.partition(": ")[0] for line in part.split("\n") if line]
+    diagnosis = diagnose(store.stores[0], {})
+    assert lines == [f"- {label}" for label, _ in diagnosis.lines(str)]
+    assert lines[:7] == ["- store", "- version", "- commitlog", "- queues", "- index", "- config", "- state"]
+    log = diagnosis.facts["commitlog"]
+    assert f"{log['last_store_timestamp']:%Y-%m-%d %H:%M:%S}Z" in part
+    assert "\x0e" not in part
+
+
+def test_a_check_that_fails_does_not_cost_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise nr.UnreadableError("could not read <the disk>")
+
+    memory = in_memory(files_of(log_of(30)))
+    monkeypatch.setattr("native_reader.tables.findings.check_segment", fail)
+    done = rescue(nr.open(f"{memory.url}/store"), tmp_path / "out")
+    assert (done.exported.rows, done.is_whole) == (30, False)
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    assert "- **Saved:** 30 messages" in page
+    assert "The check stopped before its end: could not read &lt;the disk&gt;" in page
+
+
+def test_a_million_findings_are_not_held_in_memory() -> None:
+    checked = Checked()
+    for number in range(5000):
+        checked.add({"severity": ("note", "warning", "error")[number % 3], "number": number})
+    assert (checked.count, checked.problems) == (5000, 3333)
+    kept = [row for rows in checked._first.values() for row in rows]
+    assert len(kept) == 600
+    assert [row["number"] for row in checked.first()] == list(range(2, 600, 3))[:200]

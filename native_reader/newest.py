@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
-    from native_reader import Scan
-    from native_reader.storage.store import StoreFiles
+from native_reader.api import Scan
+from native_reader.options import MessageOptions
+from native_reader.storage.store import StoreFiles
 
 _FIRST_LOOK = 1 << 20
 _GROWTH = 8
@@ -22,9 +22,6 @@ def newest(
     read: Callable[[Scan], Generator[pa.RecordBatch]], store: StoreFiles, options: Mapping[str, Any], count: int, end: int | None = None
 ) -> list[pa.RecordBatch]:
     """The last `count` messages before `end`, or before the end of the log. `read`: how a scan is read."""
-    from native_reader.api import Scan
-    from native_reader.options import MessageOptions
-
     if not count:
         return []
     checked = MessageOptions(**options)

@@ -1,0 +1,249 @@
+"""What a store is, from little reading: its parts and where they are, who wrote it and when, whether it is in use, and what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from native_reader.api import Scan, TableScan
+from native_reader.errors import StoreError, option_name
+from native_reader.log.witness import is_live
+from native_reader.newest import newest
+from native_reader.options import MessageOptions
+from native_reader.plan.ends import counted
+from native_reader.plan.explain import size_of
+from native_reader.storage.paths import list_if_possible
+from native_reader.storage.store import StoreFiles
+from native_reader.tables import TABLES
+
+Facts = dict[str, Any]
+_Time = Callable[[datetime], str]
+
+LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
+STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue", "index", "config", "state"
+_SIGNS = (
+    ("5.5.0", "checkpoint", "the checkpoint has a dispatched offset", "dispatched_offset"),
+    ("5.1.1", "checkpoint", "the checkpoint has a confirmed offset", "confirmed_offset"),
+    ("5.0.0", "checkpoint", "the checkpoint has a flushed offset", "master_flushed_offset"),
+    ("5.3.2", "config", "the configuration is in RocksDB", "rdb"),
+    ("5.1.4", "config", "the configuration is in RocksDB", "topics"),
+    ("5.2.0", "config", "the file transactionMetrics exists", "transactionMetrics"),
+    ("5.0.0", "config", "the file timercheck exists", "timercheck"),
+    ("5.0.0", "config", "the file consumerOrderInfo.json exists", "consumerOrderInfo.json"),
+    ("4.9.3", "config", "the file lmqConsumerOffset.json exists", "lmqConsumerOffset.json"),
+    ("5.2.0", "consumequeue", "the consume queues are in RocksDB", "CURRENT"),
+    ("5.0.0", "store", "there are batch queues", "batchconsumequeue"),
+)
+"""What shows that a broker is of that version or later: where, in words, and the column or file name."""
+
+_COLUMNS = "topic", "type", "state", "found"
+_STATES = (
+    ("ahead", "name records after the end of the log, which were lost or discarded", True),
+    ("behind", "do not name their newest records; a broker adds them when it starts", False),
+    ("orphaned", "belong to deleted topics", False),
+)
+"""States of queues: in words, and whether it is a finding."""
+_AT_REST = "no broker on this host has it open"
+_MOST = 5
+"""Names and problems shown of each kind."""
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """One store. `findings` may be losses; `notes` are harmless. `facts`: by part of the store, without the parts that cannot be read.
+
+    Names of options in the texts are marked: `errors.spelled`.
+    """
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def lines(self, time: _Time) -> Iterator[tuple[str, str]]:
+        """The diagnosis for people: a label and a text for each line. `time`: how a time is written."""
+        for part, (label, write) in _WRITERS.items():
+            if part in self.facts:
+                yield from zip((label, "version"), write(self.facts[part], time), strict=False)
+        yield from (("finding", text) for text in self.findings)
+        yield from (("note", text) for text in self.notes)
+
+
+def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
+    """Look at a store. A part that cannot be read is a finding, because a broken store is what this is for.
+
+    `options`: of all reads; all tables must take them.
+    """
+    found = Diagnosis()
+    look = _Look(files, options, found)
+    for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
+        try:
+            found.facts[part] = facts_of()
+        except (StoreError, OSError) as error:
+            found.findings.append(f"{part} could not be examined: {error}")
+    found.facts |= {CONFIG: {"directory": files.config}, STATE: look.state()}
+    if files.strays:
+        found.findings.append(f"packed or renamed segments are not read: {', '.join(files.strays)}")
+    return found
+
+
+class _Look:
+    """The facts of each part of a store."""
+
+    def __init__(self, files: StoreFiles, options: Mapping[str, Any], found: Diagnosis) -> None:
+        self._files, self._options, self._found = files, options, found
+        self._checkpoint: Facts = {}
+
+    def store(self) -> Facts:
+        """The oldest version that can have written the store, with the signs of it; null if nothing shows it."""
+        files = self._files
+        places = {"store": files.uri, "config": files.config, "consumequeue": files.consume_queue}
+        names = {place: {entry.name for entry in list_if_possible(uri)} for place, uri in places.items() if uri is not None}
+        try:
+            self._checkpoint = next(self._table("checkpoint"), {})
+        except (StoreError, OSError) as error:
+            self._found.findings.append(f"checkpoint could not be examined: {error}")
+        names["checkpoint"] = {name for name, value in self._checkpoint.items() if value is not None}
+        seen = [(version, text) for version, place, text, name in _SIGNS if name in names.get(place, ())]
+        latest = max((version for version, _ in seen), key=_numbers, default=None)
+        return {"uri": files.uri, "version_at_least": latest, "because": [text for version, text in seen if version == latest]}
+
+    def log(self) -> Facts:
+        """The segments, the times of the first and the last record, and what is missing."""
+        files, found = self._files, self._found
+        options = {**self._options, **LENIENT, "columns": "store_timestamp"}
+        scan = Scan((files,), MessageOptions(**options))
+        plan = scan.plan()
+        for _, start, stop in plan.gaps:
+            found.findings.append(f"no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
+        if stale := dict(plan.stale).get(files.uri):
+            found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
+        end = dict(plan.ends)[files.uri]
+        first = scan.head(1)["store_timestamp"].to_pylist()
+        last = [time for batch in newest(_read, files, options, 1, end) for time in batch.column(0).to_pylist()]
+        return {
+            "directories": sorted({segment.uri.rpartition("/")[0] for segment in files.segments}),
+            "segments": len(files.segments),
+            "bytes": sum(segment.size for segment in files.segments),
+            "first_offset": files.min_offset,
+            "end_offset": end,
+            "first_store_timestamp": first[0] if first else None,
+            "last_store_timestamp": last[0] if last else None,
+        }
+
+    def queues(self) -> Facts:
+        """The numbers of queues and topics, and queues that do not fit the log."""
+        topics, light, queues = set[str](), 0, 0
+        states: dict[str, dict[str, int]] = {}
+        unusable: list[str] = []
+        for row in self._table("queues", _COLUMNS):
+            light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
+            if row["type"] != "LMQ":
+                topics.add(row["topic"])
+            if row["found"] is not None and len(unusable) < _MOST:
+                unusable.append(f"{row['topic']}: {row['found']}")
+            topics_of_state = states.setdefault(row["state"] or "unknown", {})
+            topics_of_state[row["topic"]] = topics_of_state.get(row["topic"], 0) + 1
+        self._found.findings += unusable
+        for state, text, is_finding in _STATES:
+            if of_state := states.get(state):
+                count = sum(of_state.values())
+                names = ", ".join(sorted(of_state)[:_MOST]) + (" …" if len(of_state) > _MOST else "")
+                (self._found.findings if is_finding else self._found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
+        return {"directories": list(self._files.queues), "queues": queues, "topics": len(topics), "light_queues": light}
+
+    def index(self) -> Facts:
+        """The index files, and those that a search cannot use."""
+        rows = list(self._table("index_files")) if self._files.index is not None else []
+        unusable = [row for row in rows if row["found"] is not None]
+        self._found.findings += [f"{row['file']}: {row['found']}" for row in unusable if row["slots"] is not None][:_MOST]
+        if unknown := sum(row["slots"] is None for row in unusable):
+            setting = option_name("max_hash_slot_num")
+            self._found.notes.append(f"{counted(unknown, 'index file')} cannot be searched: set {setting} as in the broker's configuration")
+        begins = [row["begin_timestamp"] for row in rows if row["begin_timestamp"] is not None]
+        ends = [row["end_timestamp"] for row in rows if row["end_timestamp"] is not None]
+        return {
+            "directory": self._files.index,
+            "files": len(rows),
+            "entries": sum(row["entries"] or 0 for row in rows),
+            "begin_timestamp": min(begins, default=None),
+            "end_timestamp": max(ends, default=None),
+        }
+
+    def state(self) -> Facts:
+        """Whether a broker uses the store, and how the last one ended."""
+        uri = self._files.uri
+        is_used, crashed = is_live(uri), any(entry.name == "abort" for entry in list_if_possible(uri))
+        if crashed and not is_used:
+            self._found.notes.append("the file abort exists: the broker crashed, or ran while the store was copied")
+        times = {name: value for name, value in self._checkpoint.items() if name != "store"}
+        return {"in_use": is_used, "abort": crashed, "checkpoint": times}
+
+    def _table(self, name: str, columns: Iterable[str] | None = None) -> Iterator[Facts]:
+        """The rows of a table of this store."""
+        options = MessageOptions(**{**self._options, "columns": columns})
+        for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
+            yield from batch.to_pylist()
+
+
+def _read(scan: Scan) -> Generator[pa.RecordBatch]:
+    yield from scan.to_batches()
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+# In words
+
+
+def _store_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    yield facts["uri"]
+    because = "; ".join(facts["because"])
+    at_least = f"RocketMQ {facts['version_at_least']} or later: {because}"
+    yield at_least if because else "unknown: nothing shows a version of RocketMQ after 4.9.2"
+
+
+def _log_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    places = ", ".join(facts["directories"]) or "no segments"
+    times = _period(facts["first_store_timestamp"], facts["last_store_timestamp"], time)
+    yield f"{places}: {counted(facts['segments'], 'segment')}, {size_of(facts['bytes'])}{times}"
+
+
+def _queues_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    light = f", and {counted(facts['light_queues'], 'light queue')}" if facts["light_queues"] else ""
+    of_topics = f"{counted(facts['queues'], 'queue')} of {counted(facts['topics'], 'topic')}{light}"
+    yield f"{', '.join(facts['directories'])}: {of_topics}" if facts["directories"] else "none"
+
+
+def _index_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    covers = _period(facts["begin_timestamp"], facts["end_timestamp"], time)
+    files = f"{counted(facts['files'], 'file')}, {counted(facts['entries'], 'key')}{covers}"
+    yield f"{facts['directory']}: {files}" if facts["directory"] else "none"
+
+
+def _config_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    yield facts["directory"] or "none"
+
+
+def _state_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    in_use = f"a broker on this host has the store open. Reading is safe; {option_name('max_read_rate')} limits the load"
+    yield in_use if facts["in_use"] else _AT_REST
+
+
+def _period(first: datetime | None, last: datetime | None, time: _Time) -> str:
+    return "" if first is None or last is None else f", {time(first)} to {time(last)}"
+
+
+_WRITERS: dict[str, tuple[str, Callable[[Facts, _Time], Iterator[str]]]] = {
+    STORE: ("store", _store_in_words),
+    LOG: ("commitlog", _log_in_words),
+    QUEUES: ("queues", _queues_in_words),
+    INDEX: ("index", _index_in_words),
+    CONFIG: ("config", _config_in_words),
+    STATE: ("state", _state_in_words),
+}
+"""By part, in the order of the lines: its label, and its text; that of the store has a second line, the version."""
