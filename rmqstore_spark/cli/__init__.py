@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -19,4 +20,6 @@ def main() -> None:
         sys.exit(2)
     # A reader that ends early, as `head` does, ends this process too, without a message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if sys.stdout is None:  # started with standard output closed
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     program()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -39,7 +40,7 @@ Exit codes:
   0    clean
   1    damage was skipped, data is lost, or a check found something
   2    wrong arguments
-  3    the store cannot be read
+  3    the store cannot be read, or the output cannot be written
   130  interrupted
 
 \b
@@ -99,7 +100,7 @@ class Program(click.Group):
         """Run, and exit. click's own exit codes are others, so errors are handled here."""
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a host whose locale is not UTF-8
-        sys.exit(self._code(args, prog_name or "rmqstore", complete_var, extra))
+        sys.exit(_flushed(self._code(args, prog_name or "rmqstore", complete_var, extra)))
 
     def _code(self, args: Sequence[str] | None, prog_name: str, complete_var: str | None, extra: dict[str, Any]) -> int:
         try:
@@ -120,6 +121,18 @@ class Program(click.Group):
             note(f"error: {text_of(error)}")
             return code_of_error
         return code if isinstance(code, int) else CLEAN
+
+
+def _flushed(code: int) -> int:
+    """The exit code once everything is written. Python itself would end with a traceback and code 120, for example on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if code != UNREADABLE:  # else it was said already
+            note(f"error: cannot write to standard output: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
+        return UNREADABLE
+    return code
 
 
 def _show(error: click.ClickException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +34,22 @@ _COLORS = {"error": "red", "warning": "yellow"}
 @takes(PATHS, AS_JSON, READING, PLACES)
 def verify(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    counts = Counter[str]()
     with Warnings():
-        findings = store.verify(jobs=asked.jobs, progress=Bar(), **asked.values())
+        findings = store.table("findings", **asked.values())
+        output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
+        # Printed as they come: a broken store can have a finding for each of a million files.
+        for batch in findings.to_batches(asked.jobs, progress=Bar()):
+            clear()
+            rows = batch.to_pylist()
+            counts.update(row["severity"] for row in rows)
+            if output.is_terminal:
+                for row in rows:
+                    _print(output, row)
+                sys.stdout.flush()
+            else:
+                output.rows(findings.schema.names, rows)
         clear()
-    rows = findings.to_pylist()
-    if output.is_terminal:
-        for row in rows:
-            _print(output, row)
-    else:
-        output.rows(findings.schema.names, rows)
-    counts = Counter(row["severity"] for row in rows)
     note(_summary(store, counts))
     return FOUND if counts["error"] or counts["warning"] else CLEAN
 

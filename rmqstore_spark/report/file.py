@@ -20,10 +20,15 @@ def write_report(store: nr.Store, output: Path, settings: Settings, language: st
     except OSError as error:
         raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
     try:
-        with file:
-            facts = gather(store, settings)
-            file.write(page_of(facts, language))
-        part.replace(output)
+        facts = gather(store, settings)
+        page = page_of(facts, language)
+        try:
+            with file:
+                file.write(page)
+            part.replace(output)
+        except OSError as error:
+            raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
     finally:
+        file.close()
         part.unlink(missing_ok=True)
     return facts

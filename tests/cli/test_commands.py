@@ -12,6 +12,7 @@ from support.command_line import run, unsafe
 from support.stores import ZERO
 
 import native_reader as nr
+from native_reader.storage.local import LocalFile
 from native_reader.tables import TABLE_NAMES
 
 
@@ -41,6 +42,23 @@ def test_ls_lists_topics_queues_and_stores(store: Path) -> None:
 
 def test_ls_lists_every_store_below_a_directory(store: Path) -> None:
     assert [row["store"] for row in run("ls", store.parent, "--stores", "--json").rows] == [store.as_uri()]
+
+
+def test_ls_of_a_thousand_segments_opens_one_of_them(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1000):  # after the log, as if it were preallocated
+        (store / "commitlog" / f"{10**12 + 2048 * number:020}").write_bytes(bytes(2048))
+    opened, start = list[str](), LocalFile.__init__
+
+    def noted(file: LocalFile, uri: str) -> None:
+        opened.append(uri)
+        start(file, uri)
+
+    monkeypatch.setattr(LocalFile, "__init__", noted)
+    (only,) = run("ls", store, "--stores", "--json").rows
+    assert only["segments"] > 1000
+    assert [uri for uri in opened if "/commitlog/" in uri] == [f"{store.as_uri()}/commitlog/{ZERO}"]
+    assert len(run("ls", store, "--json").rows) == 3
+    assert len([uri for uri in opened if "/commitlog/" in uri]) == 2
 
 
 def test_ls_without_queues_says_what_else_to_do(tmp_path: Path, store: Path) -> None:
@@ -307,6 +325,27 @@ def test_no_name_of_a_store_controls_the_terminal(hostile: Path, arguments: list
 def test_an_argument_in_an_error_does_not_control_the_terminal(store: Path) -> None:
     for arguments in ([f"{store}\x1b[2J"], [store, "-t", "\x1b[2J\u202e"], [store, "-c", "\x1b[2J"], [store, "--option", "\x1b[2J=1"]):
         assert not unsafe(run("cat", *arguments).err)
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["ls", "--stores"], ["cat"], ["explain"], ["verify"], ["stat"]], ids=" ".join)
+def test_no_path_of_a_store_controls_the_terminal(store: Path, arguments: list[str]) -> None:
+    moved = store.rename(store.with_name("\x1b[2J\u202e\n"))
+    (moved / "commitlog" / ZERO).write_bytes(b"\1" + (moved / "commitlog" / ZERO).read_bytes()[1:])  # so that a warning names a file
+    for form in ((), ("--json",)):
+        ended = run(arguments[0], moved, *arguments[1:], *form)
+        assert ended.code in (0, 1)
+        assert not unsafe(ended.out + ended.err)
+    missing = run("cat", moved / "\x1b[2Jmissing")
+    assert missing.code == 3
+    assert not unsafe(missing.err)
+
+
+def test_files_that_are_written_have_hostile_paths_too(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "\x1b[2J\u202e"
+    for arguments in (["export", store, "-o", out], ["rescue", store, out / "saved"], ["report", store, "-o", out / "page.html"]):
+        ended = run(*arguments, "--json")
+        assert ended.code == 0
+        assert not unsafe(ended.out + ended.err)
 
 
 def test_names_survive_in_json(hostile: Path) -> None:

@@ -7,13 +7,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from support.command_line import COMMAND, ENVIRONMENT
+from pyarrow import parquet
+from support.command_line import COMMAND, ENVIRONMENT, run
+from support.exported import data_files, expected_rows, exported_rows, summary
 from support.stores import message
 
+import native_reader as nr
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 # A shell starts what runs in the background so that it ignores Ctrl-C, and these tests may run there.
 _TAKES_INTERRUPTIONS = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
@@ -79,3 +85,69 @@ def test_an_interruption_is_one_line(store: Path, arguments: list[str]) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=300)
     assert (process.returncode, said.strip()) == (130, "interrupted")
+
+
+def slow_store(tmp_path: Path) -> Path:
+    """A store that is read for some seconds at the lowest rate."""
+    write_store(tmp_path / "store", StoreSpec(bytes=6 << 20, queues=False, index=False))
+    return tmp_path / "store"
+
+
+def interrupted(when: Path, *arguments: object, jobs: int = 1) -> tuple[int, str]:
+    """Interrupt a slow command as soon as that file exists; returns its exit code and standard error."""
+    with started(*arguments, "--jobs", jobs, "--rate", f"{jobs}MB/s") as process:
+        for _ in range(30_000):
+            if any(when.parent.glob(when.name)) or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=300)
+    return process.returncode, said.strip()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_export_leaves_whole_files_and_continues(tmp_path: Path, jobs: int) -> None:
+    store, out = slow_store(tmp_path), tmp_path / "out"
+    arguments = ("export", store, "-o", out, "--option", "max_partition_bytes=1m")
+    assert interrupted(out / "_parts" / "part-*.jsonl", *arguments, jobs=jobs) == (130, "interrupted")
+    assert not (out / "_summary.json").exists()
+    scan = nr.open(store).messages(max_partition_bytes="1m")
+    for file in data_files(out):
+        assert parquet.ParquetFile(file).read().num_rows > 0
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (0, "")
+    assert exported_rows(out, "parquet", scan.schema) == expected_rows(scan.to_table())
+
+
+def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
+    store, out = slow_store(tmp_path), tmp_path / "out"
+    assert interrupted(out / "messages" / "_export.json", "rescue", store, out) == (130, "interrupted")
+    assert not (out / "rescue.md").exists()
+    assert list((out / "messages").glob("*.parquet")) == []
+    assert run("rescue", store, out).code in (0, 1)
+    assert sorted(path.name for path in out.iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
+    assert summary(out / "messages")["rows"] == nr.open(store).messages().count_rows()
+
+
+def test_an_interrupted_report_leaves_no_file(tmp_path: Path) -> None:
+    store, page = slow_store(tmp_path), tmp_path / "page.html"
+    assert interrupted(tmp_path / ".page.html.*.part", "report", store, "-o", page) == (130, "interrupted")
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_full_disk_is_an_error_in_one_line(store: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        for arguments in (["cat", store], ["ls", store, "--json"], ["--help"]):
+            ended = subprocess.run(
+                [*COMMAND, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=ENVIRONMENT
+            )
+            assert ended.returncode == 3
+            assert ended.stderr.startswith("error: ")
+            assert "No space left on device" in ended.stderr
+            assert ended.stderr.count("\n") == 1
+
+
+def test_closed_standard_output_is_not_a_fault(store: Path) -> None:
+    command = [sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])", *COMMAND, "ls", str(store)]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, env=ENVIRONMENT)
+    assert (ended.returncode, ended.stderr) == (0, "")

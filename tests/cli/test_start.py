@@ -36,7 +36,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["cat", "--help"], ["stat", "--help"], ["doctor", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     ended = subprocess.run([sys.executable, "-c", _LIGHT, *arguments], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -214,7 +214,7 @@ def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
     facts = write_report(store, output, Settings(NOW), "en")
     assert output.read_text(encoding="utf-8") == page_of(facts, "en")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(nr.ExportError, match="could not write: Is a directory"):
         write_report(store, tmp_path, Settings(NOW), "en")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
