@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from support.documented import write_stores
-from support.recipes import answer_to, comparable, names, recipes, rows_of
+from support.golden import Golden
+from support.recipes import BROKERS, answer_to, broker_stores, comparable, names, of_broker, recipes, rows_of
 
 _PATH = re.compile(r'"(store|damaged|lake|lake-checkpoint|[a-z]+-by-(?:spark|python))"')
 
 
 def test_spark_and_python_give_the_same_answers(spark: SparkSession, tmp_path: Path) -> None:
     write_stores(tmp_path)
+    compare(spark, tmp_path, str)
+
+
+def test_they_do_so_on_the_store_of_a_real_broker(spark: SparkSession, own_store: Callable[[str], Golden], tmp_path: Path) -> None:
+    store = own_store(BROKERS[-1])
+    broker_stores(store, tmp_path)
+    compare(spark, tmp_path, lambda code: of_broker(code, store))
+
+
+def compare(spark: SparkSession, folder: Path, changed: Callable[[str], str]) -> None:
+    """Compare the answers of all recipes. `changed`: what to do with their code."""
 
     def here(code: str) -> str:
         """The code with full paths: the directory of the Java process is another one."""
-        return _PATH.sub(lambda found: f'"{tmp_path}/{found[1]}"', code)
+        return changed(_PATH.sub(lambda found: f'"{folder}/{found[1]}"', code))
 
     defined = names(here, spark=spark)
     for recipe in recipes():
         rows = rows_of(answer_to(here(recipe.python), defined))
-        columns = list(rows[0])
-        assert comparable(rows_of(answer_to(here(recipe.spark), defined)), columns) == comparable(rows, columns), recipe.title
+        columns = list(rows[0]) if rows else []
+        answer = rows_of(answer_to(here(recipe.spark), defined))
+        assert len(answer) == len(rows), recipe.title
+        assert comparable(answer, columns) == comparable(rows, columns), recipe.title

@@ -7,11 +7,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from support.documented import ROOT, commands_in
+from support.golden import Golden, unpack
+from support.own_stores import STORES
 
 Row = dict[str, Any]
 _TEXT = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
@@ -71,3 +74,34 @@ def _plain(value: Any) -> Any:
 
 def _code(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+# The same on stores of real brokers
+
+BROKERS = ("4.9.7-kinds", "5.5.0-kinds")
+"""Stores with everything that the recipes ask for. `kinds` of tests/broker/java/Traffic.java is what was sent."""
+_NAMES = {
+    r"\b(?:orders|payments)\b": "Plain",
+    r"\binvoices\b": "Gone",  # a deleted topic
+    r"\bo441422207746\b": "key3",
+    r'\\?"created\\?":1672': " total ",
+}
+
+
+def broker_stores(store: Golden, folder: Path) -> None:
+    """The stores `store` and `damaged` of the recipes, as a broker wrote them; the latter with a page of zeros."""
+    (folder / "store").symlink_to(store.root)
+    damaged = unpack(store.name, folder, STORES).root.rename(folder / "damaged")
+    with min((damaged / "commitlog").iterdir()).open("r+b") as file:
+        file.seek(20_480)
+        file.write(bytes(4096))
+
+
+def of_broker(code: str, store: Golden) -> str:
+    """Code or a command of a recipe with the names, the key, the text and the times of that store."""
+    for pattern, name in _NAMES.items():
+        code = re.sub(pattern, name, code)
+    times = sorted(row["store_timestamp"] for row in store.expected_rows if row.get("topic") == "Plain")
+    for written, moment in (("2026-01-05 08:01:00Z", times[10]), ("2026-01-05 08:02:00Z", times[-10])):
+        code = code.replace(written, datetime.fromtimestamp(moment / 1000, UTC).isoformat(" ", "milliseconds").replace("+00:00", "Z"))
+    return code
