@@ -18,6 +18,7 @@ from native_reader.export.run import Wanted, export
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.doubts import doubts_of, log_doubts
 from native_reader.plan.explain import Explanation
+from native_reader.plan.places import Places
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
@@ -310,13 +311,23 @@ class Scan(Lazy):
 
 
 class TableScan(Lazy):
-    """A table other than `messages`. The ends of the logs are determined on first use."""
+    """A table other than `messages`. The ends of the logs are determined on first use.
 
-    def __init__(self, table: Table, stores: tuple[StoreFiles, ...], options: MessageOptions, selection: Selection | None = None) -> None:
+    `places`: by store URI, where an earlier pass over the log saw every message that the table is made from.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        stores: tuple[StoreFiles, ...],
+        options: MessageOptions,
+        selection: Selection | None = None,
+        places: Mapping[str, Places] | None = None,
+    ) -> None:
         self._table, self._stores = table, stores
         self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
         self._projection = options.projection(self._selection.needed)
-        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
+        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False, places=places or {})
         self._request = Request(stores, planning, self._selection.needed)
         self._parts: list[Part] | None = None
 

@@ -22,8 +22,8 @@ from native_reader.version import version
 NAME = "_export.json"
 _LAYOUT = 1
 """Of this file and those next to it. Another one cannot be continued."""
-_NOT_PINNED = ("max_read_rate", "lenient")
-"""The first does not change what is in the files; the second follows from `mode`."""
+_NOT_PINNED = ("max_read_rate", "lenient", "places")
+"""The first does not change what is in the files, the second follows from `mode`, and an export has none of the third."""
 
 _SHOWN = 200
 
@@ -88,7 +88,8 @@ def save(manifest: Manifest, target: Target) -> None:
 
 
 def _plain(split: Split, numbers: Mapping[Segment, int]) -> dict[str, Any]:
-    return {**{name: getattr(split, name) for name in Split.__dataclass_fields__}, "segment": numbers[split.segment]}
+    names = (name for name in Split.__dataclass_fields__ if name != "records")  # no export has such splits
+    return {**{name: getattr(split, name) for name in names}, "segment": numbers[split.segment]}
 
 
 def saved(target: Target) -> Manifest | None:

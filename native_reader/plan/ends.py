@@ -89,7 +89,8 @@ class CheckedEnd(NamedTuple):
 
 def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, CheckedEnd]:
     """The end of each log, by store URI. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
-    return {store.uri: _find_end(store, planning) for store in stores}
+    known = planning.places
+    return {store.uri: known[store.uri].end if store.uri in known else _find_end(store, planning) for store in stores}
 
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:

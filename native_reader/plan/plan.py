@@ -15,6 +15,7 @@ from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.ends import CheckedEnd, Lost
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
+from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
 from native_reader.plan.times import Times
@@ -96,6 +97,8 @@ class StoreRead:
     lookup: KeyLookup | None = None
     times: Times = field(default_factory=Times)
     lost: Lost | None = None
+    places: Places | None = None
+    """The only records to read, if an earlier pass saw them."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
@@ -171,6 +174,8 @@ class _Parts:
                 self.unwritten.append(segment)
             elif why := _why_not(self._predicate, split, read.times, read.path):
                 self.skipped.append((segment, why))
+            elif read.places is not None:
+                self._add_seen(split, read.places)
             else:
                 self._add_parts(split, read, spans)
 
@@ -181,6 +186,15 @@ class _Parts:
         self.splits += pieces
         if not pieces:
             self.skipped.append((split.segment, self._inside if parts else "store time"))
+
+    def _add_seen(self, split: Split, places: Places) -> None:
+        """Add the records of a segment that an earlier pass saw."""
+        base = split.segment.base + split.segment.frame
+        records, size = places.within(base + split.start, base + split.end)
+        if records:
+            self.splits.append(replace(split, access=SEEN, share=size / split.written, records=records))
+        else:
+            self.skipped.append((split.segment, "an earlier pass"))
 
 
 def _is_hit(split: Split, hits: Mapping[str, frozenset[int]]) -> bool:
@@ -268,6 +282,8 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
 
 def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
+    if split.access == SEEN:  # its records are known, so it needs little memory as a whole
+        return [split]
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]

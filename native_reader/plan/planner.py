@@ -32,6 +32,8 @@ def plan_read(stores: Sequence[StoreFiles], predicate: Predicate, planning: Plan
 def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> StoreRead:
     """The read of one store, with what its index, queues and store times say."""
     store, access = read.store, planning.access
+    if store.uri in planning.places:
+        return replace(read, places=planning.places[store.uri])
     if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
     # Use queues and index for the whole log, even if only a part of it is read.

@@ -2,7 +2,8 @@
 
 So the result does not depend on the wanted queues. Records of a deleted or new topic, or from a hole in its queues, are in
 bytes that no other queue claims. Each walk must end exactly at the next claim. If it does not, or if a claim is false, the
-whole split is scanned. `trust` uses the wanted queues instead, and reads only what they name.
+whole split is scanned. `trust` uses the wanted queues instead, and reads only what they name. If an earlier pass over the log
+saw all that may be wanted (`plan.places`), only that is read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
 from native_reader.plan.estimate import TRUST
+from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.queues import Numbers, Topic, topics_in
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
@@ -67,7 +69,8 @@ class Pruned:
 
     def __iter__(self) -> Iterator[Piece]:
         try:
-            yield from self._trusted() if self._split.access == TRUST else self._unclaimed()
+            ways = {TRUST: self._trusted, SEEN: self._seen}
+            yield from ways.get(self._split.access, self._unclaimed)()
         except Contradiction as contradiction:
             yield from self._scanned(str(contradiction))
 
@@ -185,6 +188,19 @@ class Pruned:
             self._extents += Account(len(records), int(records.sizes.sum()) + self._frame * len(records))
             if len(records):
                 yield Piece(records, NO_DAMAGE)
+
+    # Only what an earlier pass saw
+
+    def _seen(self) -> Iterator[Piece]:
+        base = self._split.segment.base + self._frame
+        offsets, sizes = records_in(self._split.records)
+        for group in Extents(offsets - base, offsets - base + sizes + self._frame).groups(_FIRST_GROUP, CHUNK, CHUNK):
+            try:
+                records = self._together(group)
+            except Contradiction:
+                raise Contradiction("a record is not where an earlier pass saw it") from None
+            self._returned.append(records.heads["physical_offset"].astype(np.int64))
+            yield Piece(records, NO_DAMAGE)
 
     # Fallback: scan the whole split
 

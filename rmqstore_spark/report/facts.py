@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any
@@ -103,15 +103,16 @@ class Pace:
 
 
 def gather(store: nr.Store, settings: Settings) -> Facts:
-    """Read the store. The log is read once; with `verify`, a second time."""
+    """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
     if len(store.stores) != 1:
         paths = ", ".join(each.uri for each in store.stores[:5]) or "none"
         raise nr.OptionError(f"a report is about one store, and this path has {len(store.stores)}: {paths}. Choose one")
     (files,) = store.stores
-    request = Request((files,), MessageOptions(**LENIENT, **settings.options).planning())
-    missing = tuple(each for each in (*missing_in(request), *lost_of(request)) if isinstance(each, Missing))
     tables = Tables(store, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift)
+    planning = MessageOptions(**LENIENT, **settings.options).planning()
+    request = Request((files,), replace(planning, places={files.uri: log.seen.nothing}))  # so the end is not searched again
+    missing = tuple(each for each in (*missing_in(request), *lost_of(request)) if isinstance(each, Missing))
     return Facts(
         settings,
         files.uri,
@@ -119,7 +120,7 @@ def gather(store: nr.Store, settings: Settings) -> Facts:
         missing,
         log,
         attempt(read_lag, tables),
-        attempt(partial(read_pending, now=settings.now, kinds=log.kinds()), tables),
+        attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(read_findings, tables) if settings.verify else None,
     )
 

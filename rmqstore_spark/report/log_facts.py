@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.layout.kinds import KINDS
+from native_reader.plan.ends import CheckedEnd
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
+from rmqstore_spark.report.seen import Seen
 from rmqstore_spark.report.side_facts import Tables
 from rmqstore_spark.report.times import DAY, Numbers, TimeBins
 from rmqstore_spark.tally import Tally, addresses, measures
 
-COLUMNS = ("topic", "queue_id", "kind", "tags", "born_host", "store_timestamp", "record_size", "inner_index", "segment")
+COLUMNS = ("topic", "queue_id", "kind", "tags", "born_host", "store_timestamp", "physical_offset", "record_size", "inner_index", "segment")
 LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 """Damage is skipped and listed."""
 SIZES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
@@ -46,6 +47,7 @@ class LogFacts:
     accounts: tuple[SegmentReport, ...] = ()
     damage: Damages = NO_DAMAGE
     bytes_read: int = 0
+    seen: Seen = field(default_factory=Seen)
 
     def add(self, rows: pa.Table, latest: int) -> None:
         """Add messages with COLUMNS. Store times after `latest` are wrong."""
@@ -62,13 +64,9 @@ class LogFacts:
         sizes, plausible = counted["bytes"].to_numpy(), is_plausible.to_numpy()
         self._add_times(stored.fill_null(0).to_numpy()[plausible], sizes[plausible])
         self.wrong_times += len(rows) - int(plausible.sum())
-        self._add_sizes(sizes[counted["records"].to_numpy() > 0])
-
-    def kinds(self) -> frozenset[str] | None:
-        """The kinds of all messages; None if there were too many groups to know."""
-        if self.places.forgotten_groups:
-            return None
-        return frozenset(str(row["kind"]) for row in self.places.by("kind").top(len(KINDS)).rows)
+        is_record = counted["records"].to_numpy() > 0
+        self._add_sizes(sizes[is_record])
+        self.seen.add(rows, is_record)
 
     def _add_times(self, times: Numbers, sizes: Numbers) -> None:
         if len(times):
@@ -86,8 +84,11 @@ class LogFacts:
 def read_log(tables: Tables, now: int, shift: int) -> LogFacts:
     """One pass. Damage is skipped and listed. `now`, `shift`: microseconds; `shift` is the offset of the time zone."""
     scan = tables.store.messages(columns=COLUMNS, **LENIENT, **tables.options)
+    plan = scan.plan()
+    ((uri, end),) = plan.ends
+    seen = Seen(CheckedEnd(end, dict(plan.stale).get(uri, 0), next(iter(plan.lost), None)))
     run = scan.run(tables.jobs, tables.progress)
-    facts = LogFacts(times=TimeBins(shift))
+    facts = LogFacts(times=TimeBins(shift), seen=seen)
     for rows in _slabs(iter(run)):
         facts.add(rows, now + DAY)
     report = run.report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -12,18 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import native_reader as nr
+from native_reader.api import TableScan
+from native_reader.options import MessageOptions
+from native_reader.plan.places import Places
 from native_reader.scan.progress import Watch
+from native_reader.tables import TABLES
 from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
+from rmqstore_spark.report.seen import Seen
 from rmqstore_spark.tally import Row, Tally
 
 _MOST_FINDINGS = 100
 _SEVERITIES = tuple(SEVERITIES)
-_KINDS = {
-    "delay": frozenset(("delay",)),
-    "timers": frozenset(("timer",)),
-    "transactions": frozenset(("half", "prepared", "rollback", "system")),
-}
-"""The kinds of messages from which a table is made. A store without consume queues must be read whole for each table."""
 _TEXT = pa.string()
 
 Made = TypeVar("Made")
@@ -43,10 +42,13 @@ class Tables(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
     progress: Watch = False
 
-    def batches(self, name: str, *columns: str) -> Iterator[pa.RecordBatch]:
-        """The rows of a table; all columns if none is named."""
-        table = self.store.table(name, columns=columns or None, **self.options)
-        return table.to_batches(self.jobs, self.progress)
+    def batches(self, name: str, *columns: str, places: Places | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a table; all columns if none is named. `places`: where the messages are that it is made from, if known."""
+        if places is None:
+            return self.store.table(name, columns=columns or None, **self.options).to_batches(self.jobs, self.progress)
+        (files,) = self.store.stores
+        options = MessageOptions(columns=columns, **self.options)
+        return TableScan(TABLES[name], (files,), options, places={files.uri: places}).to_batches(self.jobs, self.progress)
 
 
 def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
@@ -92,13 +94,13 @@ class Pending:
     fates: Counter[str] = field(default_factory=Counter)
 
 
-def read_pending(tables: Tables, now: int, kinds: Collection[str] | None) -> Pending:
-    """The tables `delay`, `timers` and `transactions`, if the log has messages for them. `kinds`: those in the log; None: unknown."""
+def read_pending(tables: Tables, now: int, seen: Seen, is_damaged: bool = False) -> Pending:
+    """The tables `delay`, `timers` and `transactions`, if the log has messages for them. `is_damaged`: whether a part of it is lost."""
     pending = Pending()
     for name, level, since in (("delay", "delay_level", "store_timestamp"), ("timers", None, "first_store_timestamp")):
-        if not _has(kinds, name):
+        if not seen.has(name):
             continue
-        for batch in tables.batches(name, "state", "due_timestamp", since, *([level] if level else [])):
+        for batch in tables.batches(name, "state", "due_timestamp", since, *([level] if level else []), places=seen.places(name)):
             due = batch["due_timestamp"].cast(pa.int64())
             levels = pa.nulls(len(batch), pa.int32()) if level is None else batch[level]
             is_late = pc.and_(pc.less(due, now), pc.equal(batch["state"], "pending"))
@@ -112,8 +114,11 @@ def read_pending(tables: Tables, now: int, kinds: Collection[str] | None) -> Pen
                 "since": batch[since].cast(pa.int64()),
             }
             pending.delayed.add(pa.table(columns))
-    transactions = ("fate", "topic", "producer_group", "first_store_timestamp", "checks")
-    for batch in tables.batches("transactions", *transactions) if _has(kinds, "transactions") else ():
+    if not seen.has("transactions"):
+        return pending
+    # What was lost may have decided a transaction, so of a damaged log the table must know where it is damaged.
+    places = None if is_damaged else seen.places("transactions")
+    for batch in tables.batches("transactions", "fate", "topic", "producer_group", "first_store_timestamp", "checks", places=places):
         pending.fates.update(batch["fate"].cast(_TEXT).to_pylist())
         undecided = batch.filter(pc.equal(batch["fate"], "undecided"))
         columns = {
@@ -125,10 +130,6 @@ def read_pending(tables: Tables, now: int, kinds: Collection[str] | None) -> Pen
         }
         pending.halves.add(pa.table(columns))
     return pending
-
-
-def _has(kinds: Collection[str] | None, table: str) -> bool:
-    return kinds is None or not _KINDS[table].isdisjoint(kinds)
 
 
 @dataclass(slots=True)

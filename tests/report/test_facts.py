@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from support.golden import Golden, opened
@@ -12,7 +13,10 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import pack_properties
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 from rmqstore_spark.report.facts import Facts, Settings, gather, pace_of
 from rmqstore_spark.report.log_facts import SIZES
 from rmqstore_spark.report.log_sections import skews
@@ -154,3 +158,29 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_report() -> None:
     assert not isinstance(facts.lag, Lag)
     assert "consumerOffset.json" in facts.lag.text
     assert facts.log.messages == 30
+
+
+def test_the_log_is_read_once(tmp_path: Path) -> None:
+    """Also without consume queues, by which the tables of pending messages could skip what they do not need."""
+    write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20, queues=False, index=False))
+    for_heads, for_facts = (FaultyStorage(tmp_path.as_uri()) for _ in range(2))
+    nr.open(f"{for_heads.url}/store").messages(columns="heads").to_table()
+    facts = gather(nr.open(f"{for_facts.url}/store"), Settings(NOW))
+    assert isinstance(facts.pending, Pending)
+    assert facts.pending.fates.total() > 0
+    assert facts.pending.delayed.totals()["messages"] > 0
+    assert for_facts.bytes_read < 1.1 * for_heads.bytes_read
+
+
+def test_too_many_pending_messages_are_read_in_passes_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20))
+    store = nr.open(tmp_path / "store")
+    known = gather(store, Settings(NOW)).pending
+    monkeypatch.setattr("rmqstore_spark.report.seen._MOST", 3)
+    unknown = gather(store, Settings(NOW)).pending
+    assert isinstance(known, Pending)
+    assert isinstance(unknown, Pending)
+    assert known.fates == unknown.fates
+    assert known.fates
+    for one, other in ((known.delayed, unknown.delayed), (known.halves, unknown.halves)):
+        assert one.top(1000) == other.top(1000)

@@ -1,0 +1,38 @@
+"""Places: where a pass over a log saw the records that later reads may want. Such a read needs no pass of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from native_reader.plan.queues import Numbers
+
+if TYPE_CHECKING:
+    from native_reader.plan.ends import CheckedEnd
+
+SEEN = "seen"
+"""The access of a split that reads only such records. Users cannot choose it: only a pass can show that no others are wanted."""
+
+
+class Places(NamedTuple):
+    """Every record of one log that a read may want, in log order: its physical offset and its size.
+
+    `end`: where the log ended for the pass.
+    """
+
+    end: CheckedEnd
+    offsets: Numbers
+    sizes: Numbers
+
+    def within(self, start: int, stop: int) -> tuple[bytes, int]:
+        """The records that begin in `[start, stop)`, as a split has them; and the sum of their sizes."""
+        first, last = np.searchsorted(self.offsets, (start, stop)).tolist()
+        offsets, sizes = self.offsets[first:last], self.sizes[first:last]
+        return np.stack((offsets, sizes), axis=1).astype(np.int64).tobytes(), int(sizes.sum())
+
+
+def records_in(packed: bytes) -> tuple[Numbers, Numbers]:
+    """The offsets and sizes that `Places.within` packed."""
+    pairs: Numbers = np.frombuffer(packed, np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
