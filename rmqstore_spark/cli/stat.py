@@ -105,7 +105,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
         with closing(read.batches(scan)) as batches:
             for batch in batches:
                 tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
-        _print(output, tally, by, top, time.monotonic() - begun)
+        _print(output, tally, by, top, f"times in {zone or 'UTC'}, in {_took(time.monotonic() - begun)}")
     return read.code
 
 
@@ -122,12 +122,17 @@ def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.T
     return pa.table(keys | measures(batch) | {"first": times, "last": times})
 
 
-def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, seconds: float) -> None:
+def _took(seconds: float) -> str:
+    from native_reader.scan.progress import duration
+
+    return duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, how: str) -> None:
     import pyarrow as pa
 
     from native_reader.plan.ends import counted
     from native_reader.plan.explain import size_of
-    from native_reader.scan.progress import duration
 
     totals, groups = tally.totals(), tally.table()
     groups = pa.table({}) if groups is None else groups
@@ -148,7 +153,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, s
     if tally.forgotten_groups:
         note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
     count = counted(len(groups), "group")
-    note(f"{messages:,} messages, {size_of(size)} of records, {count}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}")
+    note(f"{messages:,} messages, {size_of(size)} of records, {count}, {how}")
 
 
 def _minute(zone: tzinfo | None, moment: datetime) -> str:

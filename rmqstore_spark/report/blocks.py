@@ -33,6 +33,11 @@ def note(text: str) -> Markup:
     return element("p", text, class_="note")
 
 
+def times_in(words: Words, zone_name: str) -> Markup:
+    """In which zone the times of a section are."""
+    return note(words.say("times_in", zone=zone_name))
+
+
 def problem(words: Words, found: Problem) -> Markup:
     """Why a part is missing."""
     return element("p", words.say("problem", text=found.text), class_="alarm")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from native_reader.layout.kinds import SYSTEM_KINDS
 from rmqstore_spark.report import charts
 from rmqstore_spark.report import words as write
-from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
+from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table, times_in
 from rmqstore_spark.report.facts import Facts, Pace, pace_of
 from rmqstore_spark.report.log_facts import SIZES, LogFacts
 from rmqstore_spark.report.markup import Markup, element
@@ -81,7 +81,8 @@ def over_time(facts: Facts, words: Words) -> Markup:
     columns = ((words.say("from"), TEXT), (words.say("messages"), NUMBER), (words.say("size"), NUMBER))
     rows = [(words.time(start), write.number(count), write.size(size)) for start, size, count in series if count]
     details = element("details", element("summary", words.say("time_table")), table(columns, rows))
-    return section(words, "time", figure, details, wrong, *_growth(facts, words, pace_of(log)))
+    zone = times_in(words, facts.settings.zone_name)
+    return section(words, "time", figure, zone, details, wrong, *_growth(facts, words, pace_of(log)))
 
 
 def _growth(facts: Facts, words: Words, pace: Pace | None) -> list[Markup]:

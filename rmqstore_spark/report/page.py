@@ -79,6 +79,7 @@ def _made(facts: Facts, words: Words) -> Markup:
     options = [f"--lang {words.language}", f"--time-zone {settings.zone_name}"]
     options += [f"--disk-free {settings.free}"] if settings.free is not None else []
     options += ["--verify"] if settings.verify else []
+    options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
     is_verified = facts.findings is not None
     rows: list[tuple[str, str]] = [
         (words.say("store"), name_of(facts.uri)),

@@ -62,5 +62,5 @@ class Seen:
         """The records for that table; None if there were too many to remember."""
         if self._counts[table] > _MOST:
             return None
-        offsets, sizes = np.concatenate([np.empty((0, 2), np.int64), *self._pairs[table]]).T
-        return Places(self._end, offsets, sizes)
+        pairs = np.concatenate([np.empty((0, 2), np.int64), *self._pairs[table]])
+        return Places(self._end, pairs[:, 0].copy(), pairs[:, 1].copy())

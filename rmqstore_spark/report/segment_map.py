@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rmqstore_spark.report.blocks import note
+from rmqstore_spark.report.blocks import note, times_in
 from rmqstore_spark.report.charts import Range, strip
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.markup import Markup, element
@@ -46,7 +46,8 @@ class Spans(NamedTuple):
 def segment_map(facts: Facts, words: Words) -> Markup:
     """The map with its legend."""
     legend = [element("li", _sample(style), words.say(style)) for style in _STYLES]
-    return element("figure", note(words.say("map_note")), element("ul", *legend, class_="legend"), *_rows(facts, words))
+    notes = note(words.say("map_note")), times_in(words, facts.settings.zone_name)
+    return element("figure", *notes, element("ul", *legend, class_="legend"), *_rows(facts, words))
 
 
 def _sample(style: str) -> Markup:

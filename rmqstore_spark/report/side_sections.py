@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmqstore_spark.report import words as write
-from rmqstore_spark.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table
+from rmqstore_spark.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.markup import Markup
 from rmqstore_spark.report.side_facts import Lag, Pending, Problem
@@ -53,6 +53,7 @@ def pending(facts: Facts, words: Words) -> Markup:
     return section(
         words,
         "pending",
+        times_in(words, facts.settings.zone_name),
         part(words, "delayed", _delayed(found, words)),
         part(words, "halves", _halves(found, words)),
         part(words, "fates", _fates(found, words)) if found.fates else None,

@@ -64,6 +64,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     # Over time
     "time": ("The log over time", "日志随时间的变化"),
     "time_chart": ("Bytes stored per {width}. The highest: {peak}", "每 {width} 写入的字节数，最高 {peak}"),
+    "times_in": ("Times are in {zone}.", "时间为 {zone} 时间。"),
     "time_table": ("The chart as a table", "以表格查看"),
     "from": ("From", "起始时间"),
     "wrong_times": (
@@ -82,9 +83,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "按最近的速度，磁盘剩余的 {free} 十年以上才会写满。",
     ),
     "disk_full_assumptions": (
-        "This counts from the last record, with the same pace, the log as the only writer, and nothing deleted. A broker deletes segments: "
-        "by default after 72 hours, and earlier if the disk is 75 % full.",
+        "This counts from the last record, with the same pace, the log as the only writer, and nothing deleted. The free space is that of "
+        "the disk from which the store was read, unless --disk-free was set. A broker deletes segments: by default after 72 hours, and "
+        "earlier if the disk is 75 % full.",
         "此估计从最后一条记录算起，并假设速度不变、只有日志在写这块磁盘、且不删除任何文件。"
+        "剩余空间取自读取时存储所在的磁盘，除非指定了 --disk-free。"
         "实际上 broker 会删除旧文件：默认保留 72 小时，磁盘使用率超过 75 % 时会更早删除。",
     ),
     "disk_unknown": (
