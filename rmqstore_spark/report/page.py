@@ -36,6 +36,8 @@ def page_of(facts: Facts, language: str) -> str:
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
+        # If a name were ever not escaped, a browser would still run and load nothing.
+        element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
         element("title", title),
         element("style", style_sheet()),
     )

@@ -87,7 +87,7 @@ TAGS = """
     svg rect path line table thead tbody tr th td dl dt dd details summary bdi
 """
 ATTRIBUTES = """
-    lang charset name content href class id role aria-label aria-hidden scope
+    lang charset name http-equiv content href class id role aria-label aria-hidden scope
     viewbox preserveaspectratio x y width height x1 x2 y1 y2 d
 """
 
@@ -111,7 +111,8 @@ def test_the_page_holds_the_numbers() -> None:
     facts = facts_of(damaged(), free=1 << 20, verify=True)
     page = page_of(facts, "en")
     text = checked(page).text
-    assert "http" not in page
+    assert not re.search(r"https?:", page)
+    assert "Content-Security-Policy" in page
     assert f"{facts.log.messages:,} messages of 3 topics" in text
     assert f"{size(facts.damaged_bytes)} are damaged or missing, in {facts.damaged_places} places." in text
     assert "grows by" in text
