@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.api import Scan, TableScan
-from native_reader.errors import StoreError, option_name
+from native_reader.errors import OptionError, SchemaError, StoreError, option_name
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
@@ -82,6 +82,8 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
         try:
             found.facts[part] = facts_of()
+        except (OptionError, SchemaError):
+            raise
         except (StoreError, OSError) as error:
             found.findings.append(f"{part} could not be examined: {error}")
     found.facts |= {CONFIG: {"directory": files.config}, STATE: look.state()}
@@ -104,7 +106,7 @@ class _Look:
         names = {place: {entry.name for entry in list_if_possible(uri)} for place, uri in places.items() if uri is not None}
         try:
             self._checkpoint = next(self._table("checkpoint"), {})
-        except (StoreError, OSError) as error:
+        except OSError as error:  # of the storage
             self._found.findings.append(f"checkpoint could not be examined: {error}")
         names["checkpoint"] = {name for name, value in self._checkpoint.items() if value is not None}
         seen = [(version, text) for version, place, text, name in _SIGNS if name in names.get(place, ())]

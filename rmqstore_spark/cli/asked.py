@@ -70,8 +70,12 @@ class Asked:
         types = {option.name: option.type for option in options_of(MessageOptions)}
         found: dict[str, Any] = dict(defaults)
         for name, given in self.options.items():
+            if name not in types:
+                from native_reader.errors import OptionError, did_you_mean
+
+                raise OptionError(f"unknown option '{name}'.{did_you_mean(name, types)} All options: {', '.join(types)}")
             texts = (given,) if isinstance(given, str) else given
-            parsed = [types[name].parse(name, text) if name in types else text for text in texts]
+            parsed = [types[name].parse(name, text) for text in texts]
             found[name] = parsed[0] if len(parsed) == 1 else [each for value in parsed for each in _several(value)]
         return self._paced(found)
 
