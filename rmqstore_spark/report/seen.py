@@ -22,7 +22,7 @@ _TOPICS = {
 """By table: the topics that it is made from."""
 _KINDS = {"transactions": ("committed", "prepared", "rollback")}
 """By table: the kinds of messages in other topics that it needs, too."""
-_MOST = 2_000_000
+MOST_PLACES = 2_000_000
 """Records of one table that are remembered, with 16 bytes each."""
 
 
@@ -44,7 +44,7 @@ class Seen:
                 is_wanted |= pc.is_in(rows["kind"], pa.array(_KINDS[name])).to_numpy() & is_record
             count = int(np.count_nonzero(is_wanted))
             self._counts[name] += count
-            if self._counts[name] > _MOST:
+            if self._counts[name] > MOST_PLACES:
                 self._pairs[name].clear()
             elif count:
                 self._pairs[name].append(pairs[is_wanted])
@@ -60,7 +60,7 @@ class Seen:
 
     def places(self, table: str) -> Places | None:
         """The records for that table; None if there were too many to remember."""
-        if self._counts[table] > _MOST:
+        if self._counts[table] > MOST_PLACES:
             return None
         pairs = np.concatenate([np.empty((0, 2), np.int64), *self._pairs[table]])
         return Places(self._end, pairs[:, 0].copy(), pairs[:, 1].copy())

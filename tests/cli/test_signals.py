@@ -93,14 +93,14 @@ def slow_store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def interrupted(when: Path, *arguments: object, jobs: int = 1) -> tuple[int, str]:
+def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
     """Interrupt a slow command as soon as that file exists; returns its exit code and standard error."""
     with started(*arguments, "--jobs", jobs, "--rate", f"{jobs}MB/s") as process:
         for _ in range(30_000):
             if any(when.parent.glob(when.name)) or process.poll() is not None:
                 break
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate(timeout=300)
     return process.returncode, said.strip()
 
@@ -129,9 +129,10 @@ def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
     assert summary(out / "messages")["rows"] == nr.open(store).messages().count_rows()
 
 
-def test_an_interrupted_report_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, (130, "interrupted")), (signal.SIGTERM, (143, ""))])
+def test_a_report_that_is_stopped_leaves_no_file(tmp_path: Path, number: int, ended: tuple[int, str]) -> None:
     store, page = slow_store(tmp_path), tmp_path / "page.html"
-    assert interrupted(tmp_path / ".page.html.*.part", "report", store, "-o", page) == (130, "interrupted")
+    assert interrupted(tmp_path / ".page.html.*.part", "report", store, "-o", page, number=number) == ended
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 

@@ -176,7 +176,7 @@ def test_too_many_pending_messages_are_read_in_passes_of_their_own(monkeypatch: 
     write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20))
     store = nr.open(tmp_path / "store")
     known = gather(store, Settings(NOW)).pending
-    monkeypatch.setattr("rmqstore_spark.report.seen._MOST", 3)
+    monkeypatch.setattr("rmqstore_spark.report.seen.MOST_PLACES", 3)
     unknown = gather(store, Settings(NOW)).pending
     assert isinstance(known, Pending)
     assert isinstance(unknown, Pending)

@@ -25,6 +25,7 @@ from rmqstore_spark.report.file import write_report
 from rmqstore_spark.report.markup import escaped, shortened
 from rmqstore_spark.report.page import page_of
 from rmqstore_spark.report.reasons import CHINESE
+from rmqstore_spark.report.seen import MOST_PLACES
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS
 from rmqstore_spark.report.texts import LANGUAGES, TEXTS
@@ -249,6 +250,7 @@ def test_the_limits_are_documented() -> None:
     text = " ".join((ROOT / "docs" / "report.md").read_text(encoding="utf-8").split())
     assert f"the largest {TOP} rows" in text
     assert f"more than {MOST_GROUPS:,} groups" in text
+    assert f"more than {MOST_PLACES:,} such messages" in text
     assert f"cut after {len(shortened('x' * 10_000))} characters" in text
 
 
