@@ -51,7 +51,7 @@ Examples:
   rmqstore cat /data/store --topic orders --since '2026-01-31 12:00:00Z' --json | jq .body
 
 \b
-Completion in bash, zsh or fish:
+Completion in bash; docs/cli.md has zsh and fish:
   eval "$(_RMQSTORE_COMPLETE=bash_source rmqstore)"
 """
 

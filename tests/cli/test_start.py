@@ -13,6 +13,7 @@ from support.command_line import COMMAND, ENVIRONMENT, run, run_apart
 from native_reader.version import version
 from rmqstore_spark.cli.program import COMMANDS, program
 
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 _LIGHT = """
 import sys
 from rmqstore_spark.cli import main
@@ -90,6 +91,9 @@ def test_completion_lists_commands_and_tables() -> None:
 
     assert completed() == "plain,doctor\n"
     assert completed(COMP_WORDS="rmqstore tables /data dam", COMP_CWORD="3") == "plain,damage\nfile,dam\n"
+    for shell, start in (("bash", "_rmqstore_completion() {"), ("zsh", "#compdef rmqstore"), ("fish", "function _rmqstore_completion")):
+        assert completed(_RMQSTORE_COMPLETE=f"{shell}_source").startswith(start)
+        assert f"_RMQSTORE_COMPLETE={shell}_source rmqstore" in DOCS.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
