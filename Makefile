@@ -61,6 +61,8 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	$(PYTHON) benchmarks/export.py $(of)
 	$(PYTHON) benchmarks/lookups.py $(of)
 	@cd build/bench && rm -rf keys-*
+	$(PYTHON) benchmarks/command_line.py $(of)
+	@cd build/bench && rm -rf listed report-*
 	$(PYTHON) benchmarks/spark.py --slots 1 $(of)
 	$(PYTHON) benchmarks/spark.py --slots $$(getconf _NPROCESSORS_ONLN) $(of)
 	@cd build/bench && rm -rf *.parquet

@@ -51,7 +51,7 @@ def rows_at(store: nr.Store, places: dict[str, Places]) -> list[dict[str, Any]]:
     """The messages that a read finds at these places."""
     plan = plan_read(store.stores, EVERYTHING, Planning(lenient=True, fail_on_data_loss=False, places=places))
     assert {split.access for split in plan.splits} <= {SEEN}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for split in plan.splits:
         assert pickle.loads(pickle.dumps(split)) == split
         reading = Reading(split, Projection(("physical_offset", "body"), mode="DROPMALFORMED"), plan.predicate, plan.pruning)
