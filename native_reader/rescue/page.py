@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
-from native_reader.doctor import Diagnosis
+from native_reader.doctor import STATE, Diagnosis
 from native_reader.errors import spelled
 from native_reader.export.account import Exported
 from native_reader.plan.ends import counted
@@ -64,6 +64,11 @@ class Findings:
     checked: Checked
     warnings: Sequence[str]
     end: datetime
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a broker on this host has the store open."""
+        return bool(self.diagnosis.facts[STATE]["in_use"])
 
     @property
     def missing(self) -> int:
@@ -140,8 +145,9 @@ def _queues(found: Findings) -> list[str]:
     if not lost:
         return ["No queue offset is missing between the saved messages, or between the first and the last one that a consume queue names."]
     rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_text(queue.gaps)) for queue in lost]
+    in_use = " A broker uses the store, so offsets after the last saved one can be new messages." if found.is_in_use else ""
     return [
-        "A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.",
+        f"A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.{in_use}",
         "",
         *table(("topic", "queue", "messages saved", "offsets missing", "which"), rows[:_MOST]),
         *_more(len(rows), "queues", "queues.jsonl"),

@@ -69,7 +69,8 @@ def _largest(facts: Facts, words: Words) -> Markup:
     found = facts.log.damage
     order = np.lexsort((found.starts, found.starts - found.ends))[:TOP].tolist()
     rows = [(each.start, each.end, each.reason, each.description, each.segment) for each in map(found.__getitem__, order)]
-    rows += [(each.start, each.stop, each.reason, each.description, "–") for each in facts.missing[:TOP]]
+    missing = sorted(facts.missing, key=lambda each: (each.start - each.stop, each.start))[:TOP]
+    rows += [(each.start, each.stop, each.reason, each.description, "–") for each in missing]
     rows.sort(key=lambda row: (row[0] - row[1], row[0]))
     columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER), *((words.say(key), TEXT) for key in ("reason", "found", "file"))]
     lines = [

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from support.exported import json_lines
 from support.golden import Golden
+from support.locks import held
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
@@ -211,3 +212,14 @@ def test_a_million_findings_are_not_held_in_memory() -> None:
     kept = [row for rows in checked._first.values() for row in rows]
     assert len(kept) == 600
     assert [row["number"] for row in checked.first()] == list(range(2, 600, 3))[:200]
+
+
+def test_offsets_that_a_running_broker_adds_are_not_called_lost(tmp_path: Path) -> None:
+    store = damaged(tmp_path, log_of([message(number, topic="orders", queue_offset=number) for number in range(40)]))
+    (store / "lock").write_bytes(b"lock")
+    sentence = "A broker uses the store, so offsets after the last saved one can be new messages."
+    with held(store / "lock"):
+        rescue(nr.open(store), tmp_path / "live")
+    assert sentence in (tmp_path / "live" / "rescue.md").read_text()
+    rescue(nr.open(store), tmp_path / "rest")
+    assert sentence not in (tmp_path / "rest" / "rescue.md").read_text()

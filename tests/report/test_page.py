@@ -16,7 +16,7 @@ from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
 from native_reader.records.damages import REASONS
-from native_reader.tables.table import NOT_THERE
+from native_reader.tables.table import NOT_THERE, Missing
 from native_reader.testing.records import Message, pack_properties
 from rmqstore_spark.report.blocks import TOP
 from rmqstore_spark.report.damage_section import findings_sentence
@@ -209,6 +209,14 @@ def test_the_forecast_follows_from_its_numbers() -> None:
     assert "are full after 3 days, about 2023-11-20 21:13." in text
     assert "last for more than ten years" in page_of(replace(facts, settings=replace(facts.settings, free=1 << 50)), "en")
     assert "Pass --disk-free" in page_of(facts, "en")
+
+
+def test_the_largest_missing_range_is_shown_however_many_there_are() -> None:
+    facts = facts_of(damaged())
+    small = [Missing(facts.uri, start, start + 10) for start in range(10**9, 10**9 + 100 * 50, 100)]
+    large = Missing(facts.uri, 2 * 10**9, 2 * 10**9 + 10**6)
+    page = page_of(replace(facts, missing=(*small, large)), "en")
+    assert "2,000,000,000" in checked(page).text.partition("The largest ranges")[2]
 
 
 def test_every_section_with_times_names_their_zone() -> None:
