@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rmqstore_spark.cli.asked import Asked, takes
+from rmqstore_spark.cli.asked import Asked, spelled, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.stderr import note
@@ -57,7 +57,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
     if not conditions and not at:
         raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset or --where; rmqstore cat prints all messages.")
     if twice := sorted(at.keys() & asked.options.keys()):
-        raise click.UsageError(f"--offset already sets {', '.join(twice)}.")
+        raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
     messages = Messages(asked, body)
     with Read(asked) as read:
         scan = asked.open().messages(**asked.of_messages(**messages.defaults, **at))

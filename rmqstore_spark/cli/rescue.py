@@ -37,7 +37,7 @@ def rescue(asked: Asked, target: str) -> int:
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
     with Warnings() as warnings:
-        done = run(asked.open(), target, jobs=asked.jobs, progress=Bar(), max_read_rate=rate)
+        done = run(asked.open(), target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))

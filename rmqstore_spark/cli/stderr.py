@@ -55,15 +55,20 @@ class Report(Protocol):
 
 
 class Bar:
-    """A function for the engine's `progress`: draws one line that is drawn again and again."""
+    """A function for the engine's `progress`: draws one line that is drawn again and again. `labels`: of works that follow each other."""
 
-    def __init__(self, label: str = "") -> None:
-        self._label, self._is_shown = label, is_terminal()
+    def __init__(self, *labels: str) -> None:
+        self._labels, self._is_shown = list(labels or ("",)), is_terminal()
+        self._total, self._seconds = -1, 0.0
 
     def __call__(self, progress: Report) -> None:
+        is_next = self._total >= 0 and (progress.total != self._total or progress.seconds < self._seconds)
+        self._total, self._seconds = progress.total, progress.seconds
+        if is_next and len(self._labels) > 1:
+            del self._labels[0]
         if not self._is_shown or progress.seconds < _QUIET:
             return
-        sys.stderr.write(f"{_CLEAR}{line_of(self._label, progress)}")
+        sys.stderr.write(f"{_CLEAR}{line_of(self._labels[0], progress)}")
         sys.stderr.flush()
 
 

@@ -114,7 +114,7 @@ def test_completion_lists_commands_and_tables() -> None:
         (["cat", "{store}", "-t", "T0", "--option", "topic=T1"], "--option topic and --topic are the same option"),
         (["find", "{store}"], "Nothing to find"),
         (["find", "{store}", "--offset", "a/b"], "is neither an offset in the log nor TOPIC/QUEUE/OFFSET"),
-        (["find", "{store}", "--offset", "T0/0/1", "-t", "T0"], "--offset already sets topic"),
+        (["find", "{store}", "--offset", "T0/0/1", "-t", "T0"], "--offset already sets --topic"),
         (["tables", "{store}", "damge"], "'damge' is not a table. Did you mean 'damage'?"),
         (["tables", "{store}", "messages"], "Use rmqstore cat for messages"),
         (["tail", "-f", "{store}", "--until", "2026-01-31 12:00:00Z"], "--until ends a read"),

@@ -72,6 +72,19 @@ def test_long_work_draws_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue().endswith("left\r\x1b[Ka note\n")
 
 
+def test_a_bar_says_which_of_several_works_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    bar = stderr.Bar("saving", "checking")
+    for report in (Report(1, 4, 2.0), Report(4, 4, 3.0), Report(1, 4, 2.0), Report(4, 4, 3.0)):
+        bar(report)
+    assert re.findall(r"\x1b\[K(\w+) \[", screen.getvalue()) == ["saving", "saving", "checking", "checking"]
+    bar = stderr.Bar("saving", "checking")
+    bar(Report(0, 0, 0.0))  # nothing was left to save
+    bar(Report(1, 9, 2.0))
+    assert screen.getvalue().rpartition("\x1b[K")[2].startswith("checking [")
+
+
 @pytest.mark.parametrize(
     ("report", "line"),
     [
