@@ -95,7 +95,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/cli/explain.py": set(),
     "rmqstore_spark/cli/tables.py": {"columns", "errors", "tables"},
     "rmqstore_spark/cli/ls.py": {"native_reader", "layout"},
-    "rmqstore_spark/cli/stat.py": {"plan", "scan"},
+    "rmqstore_spark/cli/stat.py": {"plan", "predicate", "scan"},
     "rmqstore_spark/cli/tail.py": {"conditions", "errors", "log", "newest", "options", "plan", "scan", "stream"},
     "rmqstore_spark/cli/export.py": {"native_reader", "export", "plan"},
     "rmqstore_spark/cli/rescue.py": {"plan", "rescue"},

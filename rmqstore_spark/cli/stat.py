@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from rmqstore_spark.cli.stderr import note
 from rmqstore_spark.cli.text import time_text
 
 if TYPE_CHECKING:
-    from datetime import datetime, tzinfo
+    from datetime import tzinfo
 
     import pyarrow as pa
 
@@ -41,6 +42,8 @@ _SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", 
 _MEASURED = ("record_size", "inner_index", "store_timestamp")
 _SHOWN = 20
 _MOST_GROUPS = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE = 60_000_000
 
 
 class Dimension(NamedTuple):
@@ -59,14 +62,32 @@ def _host(hosts: pa.Array, zone: str | None) -> pa.Array:
     return addresses(encoded.dictionary).take(encoded.indices)
 
 
-def _floored(unit: str) -> Callable[[pa.Array, str | None], pa.Array]:
+def _floored(**parts: int) -> Callable[[pa.Array, str | None], pa.Array]:
+    """Times with these parts replaced. Arrow's own function needs the system's time zone data base, even for UTC, and not all zones."""
+
     def floored(times: pa.Array, zone: str | None) -> pa.Array:
+        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        return pc.floor_temporal(times if zone is None else times.cast(pa.timestamp("us", zone)), unit=unit)
+        from native_reader.predicate.sql import moment_zone
+
+        known = UTC if zone is None else moment_zone(zone)
+        # A batch has few minutes. The offsets of zones are whole minutes, and change at such, since 1972.
+        minutes, places = np.unique(np.asarray(times.cast(pa.int64()).fill_null(0)) // _MINUTE, return_inverse=True)
+        begins = pa.array([_begin(minute, known, parts) for minute in minutes.tolist()], pa.int64())
+        return pc.if_else(times.is_valid(), begins.take(pa.array(places)), pa.scalar(None, pa.int64())).cast(times.type)
 
     return floored
+
+
+def _begin(minute: int, zone: tzinfo, parts: dict[str, int]) -> int | None:
+    """The microsecond at which the hour or day of a minute begins in that zone; None at the ends of the calendar."""
+    try:
+        begin = (_EPOCH + timedelta(minutes=minute)).astimezone(zone).replace(**parts)  # type: ignore[arg-type]
+        return (begin - _EPOCH) // timedelta(microseconds=1)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _size_class(sizes: pa.Array, zone: str | None) -> pa.Array:
@@ -79,8 +100,8 @@ def _size_class(sizes: pa.Array, zone: str | None) -> pa.Array:
 DIMENSIONS = {
     "topic": Dimension("topic"),
     "tag": Dimension("tags"),
-    "hour": Dimension("store_timestamp", _floored("hour"), ordered=True),
-    "day": Dimension("store_timestamp", _floored("day"), ordered=True),
+    "hour": Dimension("store_timestamp", _floored(minute=0, second=0, microsecond=0), ordered=True),
+    "day": Dimension("store_timestamp", _floored(hour=0, minute=0, second=0, microsecond=0), ordered=True),
     "producer": Dimension("born_host", _host),
     "kind": Dimension("kind"),
     "queue": Dimension("queue_id", ordered=True),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from support.command_line import run, unsafe
-from support.stores import ZERO
+from support.stores import ZERO, files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.storage.local import LocalFile
@@ -111,6 +113,33 @@ def test_stat_of_days_in_a_time_zone(store: Path) -> None:
     assert row["first_store_timestamp"].endswith("+08:00")
     assert "times in Asia/Shanghai, in " in run("stat", store, "--time-zone", "Asia/Shanghai").err
     assert "times in UTC, in " in run("stat", store).err
+
+
+@pytest.mark.parametrize(
+    ("zone", "hour", "day"),
+    [
+        ("Asia/Shanghai", "2023-11-15T06:00:00.000+08:00", "2023-11-15T00:00:00.000+08:00"),
+        ("+08:00", "2023-11-15T06:00:00.000+08:00", "2023-11-15T00:00:00.000+08:00"),
+        ("UTC+8", "2023-11-15T06:00:00.000+08:00", "2023-11-15T00:00:00.000+08:00"),
+        ("Asia/Kolkata", "2023-11-15T03:00:00.000+05:30", "2023-11-15T00:00:00.000+05:30"),
+        ("Z", "2023-11-14T22:00:00.000Z", "2023-11-14T00:00:00.000Z"),
+    ],
+)
+def test_hours_and_days_begin_where_their_zone_says(store: Path, zone: str, hour: str, day: str) -> None:
+    (row,) = run("stat", store, "--by", "hour", "--by", "day", "--time-zone", zone, "--json").rows
+    assert (row["hour"], row["day"]) == (hour, day)
+
+
+def test_hours_of_summer_time(tmp_path: Path) -> None:
+    """The clocks of this zone went back at 00:01, and not at a whole hour."""
+    start = 1_289_097_060_000  # 2010-11-07 02:31:00Z
+    times = [start - 60_000, start - 1, start, start + 3_600_000]
+    files = files_of(log_of([message(number, store_timestamp=time) for number, time in enumerate(times)]))
+    rows = run("stat", on_disk(tmp_path, files) / "store", "--by", "hour", "--time-zone", "America/St_Johns", "--json").rows
+    zone = ZoneInfo("America/St_Johns")
+    moments = [datetime.fromtimestamp(time / 1000, UTC).astimezone(zone).replace(minute=0, second=0, microsecond=0) for time in times]
+    expected = Counter(moment.isoformat(timespec="milliseconds") for moment in moments)
+    assert {row["hour"]: row["messages"] for row in rows} == expected
 
 
 def test_stat_of_no_messages_is_empty(store: Path) -> None:
