@@ -98,7 +98,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/cli/stat.py": {"plan", "predicate", "scan"},
     "rmqstore_spark/cli/tail.py": {"conditions", "errors", "log", "newest", "options", "plan", "scan", "stream"},
     "rmqstore_spark/cli/export.py": {"native_reader", "export", "plan"},
-    "rmqstore_spark/cli/rescue.py": {"plan", "rescue"},
+    "rmqstore_spark/cli/rescue.py": {"native_reader", "plan", "rescue"},
     "rmqstore_spark/cli/verify.py": {"native_reader", "errors", "plan", "verify"},
     "rmqstore_spark/cli/doctor.py": {"doctor", "errors", "storage"},
     "rmqstore_spark/cli/report.py": {"native_reader", "checks", "errors", "options"},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +15,7 @@ from rmqstore_spark.cli.stderr import Bar, Warnings, clear, note
 from rmqstore_spark.cli.text import as_json
 
 if TYPE_CHECKING:
+    from native_reader import Store
     from native_reader.rescue import Rescued
 
 HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.md.
@@ -36,13 +40,28 @@ def rescue(asked: Asked, target: str) -> int:
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
+    store = asked.open()
+    _note_room(store, target)
     with Warnings() as warnings:
-        done = run(asked.open(), target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
+        done = run(store, target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
     _print_result(done)
     return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+
+
+def _note_room(store: Store, target: str) -> None:
+    """Say at the start if the disk may be too small, not after hours."""
+    from native_reader.plan.explain import size_of
+
+    size = sum(segment.size for each in store.stores for segment in each.segments)
+    folder = Path(target).absolute()
+    with suppress(OSError):  # the rescue itself says what is wrong with the folder
+        while not folder.exists():
+            folder = folder.parent
+        if (free := shutil.disk_usage(folder).free) < size:
+            note(f"note: the log has {size_of(size)}, and {folder} only {size_of(free)} free. Files are compressed, so it may fit")
 
 
 def _counts(done: Rescued) -> dict[str, object]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.command_line import run, unsafe
@@ -88,3 +90,13 @@ def test_hostile_names_reach_neither_terminal_nor_page(hostile: Path, tmp_path: 
     assert not unsafe("\n".join(path.as_posix() for path in (tmp_path / "out").rglob("*")))
     assert not unsafe(run("export", hostile, "-o", tmp_path / "parts", "--partition-by", "topic,tags").err)
     assert not unsafe("\n".join(path.as_posix() for path in (tmp_path / "parts").rglob("*")))
+
+
+def test_rescue_says_at_the_start_that_the_disk_may_be_too_small(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1))
+    ended = run("rescue", store, tmp_path / "new" / "out")
+    assert ended.code == 0
+    assert ended.err.startswith("note: the log has ")
+    assert f"and {tmp_path} only 1 bytes free" in ended.err
+    monkeypatch.undo()
+    assert "note: " not in run("rescue", store, tmp_path / "again").err
