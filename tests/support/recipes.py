@@ -92,8 +92,9 @@ def broker_stores(store: Golden, folder: Path) -> None:
     """The stores `store` and `damaged` of the recipes, as a broker wrote them; the latter with a page of zeros."""
     (folder / "store").symlink_to(store.root)
     damaged = unpack(store.name, folder, STORES).root.rename(folder / "damaged")
-    with min((damaged / "commitlog").iterdir()).open("r+b") as file:
-        file.seek(20_480)
+    first = min((damaged / "commitlog").iterdir())
+    with first.open("r+b") as file:
+        file.seek(_sent_to_plain(store, "physical_offset")[10] - int(first.name))  # at a record: zeros inside a body are no damage
         file.write(bytes(4096))
 
 
@@ -101,7 +102,11 @@ def of_broker(code: str, store: Golden) -> str:
     """Code or a command of a recipe with the names, the key, the text and the times of that store."""
     for pattern, name in _NAMES.items():
         code = re.sub(pattern, name, code)
-    times = sorted(row["store_timestamp"] for row in store.expected_rows if row.get("topic") == "Plain")
+    times = _sent_to_plain(store, "store_timestamp")
     for written, moment in (("2026-01-05 08:01:00Z", times[10]), ("2026-01-05 08:02:00Z", times[-10])):
         code = code.replace(written, datetime.fromtimestamp(moment / 1000, UTC).isoformat(" ", "milliseconds").replace("+00:00", "Z"))
     return code
+
+
+def _sent_to_plain(store: Golden, column: str) -> list[int]:
+    return sorted(row[column] for row in store.expected_rows if row.get("topic") == "Plain")
