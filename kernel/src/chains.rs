@@ -198,9 +198,8 @@ mod tests {
         let record = |offset, time, tag| Record { offset, time, tag };
         let records = [record(100, 2007, 6), record(101, 9, 9), record(1 << 40, 3006, 9)];
         let keys = [(0, 5), (0, i64::from(i32::MAX)), (2, 0), (2, 1)];
-        let found = |entries: &[u8], records: &[Record], keys: &[(i64, i64)]| {
-            named_of(entries, records.iter().copied(), keys.iter().copied(), 7)
-        };
+        let found =
+            |entries: &[u8], records: &[Record], keys: &[(i64, i64)]| named_of(entries, records.iter().copied(), keys.iter().copied(), 7);
         assert_eq!(found(&entries, &records, &keys), Some((3, vec![0, 1, 0, 1])));
         assert_eq!(found(&entries, &records, &keys[..3]), Some((3, vec![0, 1, 0, 1])));
         assert_eq!(found(&entries, &records, &keys[..2]), None);

@@ -67,16 +67,14 @@ class Ahead(Generic[Read]):
 
     def _taken(self) -> list[pa.RecordBatch]:
         """What is there, the newest first, or once there is something; nothing at the end."""
-        is_ready = False
-        while not is_ready:
+        while True:
             if self._meanwhile is not None:
                 self._meanwhile()
             with self._changed:
-                is_ready = bool(self._changed.wait_for(lambda: self._batches or self._is_over, self._meanwhile and _LOOK))
-                if is_ready:
+                if self._changed.wait_for(lambda: self._batches or self._is_over, None if self._meanwhile is None else _LOOK):
                     taken, self._batches, self._held = self._batches[::-1], [], 0
                     self._changed.notify()
-        return taken
+                    return taken
 
     def give_up(self) -> None:
         """Let `make` end after the current chunk."""
