@@ -72,18 +72,18 @@ class _ByQueue:
         # numpy sorts numbers of 16 bits ten times as fast as wider ones.
         order = self._order = np.argsort(facts.queue.astype(np.int16) if queues < _NARROW else facts.queue, kind="stable")
         bounds = np.searchsorted(facts.queue[order], np.arange(queues + 1)).tolist()
-        self._own = [slice(first, stop) for first, stop in pairwise(bounds)]
+        self._own: list[tuple[int, int]] = list(pairwise(bounds))
         self._is_plain = facts.kind[order] == BY_HASH
-        self._columns = facts.offset[order], facts.queue_offset[order], facts.size[order], facts.tag[order]
+        self._columns: tuple[NDArray[Any], ...] = facts.offset[order], facts.queue_offset[order], facts.size[order], facts.tag[order]
 
     def count(self, number: int) -> int:
         """How many records of a queue there are."""
-        own = self._own[number]
-        return own.stop - own.start
+        first, stop = self._own[number]
+        return stop - first
 
     def agreeing(self, number: int, entries: Entries) -> NDArray[np.intp] | None:
         """The records of a queue, if exactly they have these entries, and nothing of an entry needs a closer look."""
-        own, columns = self._own[number], (entries.offsets, entries.numbers, entries.sizes, entries.codes)
+        own, columns = slice(*self._own[number]), (entries.offsets, entries.numbers, entries.sizes, entries.codes)
         agree = self.count(number) == len(entries) and bool(self._is_plain[own].all())
         agree = agree and all(bool((one[own] == other).all()) for one, other in zip(self._columns, columns, strict=True))
         return self._order[own] if agree else None

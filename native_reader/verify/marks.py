@@ -36,7 +36,8 @@ from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, Bytes, Index, Mask, Records, unsigned_at
 from native_reader.verify.hashes import Texts, positive, words_of
 
-Longs, Ints = NDArray[np.int64], NDArray[np.int32]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
 Place = tuple[bytes, int]
 """A topic and a queue id."""
 _WORD = 8
