@@ -169,9 +169,8 @@ class Window:
     def _grow(self, size: int) -> None:
         whole = self._memory.pop() if self._memory else None
         if whole is None or len(whole) < size + PADDING + _BLOCK:
-            whole = np.empty(
-                size + PADDING + _BLOCK, np.uint8
-            )  # not np.zeros: most windows stay partly unused, and touching memory is slow
+            # Not np.zeros: most windows stay partly unused, and touching memory is slow.
+            whole = np.empty(size + PADDING + _BLOCK, np.uint8)
         begin = -whole.ctypes.data % _BLOCK  # where a page begins: systems copy faster to there
         self._whole, own = whole, whole[begin : begin + size + PADDING]
         self._room = size

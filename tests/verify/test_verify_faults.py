@@ -351,22 +351,14 @@ def test_72_configuration_in_rocksdb() -> None:
 # The log
 
 
-def test_damage_is_found_once_and_a_starting_broker_would_truncate() -> None:
+@pytest.mark.parametrize(("part", "code"), [(4, "log-damage"), (88, "log-checksum")])
+def test_a_changed_magic_or_body_is_found_once_and_a_starting_broker_would_truncate(part: int, code: str) -> None:
     log, files = healthy()
     placed = log.placed[50]
     name = f"store/commitlog/{placed.segment:020}"
     content = bytearray(files[name])
-    content[placed.offset - placed.segment + 4] ^= 1  # its magic
-    assert codes(files | {name: bytes(content)}) == {"log-damage": 1, "log-truncated-by-start": 1}
-
-
-def test_a_wrong_checksum() -> None:
-    log, files = healthy()
-    placed = log.placed[50]
-    name = f"store/commitlog/{placed.segment:020}"
-    content = bytearray(files[name])
-    content[placed.offset - placed.segment + 88] ^= 1  # its body
-    assert codes(files | {name: bytes(content)}) == {"log-checksum": 1, "log-truncated-by-start": 1}
+    content[placed.offset - placed.segment + part] ^= 1
+    assert codes(files | {name: bytes(content)}) == {code: 1, "log-truncated-by-start": 1}
 
 
 def test_a_missing_segment() -> None:
