@@ -7,7 +7,6 @@ queues that were created again, or records not dispatched yet. Brokers 4.0 to 4.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -72,13 +71,20 @@ def claims_within(
     low, high, end = span
     wanted: list[Claims] = []
     unwanted: list[Claims] = []
-    for queue in chain.from_iterable(map(queues_of, topics)):
-        with QueueReader(queue) as reader:
-            entries = reader.within(low, high)
-        entries = entries.where(entries.offsets + entries.sizes <= end)
-        chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
-        wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
-        unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
+    for topic in topics:
+        possible = may_want(predicate, topic, facts)
+        for queue in queues_of(topic):
+            with QueueReader(queue) as reader:
+                entries = reader.within(low, high)
+            entries = entries.where(entries.offsets + entries.sizes <= end)
+            if not len(entries):
+                continue
+            if not possible:
+                unwanted.append(Claims(queue, entries))
+                continue
+            chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
+            wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
+            unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
     return wanted, unwanted
 
 
