@@ -11,15 +11,20 @@ import pyarrow.parquet as pq
 import native_reader as nr
 
 
+def ending(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
 def rescue(path: str, target: str | None = None) -> None:
     logging.getLogger("native_reader").setLevel(logging.ERROR)  # skipped bytes are printed below
     store = nr.open(path)
     segments = store.table("segments").to_table(jobs=4)
     summed = ("size", "records", "record_bytes", "damage_bytes", "unwritten_bytes", "stale_bytes")
     whole = {name: pc.sum(segments[name]).as_py() or 0 for name in summed}
-    print(f"{path}: {len(segments)} segments, {whole['size']:,} bytes")
+    damages = pc.sum(segments["damages"]).as_py() or 0
+    print(f"{path}: {len(segments)} segment{ending(len(segments))}, {whole['size']:,} bytes")
     print(f"  whole     {whole['records']:>12,} records, {whole['record_bytes']:,} bytes")
-    print(f"  damaged   {pc.sum(segments['damages']).as_py() or 0:>12,} ranges, {whole['damage_bytes']:,} bytes")
+    print(f"  damaged   {damages:>12,} range{ending(damages)}, {whole['damage_bytes']:,} bytes")
     print(f"  unwritten {whole['unwritten_bytes']:>12,} bytes")
     if whole["stale_bytes"]:
         print(f"  discarded {whole['stale_bytes']:>12,} bytes of old records after the end of the log")

@@ -215,4 +215,4 @@ def size_of(count: int) -> str:
     size, unit = float(count), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
-    return f"{size:,.1f} {_UNITS[unit]}" if unit else f"{count:,} bytes"
+    return f"{size:,.1f} {_UNITS[unit]}" if unit else counted(count, "byte")

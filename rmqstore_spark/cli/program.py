@@ -113,7 +113,7 @@ class Program(click.Group):
         except ModuleNotFoundError as error:
             if error.name != "rich":
                 raise
-            note("error: tables on a terminal need the package rich: pip install 'rmqstore-spark[cli]'. In a pipe they do not")
+            note("error: tables on a terminal need the package rich: pip install rich. Without it, use --json, or add | cat")
             return USAGE
         except Exception as error:
             if (code_of_error := code_of(error)) is None:

@@ -61,7 +61,7 @@ def _note_room(store: Store, target: str) -> None:
         while not folder.exists():
             folder = folder.parent
         if (free := shutil.disk_usage(folder).free) < size:
-            note(f"note: the log has {size_of(size)}, and {folder} only {size_of(free)} free. Files are compressed, so it may fit")
+            note(f"note: the log has {size_of(size)}, but {folder} has only {size_of(free)} free. Files are compressed, so it may fit")
 
 
 def _counts(done: Rescued) -> dict[str, object]:

@@ -96,6 +96,6 @@ def test_rescue_says_at_the_start_that_the_disk_may_be_too_small(store: Path, tm
     ended = run("rescue", store, tmp_path / "new" / "out")
     assert ended.code == 0
     assert ended.err.startswith("note: the log has ")
-    assert f"and {tmp_path} only 1 bytes free" in ended.err
+    assert f"but {tmp_path} has only 1 byte free" in ended.err
     monkeypatch.undo()
     assert "note: " not in run("rescue", store, tmp_path / "again").err

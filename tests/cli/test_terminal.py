@@ -91,8 +91,8 @@ def test_a_bar_says_which_of_several_works_it_is(monkeypatch: pytest.MonkeyPatch
         (Report(0, 100, 2), "[                    ]   0%  0 bytes of 100 bytes"),
         (Report(100, 100, 2), "[####################] 100%  100 bytes of 100 bytes, 50 bytes/s"),
         (Report(0, 0, 2), "[####################] 100%  0 bytes of 0 bytes"),
-        (Report(1, 3601, 1), "[                    ]   0%  1 bytes of 3.5 KiB, 1 bytes/s, 1:00 h left"),
-        (Report(1, 126, 1), "[                    ]   1%  1 bytes of 126 bytes, 1 bytes/s, 2:05 min left"),
+        (Report(1, 3601, 1), "[                    ]   0%  1 byte of 3.5 KiB, 1 byte/s, 1:00 h left"),
+        (Report(1, 126, 1), "[                    ]   1%  1 byte of 126 bytes, 1 byte/s, 2:05 min left"),
     ],
 )
 def test_a_bar_says_how_long_it_takes(report: Report, line: str) -> None:
