@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
+from collections.abc import Mapping
 
 from rmqstore_spark.cli.text import safe
 
@@ -39,6 +41,12 @@ def element(tag: str, *children: str | None, **attributes: str | int | None) -> 
 def joined(*parts: str | None) -> Markup:
     """The parts one after another."""
     return Markup("".join(part if isinstance(part, Markup) else escaped(part) for part in parts if part is not None))
+
+
+def filled(text: str, parts: Mapping[str, Markup]) -> Markup:
+    """The text, escaped, with these parts in place of their `{name}`."""
+    pieces = re.split(f"({'|'.join(re.escape(f'{{{name}}}') for name in parts)})", text)
+    return joined(*(parts[piece[1:-1]] if index % 2 else piece for index, piece in enumerate(pieces)))
 
 
 def name_of(text: str) -> Markup:

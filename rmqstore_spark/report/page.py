@@ -8,7 +8,7 @@ from rmqstore_spark.report.blocks import pairs, section
 from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.log_sections import disk, over_time, sizes, skew
-from rmqstore_spark.report.markup import Markup, element, joined, name_of, shortened
+from rmqstore_spark.report.markup import Markup, element, filled, joined, name_of, shortened
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.side_sections import lag, pending
 from rmqstore_spark.report.style import style_sheet
@@ -70,10 +70,11 @@ def _summary(facts: Facts, words: Words) -> Markup:
         **common,
         messages=words.say("n_messages", count=log.messages),
         topics=words.say("n_topics", count=count),
-        first=words.time(log.first),
-        last=f"{words.time(log.last)} {facts.settings.zone_name}",
+        first="{first}",
+        last=f"{{last}} {facts.settings.zone_name}",
     )
-    return element("p", text, class_="lead")
+    times = {name: element("span", words.time(time), class_="time") for name, time in (("first", log.first), ("last", log.last))}
+    return element("p", filled(text, times), class_="lead")
 
 
 def _made(facts: Facts, words: Words) -> Markup:

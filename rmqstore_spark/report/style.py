@@ -32,6 +32,7 @@ p { max-width: 46rem; margin: .5rem 0; overflow-wrap: anywhere; }
 a { color: var(--data); }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: 1rem 0; padding: 0; }
 .lead { font-size: 1.15rem; }
+.time { white-space: nowrap; }
 .note { color: var(--quiet); font-size: .9rem; }
 .alarm { color: var(--broken); font-weight: 600; }
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .25rem 1rem; margin: .5rem 0; }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqstore_spark.report.markup import Markup, element, escaped, joined, name_of, shortened
+from rmqstore_spark.report.markup import Markup, element, escaped, filled, joined, name_of, shortened
 
 HOSTILE = (
     *("<script>alert(1)</script>", "</svg>", "</title></style>", "&", "&amp;", "]]>", "<!--", '" onload="x', "' x='", "{s}", "%s", "\\"),
@@ -45,6 +45,11 @@ def test_only_markup_is_not_escaped() -> None:
     inner = element("b", "<i>")
     assert joined(inner, "<i>", None) == "<b>&lt;i&gt;</b>&lt;i&gt;"
     assert element("p", inner + "<i>").count("&lt;b&gt;") == 1  # a sum of texts is a text
+
+
+def test_a_text_is_filled_with_markup() -> None:
+    time = element("b", "1 < 2")
+    assert filled("<i> {first} to {last} {s}", {"first": time, "last": time}) == f"&lt;i&gt; {time} to {time} {{s}}"
 
 
 def test_long_names_are_cut() -> None:

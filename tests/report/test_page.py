@@ -27,7 +27,7 @@ from rmqstore_spark.report.page import page_of
 from rmqstore_spark.report.reasons import CHINESE
 from rmqstore_spark.report.seen import MOST_PLACES
 from rmqstore_spark.report.side_facts import Findings
-from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS
+from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore_spark.report.texts import LANGUAGES, TEXTS
 from rmqstore_spark.report.times import DAY, HOUR
 from rmqstore_spark.report.words import Words, share, size
@@ -131,6 +131,16 @@ def test_the_page_holds_the_numbers() -> None:
     assert 'class="gone"' in page
 
 
+def test_a_time_of_the_summary_stays_on_one_line() -> None:
+    facts = facts_of(damaged())
+    for language in LANGUAGES:
+        words = Words(language, UTC)
+        lead = page_of(facts, language).partition('class="lead">')[2].partition("</p>")[0]
+        times = [words.time(facts.log.first), words.time(facts.log.last)]
+        assert re.findall('<span class="time">(.*?)</span>', lead) == times
+    assert ".time { white-space: nowrap; }" in style_sheet()
+
+
 def test_the_order_of_the_sections() -> None:
     page = page_of(facts_of(damaged()), "en")
     assert re.findall('<section id="([a-z]+)">', page) == ["disk", "time", "sizes", "skew", "lag", "pending", "damage", "made"]
@@ -194,9 +204,9 @@ def test_an_empty_store() -> None:
 
 def test_the_time_zone() -> None:
     facts = facts_of(files_of(log_of([message(1, store_timestamp=1_700_000_000_000)])))
-    assert "2023-11-14 22:13 UTC" in page_of(facts, "en")
+    assert "2023-11-14 22:13 UTC" in checked(page_of(facts, "en")).text
     there = replace(facts, settings=replace(facts.settings, zone=ZoneInfo("Asia/Shanghai"), zone_name="Asia/Shanghai"))
-    assert "2023-11-15 06:13 Asia/Shanghai" in page_of(there, "en")
+    assert "2023-11-15 06:13 Asia/Shanghai" in checked(page_of(there, "en")).text
 
 
 def test_the_forecast_follows_from_its_numbers() -> None:
