@@ -85,6 +85,9 @@ _NAMES = {
     r"\binvoices\b": "Gone",  # a deleted topic
     r"\bo441422207746\b": "key3",
     r'\\?"created\\?":1672': " total ",
+    # Whether a check had given up, and whether a client sent a message twice, depends on the moment.
+    r"'undecided'": "'committed'",
+    r"'sent', 'stored'": "'sent', 'stored', 'delivered'",
 }
 
 
