@@ -46,6 +46,7 @@ class _Parquet(Writer):
     def __init__(self, sink: Any, schema: pa.Schema, compression: str, text_bodies: bool) -> None:
         from pyarrow import parquet
 
+        # Pages stay at their default of 1 MiB: larger than the buffer of the sink, so they are not copied into it.
         self._writer = parquet.ParquetWriter(
             sink, schema, compression=compression, use_dictionary=_REPEATED, write_statistics=_WITH_STATISTICS
         )
