@@ -82,7 +82,11 @@ class _Segment:
             with Window(segment, room, pace=pace, leave_no_trace=live, past_unreadable=True) as window:
                 limit = projection.max_record_bytes
                 walk = ReadWalk(window, 0, segment.size, split.end, max_record_bytes=limit, skip_damage=True, hands_over=False)
+                told = 0
                 for records, damages in walk:
+                    if projection.advanced is not None:
+                        projection.advanced(window.bytes_read - told)
+                        told = window.bytes_read
                     for damage in damages:
                         self._add_damage(damage.start, damage.end, _described(damage))
                     if len(records):
