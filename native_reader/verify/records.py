@@ -73,11 +73,18 @@ class RecordReader:
             self.places.append((name, queue_id, self._queues.numbers.get((name, queue_id), NO_QUEUE)))
             self._text += len(topic)
         queue = np.array([number for _, _, number in self.places], np.int32)[marks.place]
-        state = marks.flags & TRANSACTION
-        queue[(state == PREPARED) | (state == ROLLBACK)] = NO_ENTRY
-        kind = np.where(marks.flags & INNER_BATCH, IN_BATCH, BY_HASH).astype(np.int8)
-        is_delayed = np.array([topic == DELAY_TOPIC for topic, _, _ in self.places], np.bool_)[marks.place]
-        kind[is_delayed & (marks.delayed != 0)] = BY_TIME
+        kind, rolls_back = np.full(len(queue), BY_HASH, np.int8), np.zeros(len(queue), np.bool_)
+        # Most ranges have no such records, and a look at all flags costs a fraction of the arrays.
+        flags = int(np.bitwise_or.reduce(marks.flags))
+        if flags & TRANSACTION:
+            state = marks.flags & TRANSACTION
+            rolls_back = state == ROLLBACK
+            queue[(state == PREPARED) | rolls_back] = NO_ENTRY
+        if flags & INNER_BATCH:
+            kind[marks.flags & INNER_BATCH != 0] = IN_BATCH
+        if marks.delayed.any():
+            is_delayed = np.array([topic == DELAY_TOPIC for topic, _, _ in self.places], np.bool_)[marks.place]
+            kind[is_delayed & (marks.delayed != 0)] = BY_TIME
         facts = Facts(
             marks.offset,
             marks.size,
@@ -89,7 +96,7 @@ class RecordReader:
             marks.tag_key,
             kind,
             marks.messages,
-            state == ROLLBACK,
+            rolls_back,
         )
         light_queues = [(name.decode("utf-8", "replace"), 0) for name in marks.light_queues]
         lights = np.array([self._queues.numbers.get(each, NO_QUEUE) for each in light_queues], np.int64)[marks.light]
