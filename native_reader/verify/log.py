@@ -122,6 +122,10 @@ class _Segment:
 
     def _times(self, facts: Facts) -> None:
         times, offsets = facts.time, facts.offset
+        if times[0] >= self._newest and (times[1:] >= times[:-1]).all():  # as in almost all logs
+            self._first_time = int(times[0]) if self._first_time is None else self._first_time
+            self._newest = self._last_time = int(times[-1])
+            return
         before = np.maximum.accumulate(np.concatenate([[self._newest], times]))
         back = np.flatnonzero(times < before[:-1] - self._part.sides.tolerance)
         add, uri = self._findings.add_rows, self._segment.uri
