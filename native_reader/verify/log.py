@@ -8,7 +8,7 @@ import numpy as np
 
 from native_reader.columns import checksums
 from native_reader.columns.strings import Source
-from native_reader.errors import DataLoss, StoreError, UnreadableError
+from native_reader.errors import DataLoss, StoreError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
@@ -100,8 +100,8 @@ class _Segment:
                 self._checkpoint()
             elif self._part.after is not None:
                 self._border(self._part.after)
-        except (DataLoss, UnreadableError) as error:  # says nothing about the store: what was to be checked is not there
-            if not (projection.ignore_missing_files and isinstance(error, DataLoss) and error.is_file_gone):
+        except DataLoss as error:  # deleted or replaced since the plan was made: no fault of the store
+            if not (projection.ignore_missing_files and error.is_file_gone):
                 raise
         except StoreError as error:
             self._findings.add("log-damage", segment.uri, str(error), segment.base)
