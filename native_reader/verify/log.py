@@ -100,8 +100,8 @@ class _Segment:
                 self._checkpoint()
             elif self._part.after is not None:
                 self._border(self._part.after)
-        except DataLoss as error:  # deleted or replaced since the plan was made: no fault of the store
-            if not (projection.ignore_missing_files and error.is_file_gone):
+        except DataLoss as error:  # deleted, replaced or cut since the plan was made: no fault of the store
+            if not (error.is_file_gone and (live or projection.ignore_missing_files)):  # a running broker deletes its oldest segments
                 raise
         except StoreError as error:
             self._findings.add("log-damage", segment.uri, str(error), segment.base)
