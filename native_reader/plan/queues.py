@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 _read_probe = struct.Struct(">qi").unpack
 
 Numbers = NDArray[np.int64]
+Name = TypeVar("Name", str, DirEntry)
 
 
 class QueueFile(NamedTuple):
@@ -109,10 +110,10 @@ def topics_in(directories: Sequence[str], *, light: bool = False) -> list[Topic]
     topics = []
     for directory in directories:
         storage, batch = storage_of(directory), directory.endswith(f"/{BATCH_DIRECTORY}")
-        for entry in _listed(directory):
+        for name in _directories(directory):
             # A name that is not UTF-8 cannot be a column value.
-            if entry.is_directory and (light or not entry.name.startswith(LIGHT_TOPIC)) and entry.name.isprintable():
-                topics.append(Topic(entry.name, f"{directory}/{storage.quoted(entry.name)}", batch))
+            if (light or not name.startswith(LIGHT_TOPIC)) and name.isprintable():
+                topics.append(Topic(name, f"{directory}/{storage.quoted(name)}", batch))
     return topics
 
 
@@ -123,9 +124,7 @@ def queues_of(topic: Topic, *, strict: bool = False) -> list[Queue]:
 
 def numbers_of(topic: Topic, *, strict: bool = False) -> list[int]:
     """The queue numbers of a topic."""
-    entries = _listed(topic.uri, strict)
-    names = [entry.name for entry in entries if entry.is_directory and _NUMBER.fullmatch(entry.name)]
-    return sorted(int(name) for name in names if int(name) < 2**31)
+    return sorted(int(name) for name in _directories(topic.uri, strict) if _NUMBER.fullmatch(name) and int(name) < 2**31)
 
 
 def queue_named(directories: Sequence[str], topic: str, queue_id: int) -> Queue | None:
@@ -156,8 +155,16 @@ def queue_in(topic: Topic, queue_id: int, entries: Sequence[DirEntry]) -> Queue:
 
 
 def _listed(uri: str, strict: bool = False) -> list[DirEntry]:
+    return _unless_missing(storage_of(uri).list, uri, strict)
+
+
+def _directories(uri: str, strict: bool = False) -> list[str]:
+    return _unless_missing(storage_of(uri).directories, uri, strict)
+
+
+def _unless_missing(listing: Callable[[str], list[Name]], uri: str, strict: bool) -> list[Name]:
     try:
-        return storage_of(uri).list(uri)
+        return listing(uri)
     except FileNotFoundError:  # deleted meanwhile
         return []
     except OSError:

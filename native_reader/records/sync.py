@@ -12,13 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from native_reader.layout.record import (
+    BORN_IPV6,
     ENTRY_HEAD,
+    HEAD,
     HEAD_SIZE,
     LONGEST_HEAD,
     MAGIC_V1,
     MAGIC_V2,
     PADDING,
     SMALLEST_RECORD,
+    STORE_IPV6,
     Index,
     Mask,
     Records,
@@ -152,9 +155,13 @@ def head_at(window: Window, position: int) -> np.void:
 
 def head_in(begin: bytes) -> np.void:
     """The fixed fields of a record that begins with those bytes; missing bytes count as zeros."""
+    if len(begin) >= HEAD_SIZE:
+        head: np.void = np.frombuffer(begin, HEAD, 1)[0]
+        if not head["sys_flag"] & (BORN_IPV6 | STORE_IPV6):
+            return head
     u8 = np.zeros(LONGEST_HEAD + PADDING, np.uint8)
     u8[: len(begin)] = np.frombuffer(begin, np.uint8)
-    head: np.void = heads_of(u8, np.zeros(1, np.intp))[0]
+    head = heads_of(u8, np.zeros(1, np.intp))[0]
     return head
 
 

@@ -33,6 +33,8 @@ _PIECE = 1 << 20
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 """Nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
 _ENCODING = sys.getfilesystemencoding()
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
+"""Whether a name is the same in a URI."""
 
 LocalPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 """What Python accepts as a path."""
@@ -181,6 +183,15 @@ class LocalStorage(Storage):
         finally:
             os.close(directory)
 
+    def _directories(self, uri: str) -> list[str]:
+        # Without a call for each: a broker may have ten thousand topics.
+        directory = os.open(_existing(uri), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with os.scandir(directory) as entries:
+                return [entry.name for entry in entries if _is_directory(entry)]
+        finally:
+            os.close(directory)
+
     def _entry(self, uri: str) -> DirEntry | None:
         path = local_path(uri)
         entry = None if "\0" in path else _entry(path, looks())  # C would cut the path at the NUL
@@ -217,7 +228,7 @@ class LocalStorage(Storage):
         return sum(os.path.islink("/".join(parts[: end + 1])) for end in range(1, len(parts)))
 
     def quoted(self, name: str) -> str:
-        return quote(os.fsencode(name), safe="")
+        return name if _PLAIN(name) else quote(os.fsencode(name), safe="")
 
     def unquoted(self, part: str) -> str:
         return os.fsdecode(unquote_to_bytes(part))
@@ -243,6 +254,15 @@ def _entry(name: str, look: Callable[[bytes], Look | None], directory: int | Non
         facts = status.st_mode, status.st_size, status.st_ino
     mode, size, identity = facts
     return DirEntry(name, size, identity, stat.S_ISREG(mode), stat.S_ISDIR(mode))
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # a link that leads nowhere
+        if error.errno in _MISSING:
+            return False
+        raise
 
 
 @contextmanager

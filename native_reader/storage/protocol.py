@@ -118,11 +118,19 @@ class Storage(ABC):
     @abstractmethod
     def _list(self, uri: str) -> list[DirEntry]: ...
 
+    def _directories(self, uri: str) -> list[str]:
+        return [entry.name for entry in self._list(uri) if entry.is_directory]
+
     @abstractmethod
     def _entry(self, uri: str) -> DirEntry | None: ...
 
     @abstractmethod
     def _open(self, uri: str) -> StoredFile: ...
+
+    def directories(self, uri: str) -> list[str]:
+        """The names of the directories in a directory, sorted; raises the same errors as `list`."""
+        with _named(f"could not list {uri}"):
+            return sorted(self._directories(uri))
 
     def list(self, uri: str) -> list[DirEntry]:
         """The entries of a directory, sorted by name; raises FileNotFoundError or NotADirectoryError."""
