@@ -81,7 +81,7 @@ def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool
 def test_an_index_changes_no_rows_whatever_it_covers():
     seen: Counter[str] = Counter()
 
-    @sampled(400)
+    @sampled(400, gate=400)
     @given(st.data())
     def an_index_changes_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores(index=True))

@@ -53,7 +53,7 @@ def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool
 def test_queues_change_no_rows_on_any_access_path():
     ways: Counter[str] = Counter()
 
-    @sampled(400)
+    @sampled(400, gate=400)
     @given(st.data())
     def queues_change_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores())
