@@ -66,9 +66,9 @@ def test_queues_change_no_rows_on_any_access_path():
 
     queues_change_nothing()
     cases = ways["cases"]
-    assert ways["some"] >= at_effort(0.15, 0.25, 0.25) * cases, ways  # about 0.30, so far from what chance can do
+    assert ways["some"] >= at_effort(0.15, 0.2, 0.2) * cases, ways  # about 0.30, so far from what chance can do
     for way in ("scan", "auto", MOST, "not by store time"):
-        assert ways[way] >= at_effort(0.02, 0.1, 0.1) * cases, ways
+        assert ways[way] >= at_effort(0.02, 0.05, 0.05) * cases, ways
     # A store that was not modified does not contradict itself.
     assert set(ways) <= {"cases", "some", "scan", "auto", "after all", MOST, "not by store time", "not by physical offset"}
 
