@@ -10,19 +10,99 @@ A running broker has its newest entries only in memory.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
-from native_reader.layout.queue_entry import is_written
-from native_reader.plan.queues import Entries
-from native_reader.storage.rocksdb import Database
+from native_reader.errors import UnreadableError
+from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written
+from native_reader.plan.bounds import Bounds, Place, bounds_of
+from native_reader.plan.queues import Entries, Numbers, Queue
+from native_reader.storage.rocksdb import Database, is_database, open_database
 
 _ENTRY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_timestamp", ">i8")])
-_SIZE, _QUEUE, _NUMBER, _ENDS = struct.Struct(">i"), struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">qq")
+_SIZE, _QUEUE, _NUMBER = struct.Struct(">i"), struct.Struct(">i"), struct.Struct(">q")
+_ENDS, _PLACE = struct.Struct(">qq"), struct.Struct(">qi")
 _LARGEST = 2**63 - 1
 _AT_ONCE = 32 << 10
+_MAX = b"\x01max\x01"
+_OF_THE_LOG = "CHECKPOINT_TOPIC"
+"""Not a topic: with this key, 5.x keeps how far the log was dispatched."""
+
+
+class DatabaseQueues:
+    """The queues in the databases of one store.
+
+    A broker that was changed to RocksDB, or back, leaves the other queues behind. They end earlier.
+    """
+
+    def __init__(self, databases: Iterable[Database]) -> None:
+        self._databases = {queue: database for database in databases for queue in queues_in(database)}
+
+    def names(self, but: Container[tuple[str, int]] = (), *, light: bool = False) -> list[tuple[str, int]]:
+        """The topic and the number of each queue, but for these. `light`: also light queues (LMQ)."""
+        return sorted(each for each in self._databases if each not in but and (light or not each[0].startswith(LIGHT_TOPIC)))
+
+    def is_newer(self, queue: Queue) -> bool:
+        """Whether a database has this queue, and more of it than its files."""
+        database = self._databases.get((queue.topic, queue.queue_id))
+        if database is None:
+            return False
+        bounds = bounds_of(queue, 0)
+        return bounds is None or bounds.max_offset <= (next_offset(database, queue.topic, queue.queue_id) or 0)
+
+    def bounds(self, topic: str, queue_id: int, lowest: int) -> Bounds:
+        """The bounds of a queue in a log that begins at offset `lowest`."""
+        return _bounds(self._databases[topic, queue_id], topic, queue_id, lowest)
+
+    def units(self, topic: str, queue_id: int) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
+        """The queue offsets and the entries of a queue, in pieces."""
+        return _units_from(self._databases[topic, queue_id], topic, queue_id, 0)
+
+    def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[Entries]:
+        """The entries of a queue from that queue offset on, in pieces, ascending; none if no database has it."""
+        database = self._databases.get((topic, queue_id))
+        return iter(()) if database is None else entries_from(database, topic, queue_id, number)
+
+
+@contextmanager
+def queues_in_databases(directories: Iterable[str]) -> Iterator[DatabaseQueues]:
+    """The queues in the databases among these directories. One that cannot be opened has none: `why_unreadable` says why."""
+    with ExitStack() as stack:
+        databases = []
+        for each in directories:
+            if is_database(each):
+                try:
+                    databases.append(stack.enter_context(open_database(each)))
+                except UnreadableError:
+                    continue
+        yield DatabaseQueues(databases)
+
+
+def why_unreadable(directory: str) -> str | None:
+    """Why the database in a directory cannot be opened; None if it can be, or if there is none."""
+    try:
+        if is_database(directory):
+            with open_database(directory):
+                pass
+    except UnreadableError as error:
+        return str(error)
+    return None
+
+
+def queues_in(database: Database) -> Iterator[tuple[str, int]]:
+    """The topic and the number of each queue in a database."""
+    for key, _ in database.items(family="offset"):
+        size = _SIZE.unpack_from(key)[0] if len(key) > _SIZE.size else -1
+        begin = _SIZE.size + 1
+        if size >= 0 and len(key) == begin + size + len(_MAX) + _QUEUE.size and key[begin + size :].startswith(_MAX):
+            topic, (queue_id,) = key[begin : begin + size].decode("utf-8", "replace"), _QUEUE.unpack_from(key, len(key) - _QUEUE.size)
+            # A name that is not UTF-8 cannot be a column value.
+            if topic != _OF_THE_LOG and queue_id >= 0 and topic.isprintable() and topic.encode() == key[begin : begin + size]:
+                yield topic, queue_id
 
 
 def next_offset(database: Database, topic: str, queue_id: int) -> int | None:
@@ -37,14 +117,57 @@ def next_offset(database: Database, topic: str, queue_id: int) -> int | None:
 
 def entries_from(database: Database, topic: str, queue_id: int, number: int) -> Iterator[Entries]:
     """The entries of a queue from that queue offset on, in pieces."""
-    prefix = _of_topic(topic) + _QUEUE.pack(queue_id) + b"\x01"
+    for numbers, units in _units_from(database, topic, queue_id, number):
+        offsets, sizes, codes = (units[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
+        yield Entries(numbers, np.ones(len(numbers), np.int64), offsets, sizes, codes).where(is_written(units))
+
+
+def _units_from(database: Database, topic: str, queue_id: int, number: int) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
+    prefix = _of_queue(topic, queue_id)
     entries = database.items(prefix, start=prefix + _NUMBER.pack(number))
     while piece := list(islice(entries, _AT_ONCE)):
         whole = [(key, value) for key, value in piece if len(key) == len(prefix) + _NUMBER.size and len(value) == _ENTRY.itemsize]
+        if not whole:
+            continue
         numbers = np.frombuffer(b"".join(key[-_NUMBER.size :] for key, _ in whole), ">i8").astype(np.int64)
-        units = np.frombuffer(b"".join(value for _, value in whole), _ENTRY)
-        offsets, sizes, codes = (units[name].astype(np.int64) for name in ("offset", "size", "tags_code"))
-        yield Entries(numbers, np.ones(len(numbers), np.int64), offsets, sizes, codes).where(is_written(units))
+        yield numbers, np.frombuffer(b"".join(value for _, value in whole), _ENTRY)
+
+
+def _bounds(database: Database, topic: str, queue_id: int, lowest: int) -> Bounds:
+    most = next_offset(database, topic, queue_id) or 0
+    oldest = _place_from(database, topic, queue_id, 0)
+    newest = None if most == 0 else _place_from(database, topic, queue_id, most - 1)
+    found = None if newest is not None or most == 0 else f"it has no entry {most - 1:,}, which should be its last"
+    if oldest is None or oldest.number >= most:
+        return Bounds(most, most, newest=newest, found=found)
+    low, high = oldest.number, oldest.number if oldest.offset >= lowest else most
+    while low < high:
+        middle = (low + high) // 2
+        place = _place_from(database, topic, queue_id, middle)
+        if place is None or place.offset >= lowest:
+            high = middle
+        else:
+            low = place.number + 1
+    first = _place_from(database, topic, queue_id, low)
+    if first is None or first.number >= most:
+        return Bounds(most, most, expired=most - oldest.number, newest=newest, found=found)
+    last = newest if newest is not None and newest.is_written else None
+    return Bounds(first.number, most, most - first.number, 0, first.number - oldest.number, first, last, newest, found)
+
+
+def _place_from(database: Database, topic: str, queue_id: int, number: int) -> Place | None:
+    """The first entry at or after that queue offset."""
+    prefix = _of_queue(topic, queue_id)
+    for key, value in database.items(prefix, start=prefix + _NUMBER.pack(number)):
+        if len(key) == len(prefix) + _NUMBER.size and len(value) == _ENTRY.itemsize:
+            offset, size = _PLACE.unpack_from(value)
+            return Place(_NUMBER.unpack_from(key, len(prefix))[0], 1, offset, size)
+    return None
+
+
+def _of_queue(topic: str, queue_id: int) -> bytes:
+    """What the keys of its entries begin with."""
+    return _of_topic(topic) + _QUEUE.pack(queue_id) + b"\x01"
 
 
 def _of_topic(topic: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, Mask
+from native_reader.plan.database_queues import DatabaseQueues, queues_in_databases
 from native_reader.plan.queues import Entries, Numbers, QueueReader, Topic, queues_of, topics_in
 from native_reader.plan.threads import map_files
 from native_reader.storage.store import Segment, StoreFiles
@@ -59,10 +60,14 @@ def count_listed(store: StoreFiles, end: int, counted: Callable[[int], None] | N
     log = _Claimed(store, end, counted)
     topics = topics_in(store.queues)
     found = Listed()
-    for topic, count in zip(topics, map_files(log.of_topic, topics, None if counted is None else partial(counted, 0)), strict=True):
-        # A topic can have both ordinary queues and batch queues.
-        before = found.topics.get(topic.name)
-        found.topics[topic.name] = count if before is None else _sum(before, count)
+    with queues_in_databases(store.queues) as databases:
+        of_topics = map_files(partial(log.of_topic, databases=databases), topics, None if counted is None else partial(counted, 0))
+        counts = [(topic.name, count) for topic, count in zip(topics, of_topics, strict=True)]
+        counts += [(name, log.of_database(databases, name, queue_id)) for name, queue_id in databases.names(log.counted)]
+    for name, count in counts:
+        # A topic can have ordinary queues, batch queues, and queues in RocksDB.
+        before = found.topics.get(name)
+        found.topics[name] = count if before is None else _sum(before, count)
     left = log.left()
     found.unlisted, found.is_complete = sum(size for size in left if size > 0), not any(left)
     return found
@@ -78,7 +83,9 @@ class _Claimed:
     """For each segment: how many of its bytes are listed, and where the last of these records ends."""
 
     def __init__(self, store: StoreFiles, end: int, counted: Callable[[int], None] | None) -> None:
-        self._store, self._end, self._counted = store, end, counted
+        self.counted: set[tuple[str, int]] = set()
+        """The topic and the number of each queue whose files were counted."""
+        self._store, self._end, self._listed = store, end, counted
         self._bases = np.array([segment.base for segment in store.segments], np.int64)
         self._stops = np.array([segment.end for segment in store.segments], np.int64)
         self._frames = np.array([segment.frame for segment in store.segments], np.int64)
@@ -86,26 +93,38 @@ class _Claimed:
         self._ends = self._bases.copy()
         self._lock = threading.Lock()
 
-    def of_topic(self, topic: Topic) -> Count:
-        """The count of one topic."""
+    def of_topic(self, topic: Topic, databases: DatabaseQueues) -> Count:
+        """The count of one topic, without queues of which a database has more."""
         count = Count()
         for queue in queues_of(topic):
-            count.queues += 1
-            above = self._store.first_record - 1
+            if databases.is_newer(queue):
+                continue
+            self.counted.add((queue.topic, queue.queue_id))
             with QueueReader(queue) as reader:
                 units = reader.bound()
-                for first in range(0, units, _AT_ONCE):
-                    entries = reader.read(first, min(first + _AT_ONCE, units))
-                    entries = entries.where((entries.offsets > above) & (entries.offsets < self._end))
-                    # An entry that is out of order names a record again, or none.
-                    highest = np.maximum.accumulate(entries.offsets)
-                    entries = entries.where(np.diff(highest, prepend=above) > 0)
-                    entries = entries.where(self._in_files(entries.offsets))
-                    if len(entries):
-                        above = int(entries.offsets[-1])
-                        self._claim(entries)
-                        count.add(entries)
+                self._add(count, (reader.read(first, min(first + _AT_ONCE, units)) for first in range(0, units, _AT_ONCE)))
         return count
+
+    def of_database(self, databases: DatabaseQueues, topic: str, queue_id: int) -> Count:
+        """The count of one queue in a database."""
+        count = Count()
+        self._add(count, databases.entries_from(topic, queue_id, 0))
+        return count
+
+    def _add(self, count: Count, pieces: Iterable[Entries]) -> None:
+        """Count one queue."""
+        count.queues += 1
+        above = self._store.first_record - 1
+        for piece in pieces:
+            entries = piece.where((piece.offsets > above) & (piece.offsets < self._end))
+            # An entry that is out of order names a record again, or none.
+            highest = np.maximum.accumulate(entries.offsets)
+            entries = entries.where(np.diff(highest, prepend=above) > 0)
+            entries = entries.where(self._in_files(entries.offsets))
+            if len(entries):
+                above = int(entries.offsets[-1])
+                self._claim(entries)
+                count.add(entries)
 
     def _in_files(self, offsets: Numbers) -> Mask:
         """Which of these offsets, all between the first and the end of the log, are not in a hole of the log."""
@@ -116,8 +135,8 @@ class _Claimed:
         with self._lock:  # the topics of a slow storage are read by several threads
             np.add.at(self._bytes, which, entries.sizes + self._frames[which])
             np.maximum.at(self._ends, which, entries.offsets + entries.sizes)
-        if self._counted is not None:
-            self._counted(int(entries.sizes.sum()))
+        if self._listed is not None:
+            self._listed(int(entries.sizes.sum()))
 
     def left(self) -> list[int]:
         """Of each segment, the bytes that no queue lists; below 0 if entries of lost records overlap others. Without a blank after them."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from native_reader.errors import UnreadableError
 from native_reader.storage.local import linked
-from native_reader.storage.protocol import storage_of
+from native_reader.storage.protocol import DirEntry, storage_of
 
 _DATA_FILE = re.compile(r"CURRENT|MANIFEST-[0-9]+|[0-9]+\.(?:sst|log)")
 _MOST_COPIED = 256 << 20
@@ -65,6 +65,15 @@ def is_database(directory: str | None) -> bool:
     return entry is not None and entry.is_file
 
 
+def size_of_database(uri: str) -> int:
+    """The bytes of its data files."""
+    return sum(entry.size for entry in _data_files(uri))
+
+
+def _data_files(uri: str) -> list[DirEntry]:
+    return [entry for entry in storage_of(uri).list(uri) if entry.is_file and _DATA_FILE.fullmatch(entry.name)]
+
+
 @contextmanager
 def open_database(uri: str) -> Iterator[Database]:
     """Open the database in that directory, which does not change."""
@@ -73,7 +82,7 @@ def open_database(uri: str) -> Iterator[Database]:
     except ImportError as error:
         text = f"{uri} is a RocksDB database. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]' ({error})"
         raise UnreadableError(text) from None
-    files = [entry for entry in storage_of(uri).list(uri) if entry.is_file and _DATA_FILE.fullmatch(entry.name)]
+    files = _data_files(uri)
     size = sum(entry.size for entry in files)
     if not uri.startswith("file://") and size > _MOST_COPIED:
         raise UnreadableError(f"{uri} is a RocksDB database of {size:,} bytes, which can be read only from a local disk. Copy the store")

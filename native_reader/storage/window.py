@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,11 @@ Positions = NDArray[np.signedinteger] | int
 _PAIRS = 64 << 10
 _BLOCK = 4 << 10
 """The smallest range that a disk error affects."""
+_OF_THE_DISK = frozenset(
+    getattr(errno, name) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN") if hasattr(errno, name)
+)
+"""What systems report for blocks that a disk or its file system lost. After other errors, such as ETIMEDOUT or ESTALE of a network
+file system, nothing can be said about the bytes."""
 
 
 class Window:
@@ -102,8 +108,8 @@ class Window:
         pairs = bytearray(2 * len(positions))
         try:
             filled = self._file.read_many(positions, [2] * len(positions), memoryview(pairs))
-        except UnreadableError:
-            if not self._past_unreadable:
+        except UnreadableError as error:
+            if not self._skips(error):
                 raise
             pairs = bytearray(b"".join(self.peek(position, 2) for position in positions))
             filled = len(pairs)
@@ -132,15 +138,17 @@ class Window:
     def _read(self, position: int, view: memoryview) -> int:
         try:
             return self._file.read_into(position, view)
-        except UnreadableError:
-            if not self._past_unreadable:
+        except UnreadableError as error:
+            if not self._skips(error):
                 raise
         filled = 0
         while filled < len(view):  # disk error: read block by block, unreadable blocks as zeros
             block = min(_BLOCK - (position + filled) % _BLOCK, len(view) - filled)
             try:
                 got = self._file.read_into(position + filled, view[filled : filled + block])
-            except UnreadableError:
+            except UnreadableError as error:
+                if not self._skips(error):
+                    raise
                 view[filled : filled + block] = bytes(block)
                 self._lost(position + filled, position + filled + block)
                 got = block
@@ -148,6 +156,9 @@ class Window:
             if got < block:
                 break
         return filled
+
+    def _skips(self, error: UnreadableError) -> bool:
+        return self._past_unreadable and error.errno in _OF_THE_DISK
 
     def _lost(self, start: int, stop: int) -> None:
         """Record unreadable bytes as whole blocks; adjacent blocks become one range."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Mask
 from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
+from native_reader.plan.database_queues import queues_in_databases
 from native_reader.plan.queues import QueueFile, queues_of, topics_in
 from native_reader.plan.threads import map_files
 from native_reader.scan.read import Projection
 from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.rocksdb import is_database, size_of_database
 from native_reader.tables.queues import warn_of_rocksdb
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
 from native_reader.tables.table import Part, Request, Table
@@ -48,12 +51,13 @@ COLUMNS = {
         "Java's hash of the tags, 0 without tags; in `SCHEDULE_TOPIC_XXXX` the time of delivery in milliseconds; "
         "below -2147483648 an address in `consumequeue_ext`",
     ),
-    "store_timestamp": ColumnSpec(TIMESTAMP, "when the record was stored; only batch entries have it"),
+    "store_timestamp": ColumnSpec(TIMESTAMP, "when the record was stored; only batch entries and those in RocksDB have it"),
     "validity": ColumnSpec(pa.string(), "one of the values below. The record itself is not read"),
-    "file": ColumnSpec(pa.string(), "URI of the file"),
-    "position": ColumnSpec(pa.int64(), "the position of the entry in the file"),
+    "file": ColumnSpec(pa.string(), "URI of the file; in RocksDB, of the database"),
+    "position": ColumnSpec(pa.int64(), "the position of the entry in the file; null in RocksDB"),
 }
 _PIECE, _BATCH = 1 << 20, 1 << 16
+_Makers = dict[str, Callable[[], object]]
 
 
 class EntryFile(NamedTuple):
@@ -78,6 +82,15 @@ class EntryFiles(NamedTuple):
         return sum(each.file.units * _dtype(each).itemsize for each in self.files)
 
 
+class DatabaseEntries(NamedTuple):
+    """The entries of a store's queues in RocksDB; otherwise as `EntryFiles`."""
+
+    store: str
+    log: LogRange | None
+    directory: str
+    work: int
+
+
 class _Piece(NamedTuple):
     """Written entries of one file: their positions, and which are out of order."""
 
@@ -97,6 +110,8 @@ def _parts(request: Request) -> list[Part]:
         files = [EntryFile(queue.topic, queue.queue_id, type_of(queue), file) for queue in queues for file in queue.files]
         packed = _packed(files, request.planning.max_partition_bytes)
         parts += [EntryFiles(store.uri, ranges.get(store.uri), each) for each in packed]
+        databases = [directory for directory in store.queues if is_database(directory)]
+        parts += [DatabaseEntries(store.uri, ranges.get(store.uri), each, size_of_database(each)) for each in databases]
     return parts
 
 
@@ -120,6 +135,9 @@ def _dtype(file: EntryFile) -> np.dtype[np.void]:
 
 
 def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    if isinstance(part, DatabaseEntries):
+        yield from _of_database(part, projection)
+        return
     assert isinstance(part, EntryFiles)
     pieces: list[_Piece] = []
     room = _BATCH
@@ -134,6 +152,40 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
                 pieces, room = [], _BATCH
     if pieces:
         yield _batch(part, pieces, projection)
+
+
+def _of_database(part: DatabaseEntries, projection: Projection) -> Iterator[pa.RecordBatch]:
+    with queues_in_databases([part.directory]) as databases:
+        for topic, queue_id in databases.names(light=True):
+            before = -1
+            for numbers, units in databases.units(topic, queue_id):
+                offsets = units["offset"].astype(np.int64)
+                unordered = np.diff(offsets, prepend=before) <= 0
+                before = int(offsets[-1])
+                makers = _of_units(part, units, offsets, unordered)
+                makers |= {
+                    "topic": partial(repeated, [topic], [len(units)]),
+                    "queue_id": partial(np.full, len(units), queue_id, np.int32),
+                    "type": partial(repeated, [LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE], [len(units)]),
+                    "queue_offset": partial(np.asarray, numbers),
+                }
+                yield QUEUE_ENTRIES.batch_of(makers, projection)
+
+
+def _of_units(part: DatabaseEntries, units: NDArray[np.void], offsets: NDArray[np.int64], unordered: Mask) -> _Makers:
+    sizes = units["size"].astype(np.int32)
+    masks = [((sizes <= 0) | (offsets < 0), INVALID), *(part.log.outside(offsets) if part.log is not None else ()), (unordered, ORDER)]
+    return {
+        "store": lambda: repeated([part.store], [len(units)]),
+        "messages": lambda: np.ones(len(units), np.int32),
+        "physical_offset": lambda: offsets,
+        "size": lambda: sizes,
+        "tags_code": lambda: units["tags_code"].astype(np.int64),
+        "store_timestamp": lambda: timestamps(units["store_timestamp"].astype(np.int64)),
+        "validity": lambda: labels(masks, len(units)),
+        "file": lambda: repeated([part.directory], [len(units)]),
+        "position": lambda: pa.nulls(len(units), pa.int64()),
+    }
 
 
 def _pieces(file: EntryFile) -> Iterator[_Piece]:
@@ -182,7 +234,7 @@ def _batch(part: EntryFiles, pieces: list[_Piece], projection: Projection) -> pa
         np.concatenate([each.entries[name].astype(kind) for each in pieces])
         for name, kind in (("offset", np.int64), ("size", np.int32), ("tags_code", np.int64))
     )
-    makers: dict[str, Callable[[], object]] = {
+    makers: _Makers = {
         "store": lambda: repeated([part.store], [len(offsets)]),
         "topic": lambda: repeated([each.topic for each in files], counts),
         "queue_id": lambda: np.repeat(np.array([each.queue_id for each in files], np.int32), counts),

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY
+from native_reader.layout.queue_entry import BATCH_ENTRY, LIGHT_TOPIC, QUEUE_ENTRY
 from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
+from native_reader.plan.database_queues import DatabaseQueues, queues_in_databases, why_unreadable
 from native_reader.plan.plan import StoreRead
 from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
 from native_reader.plan.threads import map_files
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.storage.rocksdb import is_database
 from native_reader.storage.settings import TopicConfig, topic_configs
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Part, Request, Table, batches_of
@@ -42,22 +42,19 @@ COLUMNS = {
     "min_offset": ColumnSpec(pa.int64(), "the queue offset of its first message that has not expired; `max_offset` if there is none"),
     "max_offset": ColumnSpec(pa.int64(), "the next queue offset"),
     "entries": ColumnSpec(pa.int64(), "the entries from the first to the last of these messages; one entry can name an inner batch"),
-    "gaps": ColumnSpec(pa.int64(), "the entries between them that no file contains"),
+    "gaps": ColumnSpec(pa.int64(), "the entries between them that no file contains; not counted in RocksDB"),
     "expired": ColumnSpec(pa.int64(), "the entries before them, whose records are no longer in the log"),
     "first_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the first record; null if there is none"),
     "last_physical_offset": ColumnSpec(pa.int64(), "the offset in the log of the last record; null if there is none"),
     "state": ColumnSpec(pa.string(), "one of the states below; null if unknown"),
-    "files": ColumnSpec(pa.int64(), "the number of its files"),
-    "bytes": ColumnSpec(pa.int64(), "bytes of its files, including those not written yet"),
+    "files": ColumnSpec(pa.int64(), "the number of its files; 0 in RocksDB"),
+    "bytes": ColumnSpec(pa.int64(), "bytes of its files, including those not written yet; 0 in RocksDB"),
     "found": ColumnSpec(pa.string(), "what is wrong with its files; null if nothing was found. The entries between the ends are not read"),
 }
 _WORK = 64 << 10
 _MOST_UNDISPATCHED = 1 << 30
 """A longer rest of the log is not read for the states: by far the most queues are then behind."""
-_IN_ROCKSDB = (
-    "these consume queues are in RocksDB. The tables queues, queue_entries and topics do not list them; consumer_offsets and lag_by_tag "
-    "read them. The log has all messages: topics with access=scan counts them"
-)
+_NOT_LISTED = "The queues in it are not listed. The log has all messages: topics with access=scan counts them"
 _IN_NO_QUEUE = pa.array(["prepared", "rollback"])
 """Prepared and rolled back messages of brokers 4.0 to 4.2."""
 
@@ -108,15 +105,23 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
 def list_queues(part: StoreQueues, advanced: Callable[[int], None] | None = None) -> list[Listed]:
     """All queues of a store, light ones too, with their bounds."""
     lowest = part.store.first_record
-    of_topics = map_files(lambda topic: _of_topic(topic, lowest), part.topics, None if advanced is None else partial(advanced, _WORK))
-    return [each for of_topic in of_topics for each in of_topic]
+    with queues_in_databases(part.store.queues) as databases:
+        of_topics = map_files(
+            lambda topic: _of_topic(topic, lowest, databases), part.topics, None if advanced is None else partial(advanced, _WORK)
+        )
+        found = [each for of_topic in of_topics for each in of_topic]
+        in_files = {(each.topic, each.queue_id) for each in found}
+        return found + [_in_database(databases, *queue, lowest) for queue in databases.names(in_files, light=True)]
 
 
 def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:
-    """Log which of these stores have queues in RocksDB. Called when a read is planned: warnings of Spark's tasks are hard to find."""
-    for store in stores:
-        if is_database(store.consume_queue):
-            _log.warning("%s: %s", store.consume_queue, _IN_ROCKSDB)
+    """Log which queues of these stores are in a RocksDB database that cannot be opened.
+
+    Called when a read is planned: warnings of Spark's tasks are hard to find.
+    """
+    for why in (why_unreadable(directory) for store in stores for directory in store.queues):
+        if why is not None:
+            _log.warning("%s. %s", why, _NOT_LISTED)
 
 
 def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
@@ -128,9 +133,14 @@ def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
         return None
 
 
-def _of_topic(topic: Topic, lowest: int) -> list[Listed]:
+def _in_database(databases: DatabaseQueues, topic: str, queue_id: int, lowest: int) -> Listed:
+    bounds = databases.bounds(topic, queue_id, lowest)
+    return Listed(topic, queue_id, LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE, 0, 0, bounds, bounds.found)
+
+
+def _of_topic(topic: Topic, lowest: int, databases: DatabaseQueues) -> list[Listed]:
     try:
-        queues = queues_of(topic, strict=True)
+        queues = [queue for queue in queues_of(topic, strict=True) if not databases.is_newer(queue)]
     except OSError as error:
         _log.warning("%s", error)
         return []

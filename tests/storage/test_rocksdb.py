@@ -19,11 +19,12 @@ from support.plain_decoder import Row
 from support.stores import files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
-from native_reader.plan.database_queues import entries_from, next_offset
+from native_reader.plan.database_queues import entries_from, next_offset, queues_in_databases
 from native_reader.storage.rocksdb import is_database, open_database
 
 Get = Callable[[str], Golden]
 TABLES = ("consumer_offsets", "lag_by_tag", "config")
+OF_QUEUES = ("queues", "queue_entries", "topics", "delay")
 GOLDEN, OWN = "v5-rocksdb-cq", "5.5.0-rocksdb-queues"
 
 
@@ -44,7 +45,7 @@ def test_reading_changes_nothing(golden_store: Get, own_store: Get, monkeypatch:
         options = "".join(path.read_text() for path in store.root.rglob("OPTIONS-*"))
         directories = [logs for logs in re.findall(r"(?m)^\s*db_log_dir=(.+)$", options) if not Path(logs).exists()]
         before = state_of(store.folder)
-        for table in TABLES:
+        for table in (*TABLES, *OF_QUEUES):
             opened(store).table(table).to_table()
         assert state_of(store.folder) == before
         assert not any(Path(logs).exists() for logs in directories)
@@ -100,6 +101,103 @@ def test_queues_are_those_that_java_reads(golden_store: Get) -> None:
         assert list(entries_from(database, "no such topic", 0, 0)) == []
 
 
+def test_the_tables_of_queues_are_those_that_java_reads(golden_store: Get) -> None:
+    store = golden_store(GOLDEN)
+    expected = sorted(store.lines("queues_rocksdb_raw"), key=lambda row: (row["topic"], row["queue_id"], row["queue_offset"]))
+    names = ["topic", "queue_id", "queue_offset", "physical_offset", "size", "tags_code"]
+    entries = opened(store).table("queue_entries").to_table()
+    assert entries.select(names).to_pylist() == [{name: row[name] for name in names} for row in expected]
+    assert set(entries["validity"].to_pylist()) == {"valid"}
+    assert set(entries["file"].to_pylist()) == {(store.root / "consumequeue").as_uri()}
+    times = {row["physical_offset"]: row["store_timestamp"] for row in opened(store).messages().to_table().to_pylist()}
+    assert entries["store_timestamp"].to_pylist() == [times[row["physical_offset"]] for row in expected]
+    bounds: dict[tuple[str, int], list[Row]] = {}
+    for row in expected:
+        bounds.setdefault((row["topic"], row["queue_id"]), []).append(row)
+    assert {
+        (row["topic"], row["queue_id"]): (row["min_offset"], row["max_offset"], row["entries"], row["first_physical_offset"], row["found"])
+        for row in opened(store).table("queues").to_table().to_pylist()
+    } == {
+        key: (rows[0]["queue_offset"], rows[-1]["queue_offset"] + 1, len(rows), rows[0]["physical_offset"], None)
+        for key, rows in bounds.items()
+    }
+
+
+@pytest.mark.parametrize("name", [GOLDEN, OWN])
+def test_topics_counted_from_a_database_are_those_of_the_log(golden_store: Get, own_store: Get, name: str) -> None:
+    """Deleted messages, such as those of a topic that was created again, are in the log only."""
+    store = opened((own_store if name == OWN else golden_store)(name))
+    listed, scanned = (
+        {row["topic"]: row for row in store.table("topics", access=access).to_table().to_pylist()} for access in ("auto", "scan")
+    )
+    unlisted = (listed.pop(None, None) or {"bytes": 0})["bytes"]
+    names = ("records", "messages", "bytes", "first_store_timestamp", "last_store_timestamp")
+    assert len(listed) > 3
+    missing = sum(row["bytes"] - listed.get(topic, {"bytes": 0})["bytes"] for topic, row in scanned.items())
+    assert missing == unlisted
+    for topic, row in listed.items():
+        if row["bytes"] == scanned[topic]["bytes"]:
+            assert [row[each] for each in names] == [scanned[topic][each] for each in names]
+    assert sum(row["records"] for row in listed.values()) > 150
+
+
+def database_at(where: Path, entries: dict[int, int]) -> None:
+    """A database with queue 0 of T0: the physical offsets of entries by their numbers."""
+    where.mkdir(parents=True, exist_ok=True)
+    families = {"default": rocksdict.Options(raw_mode=True), "offset": rocksdict.Options(raw_mode=True)}
+    options = rocksdict.Options(raw_mode=True)
+    options.create_missing_column_families(True)
+    database = rocksdict.Rdict(os.fspath(where), options, families)
+    topic, queue = struct.pack(">i", 2) + b"\x01T0\x01", struct.pack(">i", 0)
+    for number, offset in entries.items():
+        database[topic + queue + b"\x01" + struct.pack(">q", number)] = struct.pack(">qiqq", offset, 10, 0, 1_700_000_000_000)
+    last = max(entries, default=0)
+    database.get_column_family("offset")[topic + b"max\x01" + queue] = struct.pack(">qq", entries.get(last, 0), last if entries else -1)
+    database.close()
+
+
+@pytest.mark.parametrize("first", [*range(8), 20, 97, 98, 99, 100])
+@pytest.mark.parametrize("begins", [0, 3])
+def test_entries_of_expired_records_are_not_counted(tmp_path: Path, first: int, begins: int) -> None:
+    """A broker deletes entries long after their records, so a queue can begin at any of them, or after the last one."""
+    database_at(tmp_path / "consumequeue", {number: 10 * number for number in range(begins, 100)})
+    with queues_in_databases([tmp_path.as_uri() + "/consumequeue"]) as databases:
+        assert databases.names() == [("T0", 0)]
+        bounds = databases.bounds("T0", 0, 10 * first - 5)
+    begin = max(first, begins)
+    assert (bounds.min_offset, bounds.max_offset, bounds.entries, bounds.expired) == (begin, 100, 100 - begin, begin - begins)
+    assert bounds.found is None
+
+
+def test_a_queue_without_its_last_entry_says_so(tmp_path: Path) -> None:
+    database_at(tmp_path / "consumequeue", {0: 0, 1: 10})
+    database = rocksdict.Rdict(
+        os.fspath(tmp_path / "consumequeue"), rocksdict.Options(raw_mode=True), {"offset": rocksdict.Options(raw_mode=True)}
+    )
+    database.delete(struct.pack(">i", 2) + b"\x01T0\x01" + struct.pack(">i", 0) + b"\x01" + struct.pack(">q", 1))
+    database.close()
+    with queues_in_databases([tmp_path.as_uri() + "/consumequeue"]) as databases:
+        bounds = databases.bounds("T0", 0, 0)
+    assert (bounds.max_offset, bounds.last, bounds.found) == (2, None, "it has no entry 1, which should be its last")
+
+
+def test_queues_in_files_beside_a_database(golden_store: Get, tmp_path: Path) -> None:
+    """A broker that was changed to RocksDB leaves the files of its queues behind: they are older, and are not counted again."""
+    source = golden_store(GOLDEN)
+    row = max(opened(source).table("queues").to_table().to_pylist(), key=lambda row: row["entries"])
+    files = {path.relative_to(source.root).as_posix(): path.read_bytes() for path in source.root.rglob("*") if path.is_file()}
+    files[f"consumequeue/{row['topic']}/{row['queue_id']}/{0:020}"] = struct.pack(">qiq", 0, 100, 0)
+    files[f"consumequeue/Older/0/{0:020}"] = struct.pack(">qiq", 0, 100, 0)
+    root = on_disk(tmp_path, files)
+    names = [name for name in nr.open(root).table("queues").schema.names if name not in ("store", "state")]
+    there = {(each["topic"], each["queue_id"]): each for each in nr.open(root).table("queues").to_table().to_pylist()}
+    assert [there[row["topic"], row["queue_id"]][name] for name in names] == [row[name] for name in names]
+    assert there["Older", 0]["files"] == 1
+    topics = [{each["topic"]: each["records"] for each in nr.open(at).table("topics").to_table().to_pylist()} for at in (root, source.root)]
+    assert topics[0].pop("Older") == 1
+    assert topics[0] == topics[1]
+
+
 def test_queues_from_before_rocksdb_are_older(golden_store: Get, tmp_path: Path) -> None:
     """A broker that was changed to RocksDB leaves the files of its queues behind."""
     source = golden_store(GOLDEN)
@@ -127,6 +225,18 @@ def test_without_the_extra_the_error_names_it(own_store: Get, monkeypatch: pytes
     assert str(raised.value).startswith(said)
     assert store.messages().count_rows() == 200
     assert len(store.table("checkpoint").to_table()) == 1
+
+
+@pytest.mark.parametrize("table", ["queues", "queue_entries"])
+def test_without_the_extra_queues_are_not_listed(
+    own_store: Get, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    root = own_store(OWN).root
+    assert nr.open(root).table(table).to_table().num_rows == 0
+    record = caplog.records[0]
+    assert record.getMessage().startswith(f"{root.as_uri()}/consumequeue is a RocksDB database. To read it, install the extra: ")
+    assert record.getMessage().endswith("The queues in it are not listed. The log has all messages: topics with access=scan counts them")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "missing", "flipped", "empty"])
