@@ -168,7 +168,9 @@ class _Chains:
             self._check_places(log, begin, head.next_entry)
         except _Contradiction as error:
             why = str(error)
-        hits = np.concatenate([np.empty(0, INDEX_ENTRY), *self._matches])
+        if not self._matches:
+            return FileHits(self._uri, begin, end, head.end_time, _NO_HITS, _hits(proofs), why)
+        hits = np.concatenate(self._matches)
         inside = (hits["offset"] >= log[0]) & (hits["offset"] < log[1])
         return FileHits(self._uri, begin, end, head.end_time, _hits(hits[inside]), _hits(proofs), why)
 
@@ -192,7 +194,7 @@ class _Chains:
 
     def _walk(self, hashes: Numbers, head: Head, most: int) -> None:
         """Follow all chains at once, one entry of each per step."""
-        slots = np.unique(hashes % self._slots)
+        slots = hashes % self._slots if len(hashes) == 1 else np.unique(hashes % self._slots)
         numbers = self._slot_values(slots)
         # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
         count = head.next_entry if not len(numbers) or int(numbers.max()) <= head.next_entry else self._head().next_entry

@@ -235,6 +235,8 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
     """The parts of a split that may match. Offsets in `first` get their own splits, if there are few."""
     base = split.segment.base + split.segment.frame  # a record's own offset is after its frame
     spans = _within(spans, base + split.start, base + split.stop)
+    if not spans:
+        return []
     near: list[tuple[int, int]] = []
     for start, stop in spans:
         if near and start - near[-1][1] < SPLIT_COSTS and len(spans) > _MOST_FIRST:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from native_reader.layout.index_entry import TAG_PREFIX, key_hash
 from native_reader.layout.properties import KEYS, KEYS_SEPARATOR, TAGS, UNIQ_KEY, parse, without_crc_trailer
-from native_reader.layout.record import HEAD, HEAD_SIZE, PREPARED, TRANSACTION, Mask
+from native_reader.layout.record import PREPARED, TRANSACTION, Mask
 from native_reader.log.witness import is_live
 from native_reader.plan.index import FileHits, Hits
 from native_reader.plan.queues import Numbers
@@ -22,6 +25,7 @@ from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 _AT_ONCE = 4 << 10
+_SYS_FLAG, _SYS_FLAG_AT = struct.Struct(">i"), 36
 ABSENT, UNCHECKED = 1, -1
 
 
@@ -44,21 +48,19 @@ class CheckedHits(NamedTuple):
 def check_hits(store: StoreFiles, hits: Hits, max_record_bytes: int) -> CheckedHits:
     """Check each hit, one by one: a key has few records, so small reads are faster than building columns."""
     count = len(hits.offsets)
-    sizes, keys, prepared = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
-    bases = np.array([segment.base for segment in store.segments], np.int64)
+    sizes, keys, prepared = np.full(count, ABSENT), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    bases, stops = (np.array([getattr(segment, name) for segment in store.segments], np.int64) for name in ("base", "end"))
     which = np.searchsorted(bases, hits.offsets, side="right") - 1
-    for number in np.unique(which).tolist():
-        inside = np.flatnonzero(which == number)
-        absent = hits.offsets[inside] >= store.segments[number].end if number >= 0 else np.ones(len(inside), np.bool_)
-        sizes[inside] = np.where(absent, ABSENT, UNCHECKED)
-        inside = inside[~absent]
-        if not len(inside):
-            continue
+    present = (which >= 0) & (hits.offsets < stops[which]) if len(stops) else np.zeros(count, np.bool_)
+    sizes[present] = UNCHECKED
+    rows = np.flatnonzero(present)
+    rows = rows[np.argsort(which[rows], kind="stable")]
+    named = zip(which[rows].tolist(), rows.tolist(), hits.offsets[rows].tolist(), hits.hashes[rows].tolist(), strict=True)
+    for number, of_segment in groupby(named, key=itemgetter(0)):
         try:
             with _Nearby(store.segments[number], 0) as window:
-                for hit in inside.tolist():
-                    offset, hashed = int(hits.offsets[hit]), int(hits.hashes[hit])
-                    sizes[hit], keys[hit], prepared[hit] = _check_hit(window, offset, hashed, max_record_bytes)
+                for _, row, offset, hashed in of_segment:
+                    sizes[row], keys[row], prepared[row] = _check_hit(window, offset, hashed, max_record_bytes)
         except OSError:  # the read itself reports it
             continue
     return CheckedHits(sizes, keys, prepared)
@@ -95,12 +97,13 @@ def _check_hit(window: _Nearby, offset: int, hashed: int, max_record_bytes: int)
         return UNCHECKED, 0, False
     topic = window.peek(layout.topic_at, layout.topic_size).decode("utf-8", "replace")
     properties = parse(without_crc_trailer(window.peek(layout.properties_at, layout.properties_size)))
-    words = [properties.get(UNIQ_KEY), *properties.get(KEYS, "").split(KEYS_SEPARATOR), f"{TAG_PREFIX}{properties.get(TAGS)}"]
-    count = sum(bool(word) and key_hash(topic, str(word)) == hashed for word in words)
+    words = [properties.get(UNIQ_KEY, ""), *properties.get(KEYS, "").split(KEYS_SEPARATOR)]
+    words += [f"{TAG_PREFIX}{properties[TAGS]}"] if TAGS in properties else []
+    count = sum(key_hash(topic, word) == hashed for word in words if word)
     if not count:
         return 0, 0, False
-    head = np.frombuffer(window.peek(position + frame, HEAD_SIZE), HEAD)[0]
-    return layout.size, count, bool(head["sys_flag"] & TRANSACTION == PREPARED)
+    (sys_flag,) = _SYS_FLAG.unpack(window.peek(position + frame + _SYS_FLAG_AT, _SYS_FLAG.size))
+    return layout.size, count, sys_flag & TRANSACTION == PREPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +130,11 @@ def check_trusted_files(store: StoreFiles, files: Sequence[FileHits], max_record
 def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: int, log: tuple[int, int]) -> CheckedFiles:
     """Check the hits and the files: one wrong entry makes a file untrusted."""
     files = [_bounded(file) for file in files]
-    entries = [_joined([file.proofs, file.hits]) for file in files]
+    entries = [_joined([file.proofs, file.hits]) if len(file.hits.offsets) else file.proofs for file in files]
     together, counts = _joined(entries), [len(each.offsets) for each in entries]
     checked, stale_after = check_hits(store, together, max_record_bytes), _stale_after(store)
-    is_hit = np.concatenate([np.arange(count) >= len(file.proofs.offsets) for file, count in zip(files, counts, strict=True)])
+    parts = [len(each) for file in files for each in (file.proofs.offsets, file.hits.offsets)]
+    is_hit = np.repeat(np.arange(len(parts)) % 2 == 1, parts)
     repeated = _too_often(together, checked.keys, is_hit)
     results, last_sizes, begin = [], [], 0
     for file, named, count in zip(files, entries, counts, strict=True):
@@ -154,11 +158,11 @@ def _why_untrusted(file: FileHits, named: Hits, sizes: Numbers, is_repeated: Mas
     """What in the log contradicts the entries of a file; None if nothing does."""
     if not len(file.proofs.offsets) and file.end >= log_start:
         return "the log has none of its records"
-    wrong = np.flatnonzero(sizes <= 0)
-    if len(wrong):
-        return f"the log has no record with the indexed key at offset {int(named.offsets[wrong[0]]):,}"
-    twice = np.flatnonzero(is_repeated)
-    return f"it has too many entries for the record at offset {int(named.offsets[twice[0]]):,}" if len(twice) else None
+    if (wrong := sizes <= 0).any():
+        return f"the log has no record with the indexed key at offset {int(named.offsets[wrong.argmax()]):,}"
+    if is_repeated.any():
+        return f"it has too many entries for the record at offset {int(named.offsets[is_repeated.argmax()]):,}"
+    return None
 
 
 def _joined(hits: Sequence[Hits]) -> Hits:

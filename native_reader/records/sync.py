@@ -7,6 +7,7 @@ record in a body can pass these checks. The walk of the previous split detects i
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ from native_reader.storage.window import Window
 
 _UP_TO_MAGIC, _OFFSET_AT = 8, 28
 _SMALLEST_REST = SMALLEST_RECORD - HEAD_SIZE
+_START, _BODY_SIZE = struct.Struct(">ii20xqi"), struct.Struct(">i")
+"""The size, the magic, the physical offset and the flags of a head."""
 _FIRST_LOOK = 8 << 10
 _LARGEST_LOOK = 4 << 20
 
@@ -125,14 +128,14 @@ def layout_at(window: Window, position: int, *, entry: bool = True) -> RecordLay
     if left < SMALLEST_RECORD:
         return None
     begin = window.peek(position, frame + LONGEST_HEAD)
-    head = head_in(begin[frame:])
-    size, body_size = int(head["size"]), int(head["body_size"])
-    wide = int(head["magic"] == MAGIC_V2)
-    if not (wide or head["magic"] == MAGIC_V1) or not SMALLEST_RECORD <= size <= left or not 0 <= body_size <= size - SMALLEST_RECORD:
+    size, magic, offset, sys_flag = _START.unpack_from(begin, frame)
+    if magic not in (MAGIC_V1, MAGIC_V2) or offset != segment.base + position + frame or not SMALLEST_RECORD <= size <= left:
         return None
-    if head["physical_offset"] != segment.base + position + frame:
+    body_at, wide = head_size(sys_flag), int(magic == MAGIC_V2)
+    body_size = _BODY_SIZE.unpack_from(begin, frame + body_at - 4)[0] if frame + body_at <= len(begin) else -1
+    if not 0 <= body_size <= size - SMALLEST_RECORD:
         return None
-    topic_at = head_size(int(head["sys_flag"])) + body_size + 1 + wide
+    topic_at = body_at + body_size + 1 + wide
     topic_size = _number(window.peek(position + frame + topic_at - 1 - wide, 1 + wide))
     properties_at = topic_at + topic_size + 2
     if topic_size <= 0 or properties_at > size:
