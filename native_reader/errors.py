@@ -6,6 +6,7 @@ A message says what happened, where, what was expected, and what to do next. It 
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 import reprlib
 from collections.abc import Callable, Iterable
@@ -14,6 +15,8 @@ from typing import Self
 _LONGEST, _TAIL = 2000, 500
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKED = re.compile(r"\x0e(\w+(?:=\w+)?)\x0f")
+_OF_DISKS = frozenset(getattr(errno, name, -1) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN"))
+"""Some systems have only some of them."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
@@ -68,6 +71,11 @@ class SplitError(StoreError, RuntimeError):
 
 class UnreadableError(StoreError, OSError):
     """A file of the store cannot be read."""
+
+    @property
+    def is_of_disk(self) -> bool:
+        """Whether a disk or its file system lost bytes. After other errors, such as those of a lost network, nothing is known of them."""
+        return self.errno in _OF_DISKS
 
 
 class ExportError(StoreError, OSError):

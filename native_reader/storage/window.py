@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from typing import Self
 
 import numpy as np
@@ -20,11 +19,6 @@ Positions = NDArray[np.signedinteger] | int
 _PAIRS = 64 << 10
 _BLOCK = 4 << 10
 """The smallest range that a disk error affects."""
-_OF_THE_DISK = frozenset(
-    getattr(errno, name) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN") if hasattr(errno, name)
-)
-"""What systems report for blocks that a disk or its file system lost. After other errors, such as ETIMEDOUT or ESTALE of a network
-file system, nothing can be said about the bytes."""
 
 
 class Window:
@@ -158,7 +152,7 @@ class Window:
         return filled
 
     def _skips(self, error: UnreadableError) -> bool:
-        return self._past_unreadable and error.errno in _OF_THE_DISK
+        return self._past_unreadable and error.is_of_disk
 
     def _lost(self, start: int, stop: int) -> None:
         """Record unreadable bytes as whole blocks; adjacent blocks become one range."""

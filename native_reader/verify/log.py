@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
 import numpy as np
 
 from native_reader.columns import checksums
 from native_reader.columns.strings import Source
-from native_reader.errors import DataLoss, StoreError
+from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
@@ -30,6 +31,7 @@ from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
+_REFUSED = (errno.EACCES, errno.EPERM)
 """Ranges end with so many records and keys, which need up to 200 MB."""
 
 
@@ -104,6 +106,8 @@ class _Segment:
             if not (error.is_file_gone and (live or projection.ignore_missing_files)):  # a running broker deletes its oldest segments
                 raise
         except StoreError as error:
+            if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in _REFUSED:
+                raise  # a lost network, for example: no fault of the store, and nothing else can be read
             self._findings.add("log-damage", segment.uri, str(error), segment.base)
 
     def _add_damage(self, start: int, end: int, text: str) -> None:
