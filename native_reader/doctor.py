@@ -42,9 +42,9 @@ _SIGNS = (
 
 _COLUMNS = "topic", "type", "state", "found"
 _STATES = (
-    ("ahead", "name records after the end of the log, which were lost or discarded", True),
-    ("behind", "do not name their newest records; a broker adds them when it starts", False),
-    ("orphaned", "belong to deleted topics", False),
+    ("ahead", "with entries for records after the end of the log, which were lost or discarded", True),
+    ("behind", "without entries for their newest records; a broker adds them when it starts", False),
+    ("orphaned", "of deleted topics", False),
 )
 """States of queues: in words, and whether it is a finding."""
 _AT_REST = "no broker on this host has it open"

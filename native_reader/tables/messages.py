@@ -101,8 +101,8 @@ def integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     numbers = pc.if_else(is_integer, texts, None).cast(pa.int64())
     if kind == pa.int64():
         return numbers
-    limits = np.iinfo(kind.to_pandas_dtype())
-    fits = pc.and_(pc.greater_equal(numbers, int(limits.min)), pc.less_equal(numbers, int(limits.max)))
+    limit = 1 << (kind.bit_width - 1)
+    fits = pc.and_(pc.greater_equal(numbers, -limit), pc.less(numbers, limit))
     return pc.if_else(fits, numbers, None).cast(kind)
 
 

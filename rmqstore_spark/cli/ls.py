@@ -30,6 +30,8 @@ _QUEUE = ("store", "topic", "queue_id", "type", "min_offset", "max_offset", "ent
 """The columns of the table `queues` that need no look at the log."""
 _TOPIC = ("store", "topic", "kind", "queues", "messages")
 _LIGHT = "LMQ"
+_LESS = ("files", "expired", "type", "entries", "bytes")
+"""What a narrow terminal does not show, the first one first."""
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -52,7 +54,7 @@ def ls(asked: Asked, what: str | None) -> int:
             names = [name for name in _QUEUE if not (is_one and name == "store")]
             looks = dict.fromkeys(("min_offset", "max_offset", "entries", "expired", "files"), NUMBER) | {"bytes": SIZE}
             rows = (row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
-            output.rows(names, rows, looks)
+            output.rows(names, rows, looks, _LESS)
         else:
             names = [name for name in _TOPIC if not (is_one and name == "store")]
             topics, light = _topics(row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rmqstore_spark.cli import stderr
+from rmqstore_spark.cli.layout import Layout, blocks
 from rmqstore_spark.cli.text import AUTO, NONE, as_json, body_of, cell, plain
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ Row = Mapping[str, Any]
 _AT_ONCE = 500
 """Rows of one table on a terminal: its columns are as wide as their widest cell, which must be known first."""
 _BAR = 10
-_BETWEEN = 3
-"""Spaces between two columns of a table."""
 
 
 class Look(NamedTuple):
@@ -69,19 +68,25 @@ class Output:
         self.is_json, self.is_terminal = json, not json and is_terminal()
         self.zone, self.body = zone, AUTO if body == NONE else body
         self._has_head = False
-        self._widths: list[int] = []
-        """Of the columns on a terminal, so that later rows stand below earlier ones."""
+        self._layout, self._left_out = Layout(), ""
 
-    def rows(self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, Look] | None = None) -> None:
-        """Print rows with these columns. In a pipe, the first line has their names."""
+    def rows(self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, Look] | None = None, less: Sequence[str] = ()) -> None:
+        """Print rows with these columns. In a pipe, the first line has their names.
+
+        `less`: columns that a narrow terminal does not show, the first one first.
+        """
         if self.is_json:
             for row in rows:
                 self.line(as_json(self._object(columns, row)))
         elif self.is_terminal:
             remaining = iter(rows)
             while some := list(islice(remaining, _AT_ONCE)):
-                self._table(columns, some, looks or {})
+                self._table(columns, some, looks or {}, less)
                 self._has_head = True
+            if self._left_out:
+                sys.stdout.flush()
+                stderr.note(self._left_out)
+                self._left_out = ""
         else:
             if not self._has_head:
                 self.line("\t".join(columns))
@@ -121,28 +126,26 @@ class Output:
                 found[name] = plain(value, self.zone)
         return found
 
-    def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, Look]) -> None:
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console, JustifyMethod
-        from rich.table import Table
-        from rich.text import Text
+    def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, Look], less: Sequence[str]) -> None:
+        from rich.console import Console
 
-        # Text, not str: rich would read [red] in a name as markup.
-        lines = [[Text(self._seen(row[name], looks.get(name))) for name in columns] for row in rows]
-        titles = [Text(look.title if (look := looks.get(name)) and look.title else name) for name in columns]
-        widths = [max(each.cell_len for each in column) for column in zip(titles, *lines, strict=True)]
-        self._widths = [max(pair) for pair in zip(widths, self._widths or widths, strict=True)]
+        # Its texts are no markup: rich would read [red] in a name as such.
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        fits = sum(self._widths) + _BETWEEN * (len(columns) - 1) <= console.width
+        texts = [[self._seen(row[name], looks.get(name)) for name in columns] for row in rows]
+        titles = [look.title if (look := looks.get(name)) and look.title else name for name in columns]
+        self._layout.widen(columns, titles, texts)
+        shown = self._layout.shown(columns, looks.keys(), less, console.width)
+        if shown is None:
+            console.print(blocks(titles, texts))
+            return
+        if left_out := [title for name, title in zip(columns, titles, strict=True) if name not in shown]:
+            self._left_out = f"not shown on {console.width} columns: {', '.join(left_out)}. A wider terminal or --json has them"
+        numbers = {name for name, look in looks.items() if look.is_number}
+        cells = {name: (title, [text[place] for text in texts]) for place, (name, title) in enumerate(zip(columns, titles, strict=True))}
+        fits = self._layout.fits(shown, console.width)
         # A table that is too wide has other widths for each portion of its rows, so each has titles.
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=not (self._has_head and fits))
-        for name, title, width in zip(columns, titles, self._widths, strict=True):
-            look = looks.get(name)
-            justify: JustifyMethod = "right" if look and look.is_number else "left"
-            table.add_column(title, justify=justify, overflow="fold", min_width=width if fits else None)
-        for line in lines:
-            table.add_row(*line)
-        console.print(table)
+        of_shown, has_head = {name: cells[name] for name in shown}, not (self._has_head and fits)
+        console.print(self._layout.table(of_shown, looks.keys(), numbers, console.width, has_head=has_head))
 
     def _seen(self, value: Any, look: Look | None) -> str:
         return cell(value, self.zone, self.body) if value is None or look is None else look.text(value)

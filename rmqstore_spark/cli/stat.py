@@ -41,6 +41,8 @@ _SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", "256 KiB-1 MiB", "1-4 MiB", "4 MiB and more")
 _MEASURED = ("record_size", "inner_index", "store_timestamp")
 _SHOWN = 20
+_LESS = ("largest_bytes", "mean_bytes", "first_store_timestamp", "last_store_timestamp")
+"""What a narrow terminal does not show, the first one first."""
 _MOST_GROUPS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = 60_000_000
@@ -168,7 +170,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, h
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
     looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
     looks |= {f"{name}_store_timestamp": Look(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")}
-    output.rows(columns, (_row(row, by, size) for batch in shown.to_batches(1000) for row in batch.to_pylist()), looks)
+    output.rows(columns, (_row(row, by, size) for batch in shown.to_batches(1000) for row in batch.to_pylist()), looks, _LESS)
     if len(shown) < len(groups):
         note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
     if tally.forgotten_groups:

@@ -71,10 +71,10 @@ def run_apart(*arguments: object, **more: Any) -> Ran:
     return Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
-def run_on_terminal(*arguments: object) -> Ran:
+def run_on_terminal(*arguments: object, width: int = _COLUMNS) -> Ran:
     """Run it on a terminal, which shows standard output and standard error alike."""
     ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _COLUMNS, 0, 0))
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     # pytest-xdist may set COLUMNS, which would count more than the width of the terminal.
     environment = {name: value for name, value in ENVIRONMENT.items() if name not in ("COLUMNS", "LINES")} | {"TERM": "xterm-256color"}
     with subprocess.Popen([*COMMAND, *map(str, arguments)], stdin=its, stdout=its, stderr=its, env=environment) as process:
