@@ -41,6 +41,8 @@ _LOGGED = 10
 """How many ranges of one split are logged one by one."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
+IS_LOSS = {"is_loss": True}
+"""Marks log records about bytes that are not in the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Reading:
                 raise
             _log.warning("%s. The read continues without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
-            _log.warning("%s: skipped %s more damaged ranges", self._split.segment.uri, f"{unlogged:,}")
+            _log.warning("%s: skipped %s more damaged ranges", self._split.segment.uri, f"{unlogged:,}", extra=IS_LOSS)
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
@@ -226,7 +228,9 @@ class Reading:
         if not self._projection.has_damage_rows:
             for damage in damages[: max(0, _LOGGED - self._ranges)]:
                 size, offset = f"{damage.end - damage.start:,}", f"{damage.start:,}"
-                _log.warning("%s: skipped %s damaged bytes at offset %s: %s", damage.segment, size, offset, damage.description)
+                _log.warning(
+                    "%s: skipped %s damaged bytes at offset %s: %s", damage.segment, size, offset, damage.description, extra=IS_LOSS
+                )
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:

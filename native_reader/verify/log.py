@@ -13,6 +13,7 @@ from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
+from native_reader.plan.ends import counted
 from native_reader.plan.split import Split
 from native_reader.records.damages import Damage
 from native_reader.records.sync import head_at
@@ -184,8 +185,7 @@ class _Segment:
 
 
 def _described(damage: Damage) -> str:
-    """The reason and the description, which may repeat it."""
-    return damage.description if damage.description.startswith(damage.reason) else f"{damage.reason}: {damage.description}"
+    return f"{counted(damage.end - damage.start, 'byte')} are skipped ({damage.reason}): {damage.description}"
 
 
 def _earlier(milliseconds: int) -> str:

@@ -88,7 +88,7 @@ def line_of(label: str, progress: Report) -> str:
 class Warnings(logging.Handler):
     """Prints the engine's warnings, each once and the first of many only. Used as a context.
 
-    `has_loss`: whether one of them was about lost messages. `show`: called with each text, and whether it is about a loss.
+    `has_loss`: whether one of them was about damage or lost messages. `show`: called with each text, and whether it is about a loss.
     """
 
     def __init__(self, show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> None:
@@ -106,6 +106,7 @@ class Warnings(logging.Handler):
 
         arguments = record.args if isinstance(record.args, tuple) else ()
         is_loss = any(isinstance(each, DataLoss) or (isinstance(each, Lost) and each.is_loss) for each in arguments)
+        is_loss |= getattr(record, "is_loss", False)
         self.has_loss |= is_loss
         text = spelled(record.getMessage(), flag)
         if text in self._seen:

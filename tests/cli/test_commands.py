@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from support.command_line import run, unsafe
 from support.stores import ZERO, files_of, log_of, message, on_disk
+from support.verified import healthy
 
 import native_reader as nr
 from native_reader.storage.local import LocalFile
@@ -383,3 +384,22 @@ def test_names_survive_in_json(hostile: Path) -> None:
     topics = {row["topic"] for row in nr.open(hostile).messages(columns="topic").to_table().to_pylist()}
     assert {row["topic"] for row in run("stat", hostile, "--json").rows} == topics
     assert ZERO not in topics
+
+
+def test_damage_that_doctor_meets_is_a_finding(tmp_path: Path) -> None:
+    """It reads the records that no queue names. A note would say that the damage is harmless."""
+    log, files = healthy()
+    queues = {name: content[:200] + bytes(len(content) - 200) for name, content in files.items() if "consumequeue" in name}
+    lost = log.placed[50]
+    segment = f"store/commitlog/{lost.segment:020}"
+    content = bytearray(files[segment])
+    content[lost.offset - lost.segment + 4] ^= 1
+    root = on_disk(tmp_path, files | queues | {segment: bytes(content)}) / "store"
+    told = run("doctor", root, "--json")
+    assert told.code == 1
+    (finding,) = told.rows[0]["findings"]
+    assert (
+        finding
+        == f"{root.as_uri()}/commitlog/{lost.segment:020}: skipped {lost.size} damaged bytes at offset {lost.offset:,}: no record magic"
+    )
+    assert not [note for note in told.rows[0]["notes"] if "damaged" in note]
