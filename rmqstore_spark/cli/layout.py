@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = 3
 """Spaces between two columns of a table."""
-_EASY, _LEAST = 32, 16
+_EASY, _LEAST = 40, 16
 """How wide a folded text should be, and must be."""
 
 
