@@ -185,7 +185,9 @@ class _Segment:
 
 
 def _described(damage: Damage) -> str:
-    return f"{counted(damage.end - damage.start, 'byte')} are skipped ({damage.reason}): {damage.description}"
+    """How much it is, the reason, and the description, which may repeat it."""
+    text = damage.description if damage.reason in damage.description else f"{damage.reason}: {damage.description}"
+    return f"{counted(damage.end - damage.start, 'byte')} without a record: {text}"
 
 
 def _earlier(milliseconds: int) -> str:
