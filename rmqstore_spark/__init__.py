@@ -1,11 +1,14 @@
 """The Spark data source on top of `native_reader`: `spark.read.format("rocketmq-store").load("/data/store")`.
 
 Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
-call `rmqstore_spark.register(spark)` in the session.
+call `rmqstore_spark.register(spark)` in the session. Import this module before the session is made, if a virtual environment's
+Python runs the job without activation: Spark's workers then use that Python too.
 """
 
 from __future__ import annotations
 
+import sys
+from os import environ
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,3 +22,19 @@ def register(spark: SparkSession) -> None:
     from rmqstore_spark.source import RocketmqStore
 
     spark.dataSource.register(RocketmqStore)
+
+
+_CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")
+"""Set by whoever chose a Python, and by spark-submit, which has options for it."""
+
+
+def _use_this_python() -> None:
+    """Have Spark start its workers with the Python of this virtual environment.
+
+    PySpark 4.3 takes the first `python3` on the PATH. Without activation that is another one, which does not have this package.
+    """
+    if sys.prefix != sys.base_prefix and sys.executable and not any(name in environ for name in _CHOSEN):
+        environ["PYSPARK_PYTHON"] = sys.executable
+
+
+_use_this_python()

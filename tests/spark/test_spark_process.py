@@ -38,6 +38,21 @@ def test_a_big_scan_logs_what_it_reads(tmp_path: Path) -> None:
     assert f"rocketmq-store: {store.as_uri()} (1 segment, 13 tasks): scans 1.5 GiB; {HINT}\n" in ended.stderr
 
 
+def test_a_job_of_an_environment_that_is_not_activated(tmp_path: Path) -> None:
+    """The first python3 on the PATH is another one, without this package: DATA_SOURCE_NOT_FOUND, with a stack of 14,000 characters."""
+    other = tmp_path / "bin" / "python3"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho 'the wrong python3 was started' >&2\nexit 1\n")
+    other.chmod(0o755)
+    on_disk(tmp_path, files_of(log_of(10)))
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT", "VIRTUAL_ENV")
+    where = {name: value for name, value in os.environ.items() if name not in names}
+    where |= {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": f"{other.parent}:{where['PATH']}"}
+    job = [sys.executable, "-c", JOB.format(path=str(tmp_path / "store"))]
+    ended = subprocess.run(job, env=where, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300)
+    assert (ended.returncode, ended.stdout) == (0, "tasks 1\n"), ended.stderr
+
+
 @pytest.mark.gate
 def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples/follow_to_parquet.py"
