@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import random
 import shutil
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,83 +149,88 @@ def two_weeks(root: Path) -> None:
     broker.save(deleted="legacy")
 
 
-def shop(root: Path) -> str:
-    """Half an hour of orders as transactions, with their traces. Consumption of one of them fails twice. Returns its key."""
-    chance, broker = random.Random(2), Broker(root, topics={"orders": 4, "%RETRY%billing": 1})
-    followed, start = "order-1042", MONDAY + 9 * HOUR
-    counts: Counter[str] = Counter()
+class _Shop:
+    """Orders as transactions, with their traces. Each step of an order is one method, and plans the next one."""
 
-    def trace(at: int, *fields: object) -> None:
+    followed = "order-1042"  # its consumption fails twice
+
+    def __init__(self, root: Path) -> None:
+        self.broker = Broker(root, topics={"orders": 4, "%RETRY%billing": 1})
+        self._chance = random.Random(2)
+        self._due: list[tuple[int, int, Callable[[int], None]]] = []
+        self._steps = itertools.count()
+
+    def later(self, at: int, step: Callable[..., None], *arguments: object) -> None:
+        """Plan a step."""
+        heapq.heappush(self._due, (at, next(self._steps), partial(step, *arguments)))
+
+    def run(self) -> None:
+        """Take all steps in the order of their times."""
+        while self._due:
+            at, _, step = heapq.heappop(self._due)
+            step(at)
+
+    def order(self, number: int, at: int) -> None:
+        """A producer sends a half message."""
+        chance, key = self._chance, f"order-{number}"
+        pairs = {"KEYS": key, "TAGS": "created", "TRAN_MSG": "true", "PGROUP": "shop", "REAL_TOPIC": "orders"}
+        pairs["REAL_QID"] = str(chance.randrange(4))
+        body = b'{"order": "%s", "total": %d}' % (key.encode(), chance.randrange(5, 500))
+        half = self.broker.send(HALF, body, at, took=self._some(3.3, 0.5), pairs=pairs, producer=chance.choice((11, 12)))
+        rolls_back = chance.random() < 0.04 and key != self.followed
+        self.later(at + self._some(20, 0.6), self._finish if rolls_back else self._commit, half)
+
+    def _commit(self, half: Stored, at: int) -> None:
+        pairs = {each: value for each, value in half.pairs.items() if not each.startswith("REAL_")}
+        queue = int(half.pairs["REAL_QID"])
+        message = replace(half.message, topic="orders", queue_id=queue, sys_flag=COMMIT, prepared_transaction_offset=half.offset)
+        sent = self.broker.store(message, pairs, at)
+        self.later(at + 200, self._finish, half)
+        self.later(at + 50, self._trace_send, sent, half)
+        self.later(at + self._some(36, 0.7), self._consume, sent, 0)
+
+    def _finish(self, half: Stored, at: int) -> None:
+        self.broker.send(OP, b"%d," % half.message.queue_offset, at, pairs={"TAGS": "d"})
+
+    def _consume(self, sent: Stored, times: int, at: int) -> None:
+        key, request, cost = sent.pairs["KEYS"], f"{next(self._steps):032X}", self._some(12, 0.5)
+        fails = times < 2 if key == self.followed else times == 0 and self._chance.random() < 0.01
+        end = at + cost
+        self._trace(end + 20, key, "SubBefore", at, "DefaultRegion", "billing", request, sent.id, times, key)
+        code, success = (4, "false") if fails else (0, "true")
+        self._trace(end + 20, key, "SubAfter", request, sent.id, cost, success, key, code, end, "billing")
+        if fails:
+            self.later(end + 10 * SECOND * (times + 1), self._retry, sent, times + 1)
+
+    def _retry(self, sent: Stored, times: int, at: int) -> None:
+        pairs = sent.pairs | {"RETRY_TOPIC": "orders", "ORIGIN_MESSAGE_ID": sent.id}
+        fields = {"queue_id": 0, "sys_flag": 0, "prepared_transaction_offset": 0, "reconsume_times": times}
+        again = self.broker.store(replace(sent.message, topic="%RETRY%billing", **fields), pairs, at)
+        self.later(at + self._some(36, 0.7), self._consume, again, times)
+
+    def _trace_send(self, sent: Stored, half: Stored, at: int) -> None:
+        key, born = sent.pairs["KEYS"], half.message.born_timestamp
+        cost, size = half.message.store_timestamp - born + 1, len(sent.message.body)
+        sender = born, "DefaultRegion", "shop", "orders", sent.id, "created", key, "10.0.0.5:10911"
+        self._trace(at, key, "Pub", *sender, size, cost, 1, "0" * 32, "true")
+
+    def _trace(self, at: int, key: str, *fields: object) -> None:
         body = "\x01".join(map(str, fields)) + "\x02"
-        broker.send(TRACE, body.encode(), at, producer=7, pairs={"KEYS": f"{fields[5]}"})
+        self.broker.send(TRACE, body.encode(), at, producer=7, pairs={"KEYS": key})
 
-    events: list[tuple[int, int, str, tuple[object, ...]]] = []
+    def _some(self, middle: float, spread: float) -> int:
+        """Milliseconds around a median, sometimes many more."""
+        return max(1, round(self._chance.lognormvariate(math.log(middle), spread)))
 
-    def later(at: int, name: str, *rest: object) -> None:
-        counts["events"] += 1
-        events.append((at, counts["events"], name, rest))
-        events.sort(reverse=True)
 
+def shop(root: Path) -> str:
+    """Half an hour of orders. Returns the key of the one to follow."""
+    chance, shop = random.Random(4), _Shop(root)
     for number in range(1000, 2500):
-        later(start + (number - 1000) * 1200 + chance.randrange(600), "half", number)
-    while events:
-        at, _, name, rest = events.pop()
-        if name == "half":
-            key = f"order-{rest[0]}"
-            took = max(1, round(chance.lognormvariate(1.2, 0.5)))
-            pairs = {"KEYS": key, "TAGS": "created", "TRAN_MSG": "true", "PGROUP": "shop", "REAL_TOPIC": "orders",
-                     "REAL_QID": str(chance.randrange(4))}  # fmt: skip
-            half = broker.send(HALF, b'{"order": "%s", "total": %d}' % (key.encode(), chance.randrange(5, 500)), at, took=took,
-                               pairs=pairs, producer=chance.choice((11, 12)))  # fmt: skip
-            rolls_back = chance.random() < 0.04 and key != followed
-            later(at + round(chance.lognormvariate(3, 0.6)), "roll back" if rolls_back else "commit", half)
-        elif name == "commit":
-            (half,) = rest
-            assert isinstance(half, Stored)
-            pairs = {each: value for each, value in half.pairs.items() if not each.startswith("REAL_")}
-            message = replace(half.message, topic="orders", queue_id=int(half.pairs["REAL_QID"]), sys_flag=COMMIT,
-                              prepared_transaction_offset=half.offset)  # fmt: skip
-            sent = broker.store(message, pairs, at)
-            later(at + 200, "op", half)
-            later(at + 50, "sent trace", sent, half)
-            later(at + round(chance.lognormvariate(3.6, 0.7)), "consume", sent, 0)
-        elif name == "roll back":
-            later(at + 200, "op", *rest)
-        elif name == "op":
-            (half,) = rest
-            assert isinstance(half, Stored)
-            broker.send(OP, b"%d," % half.message.queue_offset, at, pairs={"TAGS": "d"})
-        elif name == "sent trace":
-            sent, half = rest
-            assert isinstance(sent, Stored)
-            assert isinstance(half, Stored)
-            key, born = sent.pairs["KEYS"], half.message.born_timestamp
-            cost = half.message.store_timestamp - born + 1
-            trace(at, "Pub", born, "DefaultRegion", "shop", "orders", sent.id, "created", key, "10.0.0.5:10911",
-                  len(sent.message.body), cost, 1, "0" * 32, "true")  # fmt: skip
-        elif name == "consume":
-            sent, times = rest
-            assert isinstance(sent, Stored)
-            assert isinstance(times, int)
-            key, request = sent.pairs["KEYS"], f"{counts['events']:032X}"
-            fails = times < 2 if key == followed else times == 0 and chance.random() < 0.01
-            cost = max(1, round(chance.lognormvariate(2.5, 0.5)))
-            trace(at + cost + 20, "SubBefore", at, "DefaultRegion", "billing", request, sent.id, times, key)
-            trace(at + cost + 20, "SubAfter", request, sent.id, cost, "false" if fails else "true", key, 4 if fails else 0, at + cost,
-                  "billing")  # fmt: skip
-            if fails:
-                later(at + cost + 10 * SECOND * (times + 1), "retry", sent, times + 1)
-        elif name == "retry":
-            sent, times = rest
-            assert isinstance(sent, Stored)
-            assert isinstance(times, int)
-            pairs = sent.pairs | {"RETRY_TOPIC": "orders", "ORIGIN_MESSAGE_ID": sent.id}
-            message = replace(sent.message, topic="%RETRY%billing", queue_id=0, sys_flag=0, prepared_transaction_offset=0,
-                              reconsume_times=times)  # fmt: skip
-            again = broker.store(message, pairs, at)
-            later(at + round(chance.lognormvariate(3.6, 0.7)), "consume", again, times)
-    broker.save()
-    return followed
+        shop.later(MONDAY + 9 * HOUR + (number - 1000) * 1200 + chance.randrange(600), shop.order, number)
+    shop.run()
+    shop.broker.save()
+    return shop.followed
 
 
 def skewed(root: Path) -> None:
