@@ -205,8 +205,8 @@ class Lazy(ABC):
 _INSTEAD = {
     "to_pandas": ".to_table().to_pandas()",
     "to_pylist": ".to_table().to_pylist()",
-    "to_polars": "polars.from_arrow(scan)",
-    "scanner": ".to_batches(), or polars.from_arrow(scan), pyarrow.table(scan)",
+    "to_polars": "polars.DataFrame(scan)",
+    "scanner": ".to_batches(), or polars.DataFrame(scan), pyarrow.table(scan)",
     "filter": ".messages(where='...')",
     "select": ".messages(columns='topic,body')",
     "columns": ".schema.names",
@@ -222,7 +222,7 @@ def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
     if arguments:
         raise UseError(
             f"{next(iter(arguments))}= is not supported: a scan is not a pyarrow dataset. "
-            "Use .messages(columns=..., where=...), then polars.from_arrow(scan)"
+            "Use .messages(columns=..., where=...), then polars.DataFrame(scan)"
         )
 
 
