@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from native_reader.errors import DataLoss, OptionError
+from native_reader.errors import DataLoss, OptionError, StoreError
 from native_reader.storage.local import in_forked_processes
 from native_reader.storage.pieces import FetchError, Pieces
 from native_reader.storage.protocol import DirEntry, Storage, StoredFile, unreadable
@@ -189,39 +190,37 @@ class ArrowStorage(Storage):
         """The error in words for users. It holds no secret."""
         return error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
 
-    def _list(self, uri: str) -> list[DirEntry]:
-        from pyarrow.fs import FileSelector, FileType
-
-        path = self._path(uri)
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
         try:
-            infos = self.filesystem.get_file_info(FileSelector(path))
-        except (FileNotFoundError, NotADirectoryError):
-            if self.filesystem.get_file_info(path).type == FileType.File:
-                raise NotADirectoryError(errno.ENOTDIR, "Not a directory", uri) from None
-            raise FileNotFoundError(errno.ENOENT, "No such directory", uri) from None
+            yield
+        except (FileNotFoundError, NotADirectoryError, StoreError):
+            raise
         except Exception as error:  # a file system of fsspec may raise anything
             raise self.explained(error) from None
+
+    def _list(self, uri: str) -> list[DirEntry]:
+        from pyarrow.fs import FileSelector
+
+        path = self._path(uri)
+        with self._explaining():
+            try:
+                infos = self.filesystem.get_file_info(FileSelector(path))
+            except (FileNotFoundError, NotADirectoryError):
+                if self.filesystem.get_file_info(path).is_file:
+                    raise NotADirectoryError(errno.ENOTDIR, "Not a directory", uri) from None
+                raise FileNotFoundError(errno.ENOENT, "No such directory", uri) from None
         return [_entry_of(info) for info in infos]
 
     def _entry(self, uri: str) -> DirEntry | None:
-        from pyarrow.fs import FileType
-
         path = self._path(uri)
-        try:
+        with self._explaining():
             info = self.filesystem.get_file_info(path)
-        except Exception as error:  # a file system of fsspec may raise anything
-            raise self.explained(error) from None
-        if info.type == FileType.NotFound:
-            return None
-        return _entry_of(info, path.rpartition("/")[2])
+        return None if info.type.name == "NotFound" else _entry_of(info, path.rpartition("/")[2])
 
     def _open(self, uri: str) -> StoredFile:
-        try:
+        with self._explaining():
             return ArrowFile(uri, self._path(uri), self)
-        except FileNotFoundError:
-            raise FileNotFoundError(errno.ENOENT, "No such file", uri) from None
-        except Exception as error:  # a file system of fsspec may raise anything
-            raise self.explained(error) from None
 
     def _path(self, uri: str) -> str:
         """The path in the file system."""
@@ -258,7 +257,7 @@ def storage_in(origin: str, filesystem: Any) -> ArrowStorage:
     """A storage for a file system that the user made: one of pyarrow, or of fsspec."""
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
-    host = origin.partition("://")[2]
+    scheme, _, host = origin.partition("://")
     if isinstance(filesystem, PyFileSystem) and isinstance(filesystem.handler, FSSpecHandler):
         filesystem = filesystem.handler.fs
     if isinstance(filesystem, FileSystem):
@@ -266,5 +265,6 @@ def storage_in(origin: str, filesystem: Any) -> ArrowStorage:
     strip = getattr(filesystem, "_strip_protocol", None)
     if strip is None:
         raise OptionError(f"fs= must be options by name, a pyarrow.fs.FileSystem or an fsspec file system, not {type(filesystem).__name__}")
-    inside = str(strip(f"{origin}/x")).removesuffix("x").rstrip("/")
+    own = [filesystem.protocol] if isinstance(filesystem.protocol, str) else filesystem.protocol
+    inside = str(strip(f"{origin}/x")).removesuffix("x").rstrip("/") if scheme in own else host
     return ArrowStorage(origin, PyFileSystem(FSSpecHandler(filesystem)), inside)

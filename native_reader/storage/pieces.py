@@ -69,7 +69,7 @@ class Pieces:
         stop = offset + len(view)
         begin, end = self._pages(offset, stop)
         low, high = self._wanted_next(offset, stop, (begin, end))
-        needed, later = self._missing(begin, end), self._missing(low, high)
+        needed, later = self._missing(begin, end), self._worthwhile(self._missing(low, high))
         if low < begin:
             later.reverse()  # the nearest first
         self._add(needed, here=len(needed) == 1 and not later)
@@ -140,6 +140,11 @@ class Pieces:
                 start = piece.stop
         gaps.append((start, stop))
         return [(begin, min(begin + BLOCK, end)) for first, end in gaps for begin in range(first, end, BLOCK)]
+
+    def _worthwhile(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those that are worth a call now, not a larger one later."""
+        least, borders = min(BLOCK, self._run), (self._size, 0) if self._expected is None else self._expected
+        return [gap for gap in gaps if gap[1] - gap[0] >= least or gap[0] == borders[1] or gap[1] >= max(borders)]
 
     def _add(self, ranges: Sequence[tuple[int, int]], *, here: bool = False) -> None:
         """Begin to fetch these ranges. `here`: in this thread."""

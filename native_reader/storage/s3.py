@@ -102,11 +102,13 @@ class Access:
         """The file system for that bucket."""
         from pyarrow import fs
 
-        arguments = dict(self._values)
+        arguments = {"connect_timeout": 5.0, "request_timeout": 10.0, **self._values}  # the SDK's are 1 and 3 seconds
         if scheme == _OSS:
             # Aliyun's service has the API of S3 with the bucket in the host's name.
             arguments = {"force_virtual_addressing": True, **arguments}
-        elif not ({"region", "endpoint_override"} & arguments.keys() or _ENVIRONMENT & environ.keys()):
+        elif "endpoint_override" not in arguments and (endpoint := _endpoint_of_environment()):
+            arguments |= endpoint
+        elif not ({"region", "endpoint_override"} & arguments.keys() or _REGIONS & environ.keys()):
             with suppress(OSError):  # the next call reports it
                 arguments["region"] = fs.resolve_s3_region(bucket)
         try:
@@ -140,7 +142,14 @@ class Access:
         return Access, (dict(self._values),)
 
 
-_ENVIRONMENT = {"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
+_REGIONS = {"AWS_REGION", "AWS_DEFAULT_REGION"}
+
+
+def _endpoint_of_environment() -> dict[str, object]:
+    """The variables of other AWS tools, which S3FileSystem does not know; empty if they are not set."""
+    url = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or ""
+    scheme, _, host = url.rstrip("/").partition("://")
+    return {"endpoint_override": host, "scheme": scheme} if host else {}
 
 
 class S3Storage(ArrowStorage):

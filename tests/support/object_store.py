@@ -26,6 +26,7 @@ class Call(NamedTuple):
     kind: str
     key: str
     range: str | None = None
+    host: str = ""
 
 
 class Answer(NamedTuple):
@@ -56,11 +57,14 @@ class Link:
     def __init__(self, server: int) -> None:
         self.calls: list[Call] = []
         self.bytes = 0
+        self.busy = 0.0
+        """For how many seconds at least one answer was on its way. On a loaded machine, less may pass in them than the rate says."""
         self.delay = 0.0
         self.rate: float | None = None
         self.fault: Callable[[Call], Answer | None] = lambda _: None
         self._server, self._lock, self._free = server, threading.Lock(), 0.0
-        self._kept: dict[str, tuple[bytes, list[tuple[str, str]]]] | None = None
+        self._sending, self._since = 0, 0.0
+        self._kept: dict[str, bytes] = {}
         link = self
 
         class Handler(_Handler):
@@ -84,11 +88,11 @@ class Link:
 
     def reset(self) -> None:
         """Forget what was counted, and all faults."""
-        self.calls, self.bytes, self.fault = [], 0, lambda _: None
+        self.calls, self.bytes, self.busy, self.fault = [], 0, 0.0, lambda _: None
 
-    def keep_objects(self) -> None:
-        """From now on, answer for objects from memory, because the server reads an object whole for each range of it."""
-        self._kept = {}
+    def keep(self, path: str, content: bytes) -> None:
+        """Answer for ranges of that object from memory: the server reads it whole for each range."""
+        self._kept[path] = content
 
     def close(self) -> None:
         """Stop."""
@@ -105,14 +109,11 @@ class Link:
 
     def answer(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes | memoryview]:
         """What the server says."""
-        if self._kept is not None and method == "GET" and "?" not in path and "Range" in headers:
-            if path not in self._kept:
-                _, found, content = self._asked("GET", path, b"", {})
-                self._kept[path] = content, found
-            content, found = self._kept[path]
+        if method == "GET" and path in self._kept and "Range" in headers:
+            content = self._kept[path]
             first, _, last = headers["Range"].removeprefix("bytes=").partition("-")
             part = memoryview(content)[int(first) : int(last) + 1]
-            return 206, [*found, ("Content-Range", f"bytes {first}-{last}/{len(content)}")], part
+            return 206, [("Content-Range", f"bytes {first}-{last}/{len(content)}")], part
         return self._asked(method, path, body, headers)
 
     def _asked(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -127,6 +128,17 @@ class Link:
     def send(self, write: Callable[[memoryview], Any], body: bytes | memoryview) -> None:
         """Send a body at the link's rate."""
         view = memoryview(body)
+        with self._lock:
+            self._since = time.monotonic() if not self._sending else self._since
+            self._sending += 1
+        try:
+            self._send(write, view)
+        finally:
+            with self._lock:
+                self._sending -= 1
+                self.busy += 0 if self._sending else time.monotonic() - self._since
+
+    def _send(self, write: Callable[[memoryview], Any], view: memoryview) -> None:
         for begin in range(0, len(view), _PIECE):
             piece = view[begin : begin + _PIECE]
             with self._lock:
@@ -153,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         listed = parse_qs(parts.query).get("prefix") if "list-type" in parts.query else None
         key = unquote(parts.path).lstrip("/").partition("/")[2]
         kind = "list" if listed is not None or "list-type" in parts.query else self.command.lower()
-        fault = link.note(Call(kind, listed[0] if listed else key, self.headers.get("Range")))
+        fault = link.note(Call(kind, listed[0] if listed else key, self.headers.get("Range"), self.headers["Host"]))
         try:
             if fault is not None and not fault.cut:
                 if not fault.status:
@@ -196,6 +208,12 @@ class Bucket(NamedTuple):
     def put(self, name: str, content: bytes) -> None:
         """Write an object; a name that ends in `/` is an empty directory."""
         self.client.put_object(Bucket=self.name, Key=name, Body=content)
+
+    def put_kept(self, files: Mapping[str, bytes]) -> None:
+        """Write objects that the link answers for."""
+        for name, content in files.items():
+            self.put(name, content)
+            self.link.keep(f"/{self.name}/{name}", content)
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace an object in another second, because S3 knows the times of objects in seconds."""
