@@ -212,6 +212,18 @@ class ArrowStorage(Storage):
                 raise FileNotFoundError(errno.ENOENT, "No such directory", uri) from None
         return [_entry_of(info) for info in infos]
 
+    def _all_below(self, path: str) -> dict[str, list[DirEntry]]:
+        """The entries of all directories below a path, by directory; empty if it does not exist."""
+        from pyarrow.fs import FileSelector
+
+        found: dict[str, list[DirEntry]] = {}
+        with self._explaining():
+            for info in self.filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=True)):
+                found.setdefault(info.path.rpartition("/")[0], []).append(_entry_of(info))
+                if not info.is_file:
+                    found.setdefault(info.path, [])
+        return found
+
     def _entry(self, uri: str) -> DirEntry | None:
         path = self._path(uri)
         with self._explaining():

@@ -5,8 +5,9 @@ Over a link, a call takes as long as many kilobytes. So a call fetches whole pag
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
@@ -75,15 +76,32 @@ class Pieces:
         self._add(needed, here=len(needed) == 1 and not later)
         self._add(later)
         self._reads += 1
-        for piece in self._pieces:
-            if piece.start < stop and offset < piece.stop:
-                piece.used = self._reads
-                self._copy(piece, offset, view)
+        self._copy(offset, view)
         self._last = offset, stop
         self._drop(min(low, offset), max(high, stop))
 
     def read_many(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> None:
         """Fill the view with many ranges inside the file, one after the other."""
+        pages = _merged(self._pages(offset, offset + length) for offset, length in zip(offsets, lengths, strict=True) if length)
+        if sum(stop - start for start, stop in pages) <= _KEPT // 2:
+            self._read_pages(pages, offsets, lengths, view)
+        else:
+            self._read_streaming(offsets, lengths, view)
+
+    def _read_pages(self, pages: list[tuple[int, int]], offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> None:
+        """By way of pages, which are kept: a reader that follows entries comes back to them."""
+        missing = [gap for start, stop in pages for gap in self._missing(start, stop)]
+        self._add(missing, here=len(missing) == 1)
+        self._reads += 1
+        filled = 0
+        for offset, length in zip(offsets, lengths, strict=True):
+            self._copy(offset, view[filled : filled + length])
+            filled += length
+        if pages:
+            self._drop(pages[0][0], pages[-1][1])
+
+    def _read_streaming(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> None:
+        """In joined ranges that are not kept."""
         jobs, waiting, filled = _joined(offsets, lengths), deque[tuple[list[tuple[int, int]], Future[bytes]]](), 0
         try:
             while True:
@@ -161,15 +179,21 @@ class Pieces:
         if ranges:
             self._pieces.sort(key=lambda piece: piece.start)
 
-    def _copy(self, piece: _Piece, offset: int, view: memoryview) -> None:
-        """Copy what a piece has of the bytes from `offset` on."""
-        try:
-            content = memoryview(_result(max(offset, piece.start), piece.content))
-        except FetchError:
-            self._pieces = [each for each in self._pieces if each is not piece]  # a later read tries again
-            raise
-        start, stop = max(offset, piece.start), min(offset + len(view), piece.stop)
-        view[start - offset : stop - offset] = content[start - piece.start : stop - piece.start]
+    def _copy(self, offset: int, view: memoryview) -> None:
+        """Copy the bytes from `offset` on, which are all in pieces."""
+        stop, place = offset + len(view), offset
+        which = bisect_right(self._pieces, offset, key=lambda piece: piece.start) - 1
+        while place < stop:
+            piece = self._pieces[which]
+            try:
+                content = memoryview(_result(place, piece.content))
+            except FetchError:
+                self._pieces.remove(piece)  # a later read tries again
+                raise
+            piece.used = self._reads
+            until = min(stop, piece.stop)
+            view[place - offset : until - offset] = content[place - piece.start : until - piece.start]
+            place, which = until, which + 1
 
     def _drop(self, low: int, high: int) -> None:
         """Forget what was used longest ago, except what is between `low` and `high`."""
@@ -194,6 +218,17 @@ def _result(start: int, coming: Future[bytes]) -> bytes:
 def _span(ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The range from the first to the last of those."""
     return ranges[0][0], sum(ranges[-1])
+
+
+def _merged(pages: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of pages in order, those with small gaps together."""
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(pages):
+        if merged and start <= merged[-1][1] + PAGE:
+            merged[-1] = merged[-1][0], max(merged[-1][1], stop)
+        else:
+            merged.append((start, stop))
+    return merged
 
 
 def _joined(offsets: Sequence[int], lengths: Sequence[int]) -> Iterator[list[tuple[int, int]]]:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from os import environ
+from time import monotonic
 from typing import Any
 
 from native_reader.errors import OptionError, PathError, did_you_mean, shown
 from native_reader.storage.arrow import ArrowStorage, Stamp, storage_in
-from native_reader.storage.protocol import attach, attached, origin_of, register, scheme_of
+from native_reader.storage.protocol import DirEntry, attach, attached, origin_of, register, scheme_of
 
 SCHEMES = ("s3", "s3a", "s3n", "oss")
 _OSS = "oss"
@@ -30,6 +31,9 @@ _ERROR = re.compile(
 )
 _DENIED = {"ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_SIGNATURE", "INVALID_CLIENT_TOKEN_ID"}
 _SLOW_DOWN = {"SLOW_DOWN", "THROTTLING", "SERVICE_UNAVAILABLE", "503", "429"}
+_QUEUES = re.compile(r"(.*/(?:consumequeue|batchconsumequeue))(?:/|$)")
+_LISTED_FOR = 2.0
+"""Seconds."""
 _FLAGS = {"true": True, "false": False}
 _TIMEOUT = re.compile(r"curlCode: 28\b|timed out|Timeout was reached")
 
@@ -165,6 +169,8 @@ class S3Storage(ArrowStorage):
         super().__init__(origin, inside=bucket)
         self.access, self._scheme, self._bucket = access, scheme, bucket
         self._has_answered = False
+        self._below: dict[str, tuple[float, dict[str, list[DirEntry]]]] = {}
+        """Until when a listing counts, and its entries by directory."""
 
     def _make(self) -> Any:
         return self.access.filesystem(self._scheme, self._bucket)
@@ -177,12 +183,34 @@ class S3Storage(ArrowStorage):
         written = datetime.fromisoformat(facts["Last-Modified"].decode()) if "Last-Modified" in facts else None
         return source, Stamp(source.size(), int(written.timestamp()) if written else 0, facts.get("ETag", b""))
 
-    def _entry(self, uri: str) -> Any:
+    def _entry(self, uri: str) -> DirEntry | None:
+        path = self._path(uri)
+        directory, _, name = path.rpartition("/")
+        if (entries := self._among_queues(directory)) is not None:
+            return next((entry for entry in entries if entry.name == name), None)
         entry = super()._entry(uri)
         if entry is None and not self._has_answered and uri != self._origin and super()._entry(self._origin) is None:
             raise PathError(f"{self._origin}: the bucket does not exist. Check its name, fs.region and fs.endpoint_override")
         self._has_answered = True
         return entry
+
+    def _list(self, uri: str) -> list[DirEntry]:
+        entries = self._among_queues(self._path(uri))
+        return super()._list(uri) if entries is None else entries
+
+    def _among_queues(self, path: str) -> list[DirEntry] | None:
+        """The entries of a directory of queues; None if it is none.
+
+        All of them are listed in one go: an answer has a thousand names, and a queue's directory often only one.
+        """
+        queues = _QUEUES.match(path)
+        if queues is None:
+            return None
+        until, below = self._below.get(queues[1], (0.0, {}))
+        if monotonic() > until:
+            below = self._all_below(queues[1])
+            self._below[queues[1]] = monotonic() + _LISTED_FOR, below
+        return below.get(path)
 
     def location(self, uri: str) -> Hashable:
         return self._scheme == _OSS, uri.partition("://")[2]
@@ -196,7 +224,7 @@ class S3Storage(ArrowStorage):
         if parts is None:
             return OSError(said)
         code, status, text = parts["code"], parts["status"] or "", parts["text"].strip()
-        answer = f"{code}{f' {status}' if status else ''} for {parts['call']}: {text}"
+        answer = f"{code}{f' {status}' if status else ''} for {parts['call']}{text and f': {text}'}"
         if code in _DENIED or status in ("401", "403"):
             hint = "Check the credentials, and that they allow s3:GetObject and s3:ListBucket"
             return OSError(errno.EACCES, f"access denied ({answer}). {hint}")
