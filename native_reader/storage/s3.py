@@ -249,7 +249,7 @@ def use(uris: Iterable[str], fs: Any) -> None:
     access = Access(fs) if isinstance(fs, Mapping) else fs
     remote = sorted({origin_of(uri) for uri in uris if scheme_of(uri) not in (None, "file")})
     if not remote:
-        raise OptionError("fs= needs a path with a scheme, such as s3://bucket/store")
+        raise OptionError("fs options need a path of object storage, such as s3://bucket/store")
     for origin in remote:
         if not isinstance(access, Access):
             attach(origin, storage_in(origin, access))
