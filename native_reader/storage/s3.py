@@ -32,8 +32,8 @@ _ERROR = re.compile(
 _DENIED = {"ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_SIGNATURE", "INVALID_CLIENT_TOKEN_ID"}
 _SLOW_DOWN = {"SLOW_DOWN", "THROTTLING", "SERVICE_UNAVAILABLE", "503", "429"}
 _QUEUES = re.compile(r"(.*/(?:consumequeue|batchconsumequeue))(?:/|$)")
-_LISTED_FOR = 2.0
-"""Seconds."""
+_LISTED_FOR, _REST = 2.0, 10
+"""A listing of all queues counts for so many seconds, or so many times as long as it took."""
 _FLAGS = {"true": True, "false": False}
 _TIMEOUT = re.compile(r"curlCode: 28\b|timed out|Timeout was reached")
 
@@ -195,22 +195,22 @@ class S3Storage(ArrowStorage):
         return entry
 
     def _list(self, uri: str) -> list[DirEntry]:
-        entries = self._among_queues(self._path(uri))
+        path = self._path(uri)
+        if _QUEUES.fullmatch(path) and self._among_queues(path) is None:
+            begun = monotonic()
+            below = self._all_below(path)
+            self._below[path] = monotonic() + max(_LISTED_FOR, _REST * (monotonic() - begun)), below
+        entries = self._among_queues(path)
         return super()._list(uri) if entries is None else entries
 
     def _among_queues(self, path: str) -> list[DirEntry] | None:
-        """The entries of a directory of queues; None if it is none.
+        """The entries of a directory of queues, if all of them were listed just now.
 
-        All of them are listed in one go: an answer has a thousand names, and a queue's directory often only one.
+        That is done with their top directory: an answer has a thousand names, and the directory of a queue often only one.
         """
         queues = _QUEUES.match(path)
-        if queues is None:
-            return None
-        until, below = self._below.get(queues[1], (0.0, {}))
-        if monotonic() > until:
-            below = self._all_below(queues[1])
-            self._below[queues[1]] = monotonic() + _LISTED_FOR, below
-        return below.get(path)
+        until, below = self._below.get(queues[1], (0.0, {})) if queues else (0.0, {})
+        return below.get(path) if monotonic() < until else None
 
     def location(self, uri: str) -> Hashable:
         return self._scheme == _OSS, uri.partition("://")[2]
