@@ -135,6 +135,8 @@ class ArrowFile(StoredFile):
             gone = DataLoss(f"{self.uri} was deleted while it was read. A broker deletes its oldest segments: load the store again")
             gone.is_file_gone = True
             raise gone from None
+        except Exception as error:
+            raise self._storage.explained(error) from None
         if stamp != self._stamp:
             raise DataLoss(f"{self.uri} was replaced by another file while it was read. Load the store again")
         self._confirmed = now
@@ -170,8 +172,9 @@ class ArrowStorage(Storage):
         forks, filesystem = self._made
         if forks != _Forks.count:
             with self._lock:
-                filesystem = self._make()
-                self._made = _Forks.count, filesystem
+                if self._made[0] != _Forks.count:
+                    self._made = _Forks.count, self._make()
+                return self._made[1]
         return filesystem
 
     @property

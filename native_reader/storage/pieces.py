@@ -68,6 +68,7 @@ class Pieces:
     def read(self, offset: int, view: memoryview) -> None:
         """Fill the view with bytes inside the file."""
         stop = offset + len(view)
+        self._forget_failed()
         begin, end = self._pages(offset, stop)
         low, high = self._wanted_next(offset, stop, (begin, end))
         needed, later = self._missing(begin, end), self._worthwhile(self._missing(low, high))
@@ -90,6 +91,7 @@ class Pieces:
 
     def _read_pages(self, pages: list[tuple[int, int]], offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> None:
         """By way of pages, which are kept: a reader that follows entries comes back to them."""
+        self._forget_failed()
         missing = [gap for start, stop in pages for gap in self._missing(start, stop)]
         self._add(missing, here=len(missing) == 1)
         self._reads += 1
@@ -97,8 +99,7 @@ class Pieces:
         for offset, length in zip(offsets, lengths, strict=True):
             self._copy(offset, view[filled : filled + length])
             filled += length
-        if pages:
-            self._drop(pages[0][0], pages[-1][1])
+        self._drop(0, 0)
 
     def _read_streaming(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> None:
         """In joined ranges that are not kept."""
@@ -185,19 +186,20 @@ class Pieces:
         which = bisect_right(self._pieces, offset, key=lambda piece: piece.start) - 1
         while place < stop:
             piece = self._pieces[which]
-            try:
-                content = memoryview(_result(place, piece.content))
-            except FetchError:
-                self._pieces.remove(piece)  # a later read tries again
-                raise
+            content = memoryview(_result(place, piece.content))
             piece.used = self._reads
             until = min(stop, piece.stop)
             view[place - offset : until - offset] = content[place - piece.start : until - piece.start]
             place, which = until, which + 1
 
+    def _forget_failed(self) -> None:
+        """So that this read tries again."""
+        self._pieces = [each for each in self._pieces if not (each.content.done() and each.content.exception())]
+
     def _drop(self, low: int, high: int) -> None:
-        """Forget what was used longest ago, except what is between `low` and `high`."""
-        others = [piece for piece in self._pieces if piece.stop <= low or high <= piece.start]
+        """Forget what was used longest ago, except what is between `low` and `high`, or was used just now."""
+        ahead = [piece for piece in self._pieces if low < piece.stop and piece.start < high]
+        others = [piece for piece in self._pieces if piece.used < self._reads and piece not in ahead]
         others.sort(key=lambda piece: piece.used)
         excess = sum(piece.stop - piece.start for piece in others) - _KEPT
         for piece in others:
