@@ -130,7 +130,7 @@ class ArrowFile(StoredFile):
         """Raise DataLoss unless the file is the one that was opened. Nothing else tells: a call after a change has other bytes."""
         now = monotonic()
         try:
-            _, stamp = self._storage.opened(self._path)
+            stamp = self._storage.stamp(self._path)
         except FileNotFoundError:
             gone = DataLoss(f"{self.uri} was deleted while it was read. A broker deletes its oldest segments: load the store again")
             gone.is_file_gone = True
@@ -184,10 +184,15 @@ class ArrowStorage(Storage):
 
     def opened(self, path: str) -> tuple[Any, Stamp]:
         """An open file and its stamp; raises FileNotFoundError."""
+        stamp = self.stamp(path)
+        return self.filesystem.open_input_file(path), stamp
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the file that is there now; raises FileNotFoundError."""
         info = self.filesystem.get_file_info(path)
         if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, "No such file", path)
-        return self.filesystem.open_input_file(path), _stamp_of(info)
+        return _stamp_of(info)
 
     def explained(self, error: Exception) -> OSError:
         """The error in words for users. It holds no secret."""

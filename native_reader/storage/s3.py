@@ -183,6 +183,9 @@ class S3Storage(ArrowStorage):
         written = datetime.fromisoformat(facts["Last-Modified"].decode()) if "Last-Modified" in facts else None
         return source, Stamp(source.size(), int(written.timestamp()) if written else 0, facts.get("ETag", b""))
 
+    def stamp(self, path: str) -> Stamp:
+        return self.opened(path)[1]
+
     def _entry(self, uri: str) -> DirEntry | None:
         path = self._path(uri)
         directory, _, name = path.rpartition("/")
