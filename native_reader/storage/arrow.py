@@ -64,6 +64,10 @@ class ArrowFile(StoredFile):
     def identity(self) -> int:
         return self._stamp.identity
 
+    def written_end(self, below: int | None = None) -> int:
+        """From where on an earlier read saw only zeros, in the same object: a broker allocates a segment of 1 GiB at once."""
+        return min(super().written_end(below), self._storage.zeros_from(self._path, self._stamp))
+
     def will_read(self, start: int, stop: int) -> None:
         self._pieces.expect(start, stop)
 
@@ -74,6 +78,8 @@ class ArrowFile(StoredFile):
                 self._pieces.read(offset, view[:length])
             except FetchError as error:
                 raise _cause(error) from None
+            if offset + length == self._storage.zeros_from(self._path, self._stamp) and not view[length - 1]:
+                self._storage.note_zeros(self._path, self._stamp, offset + len(view[:length].tobytes().rstrip(b"\0")))
         return length
 
     def read_many(self, offsets: Sequence[int], lengths: Sequence[int], view: memoryview) -> int:
@@ -162,6 +168,7 @@ class ArrowStorage(Storage):
     def __init__(self, origin: str, filesystem: Any = None, inside: str = "") -> None:
         self._origin, self._given, self._inside = origin, filesystem, inside
         self._lock, self._made = Lock(), (-1, filesystem)
+        self._zeros: dict[str, tuple[Stamp, int]] = {}
 
     def _make(self) -> Any:
         return self._given
@@ -193,6 +200,16 @@ class ArrowStorage(Storage):
         if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, "No such file", path)
         return _stamp_of(info)
+
+    def zeros_from(self, path: str, stamp: Stamp) -> int:
+        """An offset from which on that file was seen to hold only zeros; its size if nothing is known."""
+        known, offset = self._zeros.get(path, (stamp, stamp.size))
+        return offset if known == stamp else stamp.size
+
+    def note_zeros(self, path: str, stamp: Stamp, offset: int) -> None:
+        """From that offset on, the file holds only zeros. Kept only if a tag distinguishes it from what may replace it."""
+        if stamp.tag:
+            self._zeros[path] = stamp, offset
 
     def explained(self, error: Exception) -> OSError:
         """The error in words for users. It holds no secret."""
