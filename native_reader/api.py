@@ -30,6 +30,7 @@ from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, pat
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
+from native_reader.storage.s3 import Access, is_remote, use
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.explain import TableExplanation
@@ -107,13 +108,17 @@ def open(
     store_path_consume_queue: str | None = None,
     store_path_index: str | None = None,
     broker_conf: str | None = None,
+    fs: Mapping[str, object] | Any = None,
 ) -> Store:
     """Open a store: a directory, its commitlog, one segment, a parent of stores, a glob, or a list of these.
 
     Use the other arguments for parts outside the path; `store_path_commit_log` can be a comma-separated list.
+    `fs`: for `s3://bucket/store`, arguments of pyarrow's S3FileSystem by name; or a file system of pyarrow or fsspec, for any URI.
     """
     paths = [] if path is None else texts_of(path)
     config = _checked_path("broker_conf", broker_conf)
+    if fs is not None:
+        use(_all_paths(paths, (store_path_commit_log, store_path_consume_queue, store_path_index, config)), fs)
     configured = parse_broker_conf(uri_of(config)) if config else StorePaths()
     logs = paths_of(_checked_path("store_path_commit_log", store_path_commit_log) or "")
     queues = _checked_path("store_path_consume_queue", store_path_consume_queue) or configured.consume_queue
@@ -122,6 +127,22 @@ def open(
     if not paths and parts == StorePaths():
         raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
     return Store(paths, parts)
+
+
+def connect(paths: Iterable[str], places: Mapping[str, Any]) -> None:
+    """Reach object storage as these arguments of `open` say; without `fs`, with the credentials of the environment.
+
+    For processes that read what another one has planned, and that may have read with other credentials before.
+    """
+    given = {name: value for name, value in places.items() if name != "fs"}
+    remote = [path for path in _all_paths(paths, given.values()) if is_remote(path)]
+    if remote:
+        use(remote, places.get("fs") or Access())
+
+
+def _all_paths(paths: Iterable[str], places: Iterable[Any]) -> list[str]:
+    """All paths in arguments of `open`. Lists of them are separated by commas."""
+    return [*paths, *(path for place in places if isinstance(place, str) for path in paths_of(place))]
 
 
 def _checked_path(name: str, value: Any) -> str | None:

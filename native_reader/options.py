@@ -14,6 +14,7 @@ from native_reader.plan.estimate import ACCESSES, AUTO
 from native_reader.plan.planning import Planning
 from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.values import (
+    ACCESS,
     COLUMN_NAMES,
     DURATION,
     ENDING_OFFSETS,
@@ -81,6 +82,7 @@ PLACES = (
     Option("store_path_consume_queue", None, PATH, "the directory of the consume queues, if not below `path`"),
     Option("store_path_index", None, PATH, "the directory of the index files, if not below `path`"),
     Option("broker_conf", None, PATH, "the broker's own configuration file, which contains these paths"),
+    Option("fs", None, ACCESS, "how object storage is reached, each by its name: `fs.region`. [s3.md](s3.md)"),
 )
 """The options of `open`."""
 

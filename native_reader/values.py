@@ -12,6 +12,7 @@ from native_reader.errors import OptionError, option_name
 from native_reader.predicate.patterns import java_regex
 from native_reader.predicate.sql import moment_zone
 from native_reader.storage.local import text_of
+from native_reader.storage.s3 import FS_NAMES, Access
 
 _EXAMPLE = '{"orders": {"0": 100, "1": 250}}'
 _EARLIEST, _LATEST = -2, -1
@@ -117,6 +118,10 @@ def _queue(key: object) -> int:
     return int(key)
 
 
+def _parse_access(name: str, given: str) -> object:
+    raise OptionError(f"{option_name(name)} is several options. Write each by its name, for example fs.region")
+
+
 TEXT = ValueType("text", _parse_text, _non_empty)
 PATH = ValueType("a path", _parse_text, lambda name, value: text_of(value, name))
 PATHS = PATH._replace(values="paths, separated by commas")
@@ -125,6 +130,7 @@ TEXTS = ValueType("names, separated by commas", _parse_texts, texts)
 KEYS = ValueType("text", _parse_text, texts)
 TAGS = ValueType("text", _parse_text, _tags)
 PATTERN = ValueType("a regular expression", _parse_text, _pattern)
+ACCESS = ValueType(", ".join(f"`{each}`" for each in FS_NAMES), _parse_access, lambda name, value: Access(value))
 FLAG = ValueType("`true`, `false`", _parse_flag, flag)
 TIME = ValueType("a time", _parse_time, lambda name, value: value)
 """Checked together with `time_zone`, when the predicate is made."""

@@ -11,7 +11,7 @@ from native_reader.checks import Size
 from native_reader.errors import OptionError, StoreError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
 from native_reader.tables import TABLES
-from native_reader.values import FLAG, number, one_of, size_of
+from native_reader.values import ACCESS, FLAG, number, one_of, size_of
 
 MESSAGES = "messages"
 _ALL = "python -m rmqstore_spark lists all options"
@@ -36,6 +36,7 @@ class SparkOptions(Options):
 OPTIONS = (*PLACES, *options_of(MessageOptions), *options_of(SparkOptions))
 _BY_FOLDED = {each.name.replace("_", ""): each for each in OPTIONS}
 _NOT_IN_PYTHON = ("filter_pushdown", "max_bytes_per_trigger", "max_offsets_per_trigger")
+_FS = "fs."
 _SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
 """Options that Spark itself adds: `paths` for `load([...])`, the others for catalog tables."""
 
@@ -58,9 +59,12 @@ def in_sparks_words() -> Iterator[None]:
 def parsed(options: Mapping[str, str]) -> dict[str, object]:
     """The values of all given options by Python name, without `path` and `paths`. They are not checked yet."""
     values: dict[str, object] = {}
+    fs = {key.lower()[len(_FS) :]: text for key, text in options.items() if key.lower().startswith(_FS)}
+    if fs:
+        values["fs"] = ACCESS.check("fs", fs)
     for key, text in options.items():
         folded = key.lower()
-        if folded in _SPARKS_OWN or folded.startswith("option.") or folded == "path":
+        if folded in _SPARKS_OWN or folded.startswith(("option.", _FS)) or folded == "path":
             continue
         known = _BY_FOLDED.get(folded)
         if known is None:
@@ -70,8 +74,6 @@ def parsed(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def _unknown(key: str) -> str:
-    if key.startswith("fs."):
-        return f"the option {key} is not supported: stores are read from the file systems of the machines that run Spark"
     return f"unknown option '{key}'.{did_you_mean(key, [spark_name(each.name) for each in OPTIONS])} {_ALL}"
 
 
@@ -80,7 +82,8 @@ def as_markdown() -> str:
     lines = ["| option | in Python | value | default | meaning |", "|---|---|---|---|---|"]
     for each in OPTIONS:
         python = "" if each.name in _NOT_IN_PYTHON else f"`{each.name}`"
-        cells = (f"`{spark_name(each.name)}`", python, each.type.values, _default(each), each.meaning)
+        spark = f"{_FS}…" if each.type is ACCESS else spark_name(each.name)
+        cells = (f"`{spark}`", python, each.type.values, _default(each), each.meaning)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 

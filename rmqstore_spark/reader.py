@@ -45,6 +45,7 @@ class StoreReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. For an empty plan, Spark 4.3 passes None."""
+        self._request.connect()
         return rows_of(partition, self._projection, self._predicate)
 
 
@@ -78,6 +79,7 @@ class TableReader(DataSourceReader):
         """The rows of a part. For an empty plan, Spark 4.3 passes None."""
         with in_sparks_words():
             if partition.value is not None:
+                self._request.connect()
                 yield from self._request.other().read(partition.value, self._request.projection, self._request.selection)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import native_reader as nr
-from native_reader.api import Scan, Store, TableScan, selection_of
+from native_reader.api import Scan, Store, TableScan, connect, selection_of
 from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
@@ -61,7 +61,7 @@ class Request:
         messages = _taken(values, options_of(MessageOptions))
         spark = SparkOptions(**values).values
         paths = _paths(options)
-        if not paths and not places:
+        if not paths and not places.keys() - {"fs"}:
             raise OptionError(_NO_PATH)
         checked = MessageOptions(**messages)
         limit = BatchLimit(spark["max_bytes_per_trigger"], spark["max_offsets_per_trigger"])
@@ -117,7 +117,12 @@ class Request:
 
     def open(self) -> Store:
         """The stores as of now."""
+        self.connect()
         return nr.open(self.paths or None, **self.places)
+
+    def connect(self) -> None:
+        """Reach object storage as requested: before each read, since a worker of Spark reads for several requests."""
+        connect(self.paths, self.places)
 
     def scan(self, predicate: Predicate) -> Scan:
         """The messages that match the predicate."""

@@ -102,6 +102,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
+        self._request.connect()
         return rows_of(partition, self._projection, self._predicate)
 
     def stop(self) -> None:

@@ -92,20 +92,24 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=[*BACKENDS, *(f"faulty {scheme}" for scheme in BACKENDS)])
-def backend_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Mapping[str, bytes]], Backend]:
+def backend_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[Mapping[str, bytes]], Backend]]:
     kept: list[Storage] = []
+    made: list[Backend] = []
     *faulty, scheme = request.param.split()
 
     def backend(files: Mapping[str, bytes]) -> Backend:
         here = BACKENDS[scheme](tmp_path, files)
         kept.append(here.storage)
+        made.append(here)
         if faulty:
             around = FaultyStorage(here.url)
             kept.append(around)
             here = here._replace(url=around.url, storage=around)
         return here
 
-    return backend  # keeps the storages alive
+    yield backend
+    for each in made:
+        each.close()
 
 
 @pytest.fixture(scope="session")

@@ -159,6 +159,7 @@ class Pruned:
 
     def _walk(self, start: int, stop: int, *, hands_over: bool) -> ReadWalk:
         most, skip = self._max_record_bytes, self._skip_damage
+        self._window.will_read(start, min(stop, self._split.end))
         return ReadWalk(self._window, start, stop, self._split.end, max_record_bytes=most, skip_damage=skip, hands_over=hands_over)
 
     def _check(self, records: Records, unwanted: list[Claims]) -> None:

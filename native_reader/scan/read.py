@@ -148,6 +148,7 @@ class Reading:
             if begin is None:
                 return
             if split.access == SCAN:
+                window.will_read(begin, min(split.stop, split.end))
                 first = CHUNK if split.follows else FIRST_CHUNK
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:

@@ -265,6 +265,11 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         raise
 
 
+def in_forked_processes(function: Callable[[], None]) -> None:
+    """Call that function in each process that is forked from this one."""
+    os.register_at_fork(after_in_child=function)
+
+
 @contextmanager
 def linked(uris: Mapping[str, str]) -> Iterator[str]:
     """A temporary directory with a link to each local file, and a copy of each other file, by name."""

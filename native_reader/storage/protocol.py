@@ -62,6 +62,10 @@ class StoredFile(ABC):
         """The first offset at or after `offset` that is not in a hole. A hint: `offset` itself if unknown."""
         return offset
 
+    def will_read(self, start: int, stop: int) -> None:
+        """A hint: these bytes are read next, in order. A slow storage then fetches them ahead."""
+        return
+
     def leave_no_trace(self) -> None:
         """From now on, keep the machine's page cache as it was before each read, if possible."""
         return
@@ -73,7 +77,7 @@ class StoredFile(ABC):
             try:
                 got = self._read(offset + filled, view[filled:])
             except OSError as error:
-                raise _unreadable(error, f"could not read {self.uri} at byte {offset + filled:,}") from error
+                raise unreadable(error, f"could not read {self.uri} at byte {offset + filled:,}") from error
             if got == 0:
                 break
             filled += got
@@ -191,6 +195,21 @@ def mount(scheme: str, storage: Storage) -> str:
     return url
 
 
+def attach(origin: str, storage: Storage) -> None:
+    """From now on, this process uses that storage for all URIs of that origin."""
+    _STORAGES[origin] = storage
+
+
+def attached(origin: str) -> Storage | None:
+    """The storage that this process uses for that origin; None if it has none yet."""
+    return _STORAGES.get(origin)
+
+
+def origin_of(uri: str) -> str:
+    """The part of a URI that decides its storage: `scheme://host`."""
+    return "/".join(uri.split("/", 3)[:3])
+
+
 def scheme_of(path: str) -> str | None:
     """The scheme of a URI; None for a plain path."""
     match = _SCHEME.match(path)
@@ -199,7 +218,7 @@ def scheme_of(path: str) -> str | None:
 
 def storage_of(uri: str) -> Storage:
     """The storage for a URI."""
-    origin = "/".join(uri.split("/", 3)[:3])
+    origin = origin_of(uri)
     return _STORAGES.get(origin) or _MOUNTED.get(origin) or _created(uri, origin)
 
 
@@ -221,10 +240,10 @@ def _named(problem: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
-        raise _unreadable(error, problem) from error
+        raise unreadable(error, problem) from error
 
 
-def _unreadable(error: OSError, problem: str) -> OSError:
+def unreadable(error: OSError, problem: str) -> OSError:
     """An error that names what could not be read; a StoreError names it already."""
     if isinstance(error, StoreError):
         return error

@@ -50,6 +50,10 @@ class Window:
         self._memory, self._most = memory, size
         self._grow(min(size, segment.size))
 
+    def will_read(self, start: int, stop: int) -> None:
+        """A hint: these positions are loaded next, in order."""
+        self._file.will_read(start, stop)
+
     def load(self, position: int, length: int) -> int:
         """Load up to `length` bytes from that position of the file, and grow if needed; returns how many there were."""
         length = min(length, self.segment.size - position)

@@ -33,6 +33,9 @@ class FaultyFile(StoredFile):
     def next_data(self, offset: int) -> int:
         return self._inner.next_data(offset)
 
+    def will_read(self, start: int, stop: int) -> None:
+        self._inner.will_read(start, stop)
+
     def _read(self, offset: int, view: memoryview) -> int:
         self._storage.before_call("read", self.uri, offset)
         if any(start < offset + len(view) and offset < stop for start, stop in self._storage.unreadable):

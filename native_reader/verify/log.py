@@ -83,6 +83,7 @@ class _Segment:
         room, live = min(CHUNK, segment.size), is_live(split.store)
         try:
             with Window(segment, room, pace=pace, leave_no_trace=live, past_unreadable=True) as window:
+                window.will_read(0, split.end)
                 limit = projection.max_record_bytes
                 walk = ReadWalk(window, 0, segment.size, split.end, max_record_bytes=limit, skip_damage=True, hands_over=False)
                 told = 0

@@ -52,7 +52,7 @@ TEXTS = (
     *("a" * 5000, "[" * 100_000, "2026-01-31 12:00:00", "2026-W01", "20260131", "0001-01-01T00:00:00+23:59", "UTC", "+19:00"),
     *("9999-12-31T23:59:59-23:59", "Mars/One", "../../etc/passwd", "Europe/Berlin\0", "earliest", "latest", "{", "{}", "[]"),
     *('{"a": 1}', '{"a": {"0": 1}}', '{"\\ud800": {"0": 1}}', '{"a": {"x": 1}}', "[" * 5000 + "]" * 5000, "heads", "topic,,body"),
-    *("file:///%00", "file:///%zz", "s3://x", "memory://x", "://", "~", "~nobody", "/dev/zero", "/proc/self/mem", "http://["),
+    *("file:///%00", "file:///%zz", "s3:///x", "memory://x", "://", "~", "~nobody", "/dev/zero", "/proc/self/mem", "http://["),
     *("(a+)+", "(?=a)", "a{9999}", "\u2028", "topic,body"),
 )
 VALUES: tuple[object, ...] = (

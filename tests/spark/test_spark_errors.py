@@ -12,6 +12,7 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from support.stores import files_of, log_of, on_disk
 
 from native_reader.columns.schema import COLUMNS
+from native_reader.storage.s3 import FS_NAMES
 from native_reader.tables import TABLE_NAMES
 
 
@@ -65,8 +66,9 @@ REFUSED = {
     "maxBytesPerTrigger=much": "OptionError: maxBytesPerTrigger='much' is not a size. Examples: 134217728, '128m', '1g'",
     "maxOffsetsPerTrigger=0": "OptionError: maxOffsetsPerTrigger must be an integer from 1 to 9223372036854775807, not 0",
     "tail=flush": "OptionError: tail must be one of available, flushed, confirmed, all, not 'flush'. Did you mean 'flushed'?",
-    "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not supported: "
-    "stores are read from the file systems of the machines that run Spark",
+    "fs.s3a.endpoint=x": "OptionError: the option fs.s3a.endpoint is not supported. Did you mean 'fs.endpoint_override'? "
+    f"Supported: {', '.join(f'fs.{name}' for name in FS_NAMES)}",
+    "fs.region=x": "OptionError: fs options need a path of object storage, such as s3://bucket/store",
 }  # fmt: skip
 
 

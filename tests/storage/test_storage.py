@@ -90,12 +90,18 @@ def test_a_file_that_is_not_there_cannot_be_opened(backend_of):
         here.storage.open(f"{here.url}/nothing")
 
 
-def test_an_open_file_survives_the_deletion_of_its_name(backend_of):
+def test_an_open_file_survives_the_deletion_of_its_name_or_says_so(backend_of):
     here = backend_of(FILES)
     with here.storage.open(f"{here.url}/d/b") as file:
         here.remove("d/b")
         assert here.storage.entry(f"{here.url}/d/b") is None
-        assert file.read_ranges([(0, 10)]) == [b"0123456789"]
+        if here.keeps_open_files:
+            assert file.read_ranges([(0, 10)]) == [b"0123456789"]
+            return
+        for ranges in ([(0, 10)], [(0, 2), (4, 2)]):
+            with pytest.raises(nr.DataLoss, match="/d/b was deleted while it was read") as raised:
+                file.read_ranges(ranges)
+            assert raised.value.is_file_gone
 
 
 def test_another_file_of_the_same_name_has_another_identity(backend_of):
@@ -103,18 +109,24 @@ def test_another_file_of_the_same_name_has_another_identity(backend_of):
     with here.storage.open(f"{here.url}/d/b") as file:
         here.put("d/b", b"abcdefghij")
         assert here.storage.entry(f"{here.url}/d/b").identity != file.identity()
-        assert file.read_ranges([(0, 3)]) == [b"012"]
+        if here.keeps_open_files:
+            assert file.read_ranges([(0, 3)]) == [b"012"]
+            return
+        with pytest.raises(nr.DataLoss, match="/d/b was replaced by another file while it was read"):
+            file.read_ranges([(0, 3)])
 
 
-def test_a_listed_name_of_any_kind_can_be_opened(backend_of):
-    here = backend_of({f"d/{name}/{name}": name.encode() for name in ODD_NAMES})
+def test_a_listed_name_of_any_kind_can_be_opened(backend_of, request):
+    in_s3 = "s3" in request.node.callspec.params["backend_of"]
+    names = [name for name in ODD_NAMES if not in_s3 or "\n" not in name]  # the server of the tests cannot keep it
+    here = backend_of({f"d/{name}/{name}": name.encode() for name in names})
     found = {}
     for each in here.storage.list(f"{here.url}/d"):
         part = here.storage.quoted(each.name)
         assert here.storage.unquoted(part) == each.name
         with here.storage.open(f"{here.url}/d/{part}/{part}") as file:
             found[each.name] = file.read_ranges([(0, 99)])[0].decode()
-    assert found == {name: name for name in ODD_NAMES}
+    assert found == {name: name for name in names}
 
 
 def test_a_store_reads_the_same_from_everywhere(backend_of):

@@ -12,9 +12,11 @@ import pytest
 
 import native_reader as nr
 from native_reader.storage import Storage, storage_of
+from native_reader.storage.s3 import use
 from native_reader.testing.logs import CommitLog, Framing
 from native_reader.testing.memory import MemoryStorage
 from native_reader.testing.records import Message, pack_properties
+from support.object_store import new_bucket
 
 Files = dict[str, bytes]
 ZERO = "00000000000000000000"
@@ -27,6 +29,9 @@ class Backend(NamedTuple):
     storage: Storage
     put: Callable[[str, bytes], None]
     remove: Callable[[str], None]
+    close: Callable[[], None] = lambda: None
+    keeps_open_files: bool = True
+    """Whether an open file can still be read after it was deleted or replaced. Otherwise that is a DataLoss."""
 
 
 def message(number: int, **fields: object) -> Message:
@@ -103,7 +108,17 @@ def _backend_on_disk(root: Path, files: Mapping[str, bytes]) -> Backend:
     return Backend(root.as_uri(), storage_of(root.as_uri()), put, lambda name: (root / name).unlink())
 
 
-BACKENDS: dict[str, Callable[[Path, Mapping[str, bytes]], Backend]] = {"memory": _backend_in_memory, "file": _backend_on_disk}
+def _backend_in_s3(_: Path, files: Mapping[str, bytes]) -> Backend:
+    bucket = new_bucket(files)
+    use([bucket.url], bucket.link.fs)
+    return Backend(bucket.url, storage_of(bucket.url), bucket.replace, bucket.remove, bucket.link.close, keeps_open_files=False)
+
+
+BACKENDS: dict[str, Callable[[Path, Mapping[str, bytes]], Backend]] = {
+    "memory": _backend_in_memory,
+    "file": _backend_on_disk,
+    "s3": _backend_in_s3,
+}
 """By scheme: a storage of that scheme with those files, which may be kept in that directory. The fixture `backend_of` runs on each."""
 
 
