@@ -94,7 +94,7 @@ class _Claimed:
         self._lock = threading.Lock()
 
     def of_topic(self, topic: Topic, databases: DatabaseQueues) -> Count:
-        """The count of one topic, without queues of which a database has more."""
+        """The count of one topic. A queue that a database has more of is left out: it is counted there."""
         count = Count()
         for queue in queues_of(topic):
             if databases.is_newer(queue):

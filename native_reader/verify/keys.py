@@ -189,7 +189,7 @@ def numpy_indexed(entries: NDArray[np.void], records: Sequence[Longs], keys: Seq
     own, count = entries["hash"].astype(np.int64), len(entries)
     if len(rows) >= count and np.array_equal(own, hashes[:count]):
         row = rows[:count]
-        # Without entries of tags each entry has the next key, and no record need be searched.
+        # If no entry is for a tag, the entries are the keys in their order. Then no record has to be searched.
         if np.array_equal(entries["offset"], offsets[row]) and not (own == tags[row]).any():
             return count, entries["seconds"] != _seconds(times[row], begin_time)
     row = _row_at(offsets, entries["offset"].astype(np.int64))

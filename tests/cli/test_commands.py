@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from support.command_line import run, unsafe
 from support.stores import ZERO, files_of, log_of, message, on_disk
-from support.verified import healthy
 
 import native_reader as nr
 from native_reader.storage.local import LocalFile
@@ -242,43 +241,6 @@ def test_verify_of_no_segments_says_so(tmp_path: Path) -> None:
     assert "nothing to check" in run("verify", tmp_path / "store").err
 
 
-def test_doctor_describes_a_store(store: Path) -> None:
-    ended = run("doctor", store)
-    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if not line.startswith(" "))
-    assert ended.code == 0, ended.out
-    assert {"store", "version", "commitlog", "queues", "index", "config", "state", "try"} <= lines.keys()
-    assert lines["store"] == store.as_uri()
-    assert "3 queues of 3 topics" in lines["queues"]
-    (facts,) = run("doctor", store, "--json").rows
-    segments = nr.open(store).stores[0].segments
-    assert facts["commitlog"]["segments"] == len(segments)
-    assert facts["commitlog"]["end_offset"] == dict(nr.open(store).messages().plan().ends)[store.as_uri()]
-    assert facts["commitlog"]["last_store_timestamp"] == "2023-11-14T22:13:20.059Z"
-    assert facts["state"]["in_use"] is False
-    assert facts["findings"] == []
-    assert facts["state"]["checkpoint"]["flushed_timestamp"] == "2023-11-14T22:13:20.059Z"
-
-
-def test_doctor_examines_the_other_parts_if_one_cannot_be_read(store: Path) -> None:
-    (store / "checkpoint").unlink()
-    (store / "checkpoint").mkdir()
-    ended = run("doctor", store, "--json")
-    (facts,) = ended.rows
-    assert ended.code == 1
-    assert any("checkpoint could not be examined: " in text and "is not a regular file" in text for text in facts["findings"])
-    assert facts["consumequeue"]["topics"] == 3
-    assert "finding    checkpoint could not be examined: " in run("doctor", store).out
-
-
-def test_doctor_names_options_as_they_are_written_here(store: Path) -> None:
-    index = next((store / "index").iterdir())
-    index.write_bytes(index.read_bytes() + b"\0")  # so its size is that of no number of slots
-    ended = run("doctor", store)
-    assert "1 index file cannot be searched: set --option max_hash_slot_num" in ended.out
-    assert not unsafe(ended.out)
-    assert "\\x0e" not in ended.out + run("doctor", store, "--json").out
-
-
 # Damage
 
 
@@ -384,22 +346,3 @@ def test_names_survive_in_json(hostile: Path) -> None:
     topics = {row["topic"] for row in nr.open(hostile).messages(columns="topic").to_table().to_pylist()}
     assert {row["topic"] for row in run("stat", hostile, "--json").rows} == topics
     assert ZERO not in topics
-
-
-def test_damage_that_doctor_meets_is_a_finding(tmp_path: Path) -> None:
-    """It reads the records that no queue names. A note would say that the damage is harmless."""
-    log, files = healthy()
-    queues = {name: content[:200] + bytes(len(content) - 200) for name, content in files.items() if "consumequeue" in name}
-    lost = log.placed[50]
-    segment = f"store/commitlog/{lost.segment:020}"
-    content = bytearray(files[segment])
-    content[lost.offset - lost.segment + 4] ^= 1
-    root = on_disk(tmp_path, files | queues | {segment: bytes(content)}) / "store"
-    told = run("doctor", root, "--json")
-    assert told.code == 1
-    (finding,) = told.rows[0]["findings"]
-    assert (
-        finding
-        == f"{root.as_uri()}/commitlog/{lost.segment:020}: skipped {lost.size} damaged bytes at offset {lost.offset:,}: no record magic"
-    )
-    assert not [note for note in told.rows[0]["notes"] if "damaged" in note]
