@@ -67,21 +67,33 @@ def fingerprint_at(window: Window, position: int) -> Fingerprint:
 
 def still_holds(store: StoreFiles, at: Boundary) -> bool:
     """Whether the record before that boundary is still there, with no other record before the boundary; False if its file is gone."""
+    return readable_until(store, at) is not None
+
+
+def readable_until(store: StoreFiles, at: Boundary) -> int | None:
+    """Up to where the log before a boundary that still holds can be read; None if it does not hold.
+
+    A power loss can erase the blank that closed the last segment: then up to where the blank was. The broker continues there.
+    """
     if at.last is None:
-        return False
+        return None
     segment = segment_before(store.segments, at.last.offset + 1)
     if segment is None or segment.end <= at.last.offset:
-        return False
+        return None
     position = at.last.offset - segment.frame - segment.base
     try:
         with Window(segment, LONGEST_HEAD) as window:
             if fingerprint_at(window, position) != at.last:
-                return False
+                return None
             end = position + int.from_bytes(window.peek(position + segment.frame, 4), "big") + segment.frame
-            # A power loss can erase the blank that closed a segment; the broker then continues in its place.
-            return segment.base + end >= at.offset or record_size_at(window, end) is None
+            if segment.base + end >= at.offset or is_blank(window, end):
+                return at.offset
+            if record_size_at(window, end) is not None:
+                return None
     except OSError:  # gone or unreadable: reading it will report the error
-        return False
+        return None
+    # Before a segment with records, anything but a blank is damage, and reading it will report that.
+    return at.offset if is_continued(store, segment) else segment.base + end
 
 
 def is_continued(store: StoreFiles, segment: Segment) -> bool:

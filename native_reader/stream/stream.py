@@ -8,7 +8,16 @@ from operator import attrgetter
 from typing import TypeVar
 
 from native_reader.errors import DataLoss, option_name
-from native_reader.log.boundary import Boundaries, Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
+from native_reader.log.boundary import (
+    Boundaries,
+    Boundary,
+    Limits,
+    boundary_after,
+    boundary_before,
+    readable_until,
+    segment_before,
+    still_holds,
+)
 from native_reader.log.follow import Following
 from native_reader.plan.doubts import doubts_of
 from native_reader.plan.plan import Plan
@@ -194,8 +203,10 @@ class Stream:
         if batch.start < first:
             self._report_loss(expiry_text(store, batch.start, min(first, end.offset)))
         start = max(batch.start, first)
-        if end.last is None or end.last.offset < first or still_holds(store, end):
+        if end.last is None or end.last.offset < first:
             return start, end.offset
+        if (stop := readable_until(store, end)) is not None:
+            return start, stop
         self._report_loss(rewrite_text(store, end))
         return self._remaining(store, start, min(end.offset, self._logs.look()[store.uri].offset))
 

@@ -10,7 +10,7 @@ from support.growing import Disk, GrowingStore
 from support.micro_batches import Killed, Query, at_once, drained, offsets_of
 from support.tune import Tune
 
-from native_reader.errors import DataLoss
+from native_reader.errors import DataLoss, StoreDamaged
 from native_reader.stream.offset import from_json
 from native_reader.testing.logs import name
 
@@ -126,6 +126,38 @@ def test_a_repeated_batch_is_read_from_a_moved_store(disk: Disk, grown: GrowingS
     query.path = f"{disk.url}/elsewhere"
     query.start()
     assert offsets_of(query) == [each.offset for each in grown.placed]
+
+
+@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+def test_a_repeated_batch_whose_closing_blank_is_lost(
+    disk: Disk, grown: GrowingStore, announced: list[str], fail_on_data_loss: str
+) -> None:
+    """A power loss erased the blank at the batch's end and all records after it. The batch failed: zeros before its end."""
+    first = [each for each in grown.placed if each.segment == 0]
+    query = Query(f"{disk.url}/store", {"startingOffsets": "earliest", "failOnDataLoss": fail_on_data_loss})
+    query.start(maxOffsetsPerTrigger=str(len(first)))
+    with pytest.raises(Killed):
+        query.trigger(kill="reading")
+    assert from_json(json.loads(query.offsets[-1]))[f"{disk.url}/store"].end.offset == 4096
+    grown.cut(len(grown.placed) - len(first))
+    assert grown.end < 4096
+    query.start()
+    assert offsets_of(query) == [each.offset for each in first]
+    query.trigger()
+    assert announced == []
+
+
+def test_a_repeated_batch_whose_closing_blank_is_damaged(disk: Disk, grown: GrowingStore) -> None:
+    """The log continues in the next segment: that is no end of a log."""
+    first = [each for each in grown.placed if each.segment == 0]
+    query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
+    query.start(maxOffsetsPerTrigger=str(len(first)))
+    with pytest.raises(Killed):
+        query.trigger(kill="reading")
+    end = first[-1].offset + first[-1].size
+    disk.content[f"store/commitlog/{name(0)}"][end : end + 8] = bytes(8)
+    with pytest.raises(StoreDamaged, match=f"at offset {end:,}"):
+        query.start()
 
 
 def test_a_segment_that_is_missing(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
