@@ -15,7 +15,8 @@ import pytest
 from lives import JAVA, Life, archived
 from support.effort import WHOLE
 
-LIVES, RUNS, AT_ONCE = (12, 12, 3) if WHOLE else (2, 2, 2)
+LIVES, RUNS = (12, 12) if WHOLE else (2, 2)
+AT_ONCE = 2
 LEAST = {"kills": 6, "between offsets and commit": 2, "of batch 0": 1, "workers_of": 1, "begun again": 2}
 if WHOLE:
     LEAST = {"kills": 200, "between offsets and commit": 50, "of batch 0": 10, "workers_of": 20, "reader_of": 5, "kept again": 5}
