@@ -245,8 +245,9 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
                 where = draw(st.sampled_from(of_batches))
                 content = bytearray(changed[where])
                 place = draw(st.integers(0, len(content) // 46 - 1)) * 46
-                (base, count), shift = struct.unpack_from(">qh", content, place + 28), draw(st.integers(-4, 4))
-                struct.pack_into(">qh", content, place + 28, *draw(st.sampled_from([(base + shift, count), (base, count + shift)])))
+                number, size = draw(st.sampled_from([(28, 8), (36, 2)]))  # its first offset, or its count
+                value = int.from_bytes(content[place + number : place + number + size]) + draw(st.integers(-4, 4))
+                content[place + number : place + number + size] = (value % (1 << 8 * size)).to_bytes(size)
                 changed[where] = bytes(content)
         elif kind == "delete":
             del changed[where]
