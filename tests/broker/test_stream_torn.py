@@ -199,7 +199,7 @@ def test_a_writer_that_is_killed_again_and_again(
     tune(look_every=0.0)
     content, home, random, halves = Content(), tmp_path / "live", Random(1), set[int]()
     query: Query | None = None
-    needs_half, kills = WHOLE and not settings, 0  # from its pool of buffers, RocketMQ writes whole records
+    needs_half, kills = WHOLE and not settings, 0  # with the pool, no kill may leave half a record
     while kills < KILLS or (needs_half and not halves and kills < MOST_KILLS):
         kills += 1
         wanted = len(content.offsets) + random.randrange(RATE // 10, RATE)

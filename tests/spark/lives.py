@@ -31,8 +31,8 @@ JOB = Path(__file__).with_name("followed.py")
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 _POLL = 0.01
 _PATIENCE = 300.0
-_PATIENCE_WITH_RUN = 240.0
-"""Seconds. A busy machine takes long for a batch of many tasks."""
+_PATIENCE_EACH_RUN = 240.0
+"""Seconds for a run of the job. A batch of many tasks takes long on a busy machine."""
 _BACKLOG = 2 << 20
 """Bytes. With more to read at once than a slow machine can, batches would take minutes."""
 _ORDER = [("store", "ascending"), ("physical_offset", "ascending")]
@@ -97,7 +97,7 @@ class Life:
         self._stores = [GrownStore(path, Random(f"{seed} {path.name}")) for path in paths]
         self._start = self._chance.choice([{"startingOffsets": "earliest"}, {"startingOffsets": "latest"}, {}])
         self._rate = self._chance.choice([50_000, 400_000])
-        self._deadline = time.monotonic() + _PATIENCE + _PATIENCE_WITH_RUN * kills
+        self._deadline = time.monotonic() + _PATIENCE + _PATIENCE_EACH_RUN * kills
         self._counts = Counter[str]()
         self._job: subprocess.Popen[bytes] | None = None
         self._begins: dict[str, int] | None = None

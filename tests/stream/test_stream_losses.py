@@ -148,7 +148,7 @@ def test_a_repeated_batch_whose_closing_blank_is_lost(
 
 
 def test_a_repeated_batch_whose_closing_blank_is_damaged(disk: Disk, grown: GrowingStore) -> None:
-    """The log continues in the next segment: that is no end of a log."""
+    """The log continues in the next segment, so this is damage and not the end of the log."""
     first = [each for each in grown.placed if each.segment == 0]
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start(maxOffsetsPerTrigger=str(len(first)))

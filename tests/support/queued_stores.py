@@ -245,9 +245,9 @@ def changed_queues(draw: st.DrawFn, files: Files, kinds: Sequence[str] = CHANGES
                 where = draw(st.sampled_from(of_batches))
                 content = bytearray(changed[where])
                 place = draw(st.integers(0, len(content) // 46 - 1)) * 46
-                number, size = draw(st.sampled_from([(28, 8), (36, 2)]))  # its first offset, or its count
-                value = int.from_bytes(content[place + number : place + number + size]) + draw(st.integers(-4, 4))
-                content[place + number : place + number + size] = (value % (1 << 8 * size)).to_bytes(size)
+                field, size = draw(st.sampled_from([(place + 28, 8), (place + 36, 2)]))  # its first offset, or its count
+                value = int.from_bytes(content[field : field + size]) + draw(st.integers(-4, 4))
+                content[field : field + size] = (value % (1 << 8 * size)).to_bytes(size)
                 changed[where] = bytes(content)
         elif kind == "delete":
             del changed[where]
