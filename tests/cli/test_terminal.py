@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.command_line import HOSTILE, run_on_terminal, uncolored, unsafe
+from support.command_line import ENVIRONMENT, HOSTILE, run_apart, run_on_terminal, uncolored, unsafe
 
 from rmqstore_spark.cli import stderr
 
@@ -43,6 +44,18 @@ def test_people_see_a_heading_and_the_body(store: Path) -> None:
     assert lines[2] == "    body 20"
     assert re.fullmatch(r"1 message found; [\d,.]+ \w+ of the log were read", lines[3])
     assert len(lines) == 4
+
+
+def test_without_rich_one_line_says_what_to_install(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rich.py").write_text("raise ModuleNotFoundError(\"No module named 'rich'\", name='rich')")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
+    shown = run_on_terminal("stat", store)
+    assert shown.code == 2
+    assert uncolored(shown.out) == (
+        "error: tables on a terminal need the package rich: pip install rich. Without it, use --json, or add | cat\n"
+    )
+    assert run_on_terminal("stat", store, "--json").code == 0
+    assert run_apart("stat", store).code == 0
 
 
 def test_programs_on_a_terminal_still_get_json(store: Path) -> None:

@@ -15,6 +15,8 @@ from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import native_reader as nr
+
 KEY, SECRET, TOKEN = "AKIDOFTHETESTSXXXXXX", "the/Secret+Of0the1Tests2XXXXXXXXXXXXXXXX", "TheTokenOfTheTests=="
 _PIECE = 64 << 10
 _NUMBERS = count(1)
@@ -49,6 +51,11 @@ def refusal(status: int, code: str, message: str) -> Answer:
 SLOW_DOWN = refusal(503, "SlowDown", "Please reduce your request rate.")
 FAILED = refusal(500, "InternalError", "We encountered an internal error. Please try again.")
 DENIED = refusal(403, "AccessDenied", "Access Denied")
+
+
+def always(answer: Answer, kind: str) -> Callable[[Call], Answer | None]:
+    """A fault of all calls of a kind."""
+    return lambda call: answer if call.kind == kind else None
 
 
 class Link:
@@ -261,3 +268,8 @@ def new_bucket(files: Mapping[str, bytes]) -> Bucket:
     for name, content in files.items():
         bucket.put(name, content)
     return bucket
+
+
+def opened(bucket: Bucket, **more: object) -> nr.Store:
+    """Open the store in it."""
+    return nr.open(f"{bucket.url}/store", fs=bucket.link.fs | more)

@@ -1,0 +1,96 @@
+"""Each fault of the index, one by one: what a check finds."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from support.indexed_stores import ENTRIES, SLOTS, key_of_hash
+from support.missed import changed
+from support.stores import message
+from support.verified import OFFSETS, beside, codes, healthy
+
+from native_reader.testing.records import PREPARED, ROLLBACK, pack_properties
+
+INDEX = "store/index/20261121000000000"
+ENTRIES_AT = 40 + 4 * SLOTS
+NO_OFFSETS = b'{"offsetTable":{}}'
+
+
+@pytest.mark.parametrize(("place", "fields", "value"), [(16, ">q", 5), (24, ">q", 5), (36, ">i", ENTRIES + 9), (36, ">i", 3)])
+def test_62_a_header_that_is_wrong(place: int, fields: str, value: int) -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, place, fields, value))["index-header"] >= 1
+
+
+def test_62_a_header_of_zeros_in_an_old_file() -> None:
+    _, files = healthy()
+    zeros = files | {INDEX: bytes(40) + files[INDEX][40:]}
+    found = codes(zeros)
+    assert found["index-header"] == 1
+    assert found["key-not-covered"] > 0
+
+
+def test_62_a_file_that_was_cut() -> None:
+    _, files = healthy()
+    assert codes(files | {INDEX: files[INDEX][: ENTRIES_AT + 100]})["index-not-checked"] == 1
+
+
+def test_63_a_slot_that_is_wrong() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, 40, ">i", 2**30)) == {"index-slot": 1}
+    assert codes(changed(files, INDEX, 40, ">i", 0)) == {"index-slot": 1}
+
+
+def test_64_a_chain_that_is_a_cycle() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 16, ">i", 7)) == {"index-chain": 1}
+
+
+@pytest.mark.parametrize("to_none", [False, True])
+def test_64_a_pointer_that_skips_entries_of_its_chain(to_none: bool) -> None:
+    """It leads to an older entry of the same chain, or to none. A search that follows it sees nothing wrong."""
+    _, files = healthy()
+    previous = [struct.unpack_from(">i", files[INDEX], ENTRIES_AT + 20 * number + 16)[0] for number in range(ENTRIES)]
+    number = next(each for each in range(ENTRIES) if previous[each] and previous[previous[each]])
+    skipped_to = 0 if to_none else previous[previous[number]]
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * number + 16, ">i", skipped_to)) == {"index-chain": 1}
+
+
+def test_65_a_time_that_is_wrong() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, ENTRIES_AT + 20 * 5 + 12, ">i", -3)) == {"index-time": 1}
+
+
+def test_66_an_entry_with_the_hash_of_another_key() -> None:
+    _, files = healthy()
+    place = ENTRIES_AT + 20 * 5
+    (hashed,) = struct.unpack_from(">i", files[INDEX], place)
+    found = codes(changed(files, INDEX, place, ">i", hashed ^ 1))
+    assert found["index-other-key"] == found["key-without-entry"] == 1
+
+
+def test_66_a_key_whose_hash_is_the_smallest_integer_is_normal() -> None:
+    keys = {5: key_of_hash("T1", -(2**31))}
+    log, files = healthy(message(number, topic="T1", properties=pack_properties({"KEYS": keys.get(number, "k")})) for number in range(9))
+    assert codes(files | beside(log, ["T1"]) | {OFFSETS: NO_OFFSETS}) == {}
+
+
+def test_67_a_missing_index_file() -> None:
+    _, files = healthy()
+    del files["store/index/20261121000001000"]
+    assert 0 < codes(files)["key-not-covered"] < 60
+
+
+def test_68_an_entry_that_names_no_record() -> None:
+    _, files = healthy()
+    place = ENTRIES_AT + 20 * 5 + 4
+    (offset,) = struct.unpack_from(">q", files[INDEX], place)
+    found = codes(changed(files, INDEX, place, ">q", offset + 1))
+    assert found["index-without-record"] == found["key-without-entry"] == 1
+
+
+def test_69_a_rollback_is_a_note() -> None:
+    flags = {4: PREPARED, 31: ROLLBACK}
+    _, files = healthy(message(number, sys_flag=flags.get(number, 0)) for number in range(60))
+    assert codes(files | {OFFSETS: NO_OFFSETS}) == {"key-rolled-back": 1}
