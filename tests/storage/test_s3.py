@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pyarrow as pa
 import pyarrow.fs
 import pytest
@@ -76,7 +77,6 @@ def test_a_directory_with_more_objects_than_one_answer_lists() -> None:
 def test_a_file_system_of_pyarrow_or_fsspec_can_be_handed_in(bucket: Bucket, tmp_path: Path) -> None:
     arguments = bucket.link.fs
     assert nr.open(f"{bucket.url}/store", fs=pyarrow.fs.S3FileSystem(**arguments)).messages().count_rows() == 30
-    fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     for name, content in files_of().items():
         memory.pipe_file(f"/bucket/{name}", content)
