@@ -32,6 +32,7 @@ from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
 from native_reader.storage.s3 import Access, is_remote, use
 from native_reader.storage.store import StoreFiles
+from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.explain import TableExplanation
 from native_reader.tables.table import Part, PartReading, Request, Selection, Table, work_of
@@ -110,7 +111,7 @@ def open(
     broker_conf: str | None = None,
     fs: Mapping[str, object] | Any = None,
 ) -> Store:
-    """Open a store: a directory, its commitlog, one segment, a parent of stores, a glob, or a list of these.
+    """Open a store: a directory, its commitlog, one segment, a parent of stores, a `.tar` of them, a glob, or a list of these.
 
     Use the other arguments for parts outside the path; `store_path_commit_log` can be a comma-separated list.
     `fs`: for `s3://bucket/store`, arguments of pyarrow's S3FileSystem by name; or a file system of pyarrow or fsspec, for any URI.
@@ -142,7 +143,8 @@ def connect(paths: Iterable[str], places: Mapping[str, Any]) -> None:
 
 def _all_paths(paths: Iterable[str], places: Iterable[Any]) -> list[str]:
     """All paths in arguments of `open`. Lists of them are separated by commas."""
-    return [*paths, *(path for place in places if isinstance(place, str) for path in paths_of(place))]
+    given = [*paths, *(path for place in places if isinstance(place, str) for path in paths_of(place))]
+    return [path.removeprefix(TAR) for path in given]
 
 
 def _checked_path(name: str, value: Any) -> str | None:

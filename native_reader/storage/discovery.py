@@ -112,7 +112,7 @@ def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:
 
 
 def _stores_of_directories(places: Sequence[Place]) -> Iterator[StoreFiles]:
-    """The store whose root or log a directory is; otherwise the stores whose roots are directly inside it."""
+    """The store whose root or log a directory is; otherwise the stores whose roots are inside it."""
     for uri, entry in places:
         if not entry.is_directory:
             continue
@@ -120,9 +120,18 @@ def _stores_of_directories(places: Sequence[Place]) -> Iterator[StoreFiles]:
         if store := _store_at(uri, entries):
             yield store
             continue
-        children = [f"{uri}/{storage_of(uri).quoted(each.name)}" for each in entries if each.is_directory]
-        logs = ((child, _logs_below(child, list_if_possible(child))) for child in children if not _is_beside_the_log(child))
-        yield from (_store_of(child, of_child) for child, of_child in logs if of_child)
+        last = " "
+        for child in _directories_in(uri, entries):
+            if not (_is_beside_the_log(child) or child.startswith(last)) and (logs := _logs_below(child, list_if_possible(child))):
+                last = f"{child}/"
+                yield _store_of(child, logs)
+
+
+def _directories_in(uri: str, entries: Sequence[DirEntry]) -> Sequence[str]:
+    """The directories in a directory; those at any depth in an archive, where listing them costs nothing."""
+    storage = storage_of(uri)
+    below = storage.tree(uri)
+    return [f"{uri}/{storage.quoted(each.name)}" for each in entries if each.is_directory] if below is None else below
 
 
 def _store_at(uri: str, entries: Sequence[DirEntry]) -> StoreFiles | None:

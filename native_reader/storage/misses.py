@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from native_reader.errors import did_you_mean, option_name
 from native_reader.storage.protocol import DirEntry
-from native_reader.storage.strays import only_strays, strays_in, unpack_command
+from native_reader.storage.strays import only_strays, strays_in, unpack_command_at
 
 _NAMES_SHOWN = 8
 
@@ -24,7 +24,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
     if beside_the_log:
         text = f"{uri} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
     else:
-        text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(entry, entries)}."
+        text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(uri, entry, entries)}."
     return text if above is None else f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
 
 
@@ -38,11 +38,11 @@ def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> 
     """For a path that the user named as a log directory."""
     if any(each.is_directory and each.name == "commitlog" for each in entries):
         return f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
-    return f"{uri} is not a commitlog directory; {_instead(entry, entries)}."
+    return f"{uri} is not a commitlog directory; {_instead(uri, entry, entries)}."
 
 
-def _instead(entry: DirEntry, entries: Sequence[DirEntry]) -> str:
-    if entry.is_file and (command := unpack_command(entry.name)):
+def _instead(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
+    if entry.is_file and (command := unpack_command_at(uri)):
         return f"it is packed, so unpack it first: {command}"
     if entry.is_file:
         return "it is a file with another name"

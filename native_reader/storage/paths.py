@@ -10,6 +10,7 @@ from native_reader.errors import OptionError, PathError, UnreadableError
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
+from native_reader.storage.tar import TAR, entered
 
 _WILD = re.compile(r"[*?\[]")
 
@@ -26,7 +27,8 @@ def uri_of(path: Any) -> str:
     text = text_of(path)
     if not text:
         raise OptionError("the path is empty. Use '.' for the current directory")
-    return local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/")
+    text = text.removeprefix(TAR) if (scheme_of(text) or "").startswith(TAR) else text
+    return entered(local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/"))
 
 
 def places_of(path: Any, must_exist: bool = True) -> list[Place]:
@@ -64,7 +66,13 @@ def _matches(uri: str) -> list[Place]:
             matches = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
         else:
             matches = [(f"{base}/{part}", None) for base, _ in matches]
+        matches = [_into_archive(*match) for match in matches]
     return [Place(each, known) for each, entry in matches if (known := entry or entry_at(each)) is not None]
+
+
+def _into_archive(uri: str, entry: DirEntry | None) -> tuple[str, DirEntry | None]:
+    inside = entered(uri)
+    return inside, entry if inside == uri else None
 
 
 def fits(name: str, pattern: str) -> bool:

@@ -151,6 +151,14 @@ class Storage(ABC):
         with _named(f"could not open {uri}"):
             return self._open(uri)
 
+    def open_known(self, uri: str, identity: int) -> StoredFile:
+        """Like `open`, for a file that had this identity; it may have another one now. A storage may find it faster by it."""
+        return self.open(uri)
+
+    def tree(self, uri: str) -> Sequence[str] | None:
+        """The URIs of all directories below a directory, sorted; None if they are not known without more calls."""
+        return None
+
     def is_locked(self, uri: str) -> bool:
         """Whether another process of this host holds a lock on that file; False if unknown."""
         return False
@@ -184,6 +192,7 @@ def register(scheme: str, factory: Callable[[str], Storage] | None) -> None:
 
     All threads, and processes forked later, use the storage that it returns.
     None: the scheme has only mounted storages, and error messages do not list it.
+    `tar+` as a scheme is for all those that begin with it.
     """
     _FACTORIES[scheme] = factory
 
@@ -224,10 +233,11 @@ def storage_of(uri: str) -> Storage:
 
 def _created(uri: str, origin: str) -> Storage:
     scheme = scheme_of(uri)
-    if scheme is None or scheme not in _FACTORIES:
-        known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None)
+    outer = f"{scheme}".partition("+")[0] + "+"
+    if scheme not in _FACTORIES and outer not in _FACTORIES:
+        known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None and not each.endswith("+"))
         raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}")
-    factory = _FACTORIES[scheme]
+    factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]
     if factory is None:
         raise PathError(f"{uri}: this test storage no longer exists, or belongs to another process")
     return _STORAGES.setdefault(origin, factory(origin))

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from native_reader.storage.protocol import DirEntry
+from native_reader.storage.local import local_path
+from native_reader.storage.protocol import DirEntry, scheme_of
 
 KEPT = 8
 """A store keeps this many names at most."""
 _DIGITS = 20
 _STRAY = re.compile("[0-9]{20}[^0-9].*", re.DOTALL)
 _UNPACKED_WITH = {
-    **dict.fromkeys((".tar", ".tar.xz", ".tar.bz2", ".tar.zst"), "tar -xf"),
+    **dict.fromkeys((".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".tzst", ".tar.lzma", ".tar.Z"), "tar -xf"),
     **dict.fromkeys((".tgz", ".tar.gz"), "tar -xzf"),
     ".gz": "gunzip",
     ".xz": "unxz",
@@ -22,6 +23,7 @@ _UNPACKED_WITH = {
     ".lz4": "lz4 -d",
     ".zip": "unzip",
     ".7z": "7z x",
+    ".rar": "unrar x",
 }
 _LONGEST_FIRST = sorted(_UNPACKED_WITH, key=len, reverse=True)
 
@@ -39,8 +41,23 @@ def strays_in(entries: Iterable[DirEntry]) -> list[str]:
 
 def unpack_command(name: str) -> str | None:
     """The command that unpacks a file of that name; None if its suffix is unknown."""
-    ending = next((each for each in _LONGEST_FIRST if name.lower().endswith(each)), None)
+    ending = next((each for each in _LONGEST_FIRST if name.lower().endswith(each.lower())), None)
     return None if ending is None else f"{_UNPACKED_WITH[ending]} {quote(name)}"
+
+
+def unpack_command_at(uri: str) -> str | None:
+    """The same for a file at that URI: with its path if it is on this machine, otherwise with its name only."""
+    return unpack_command(_in_a_shell(uri))
+
+
+def command_for(uri: str, command: str) -> str:
+    """That command, for a file at that URI."""
+    return f"{command} {quote(_in_a_shell(uri))}"
+
+
+def _in_a_shell(uri: str) -> str:
+    path = local_path(uri) if scheme_of(uri) == "file" else uri.rpartition("/")[2]
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def how_to_restore(name: str) -> str:

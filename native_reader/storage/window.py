@@ -209,7 +209,7 @@ class Window:
 
 def _opened(segment: Segment) -> StoredFile:
     try:
-        file = storage_of(segment.uri).open(segment.uri)
+        file = storage_of(segment.uri).open_known(segment.uri, segment.identity)
     except (FileNotFoundError, NotADirectoryError) as error:
         gone = DataLoss(
             f"{segment.uri} no longer exists; it existed when the read was planned. A broker deletes its oldest segments: "

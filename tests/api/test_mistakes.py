@@ -122,7 +122,7 @@ USED: dict[str, tuple[Callable[[nr.Scan], object], str]] = {
 OPENED = {
     "no path": ("", "does not exist"),
     "a misspelt path": ("stor", "does not exist. Did you mean 'store'?"),
-    "an archive": ("store.tar.gz", "unpack it first: tar -xzf store.tar.gz"),
+    "an archive": ("store.tar.gz", "unpack it first: tar -xzf /"),
     "packed segments": ("backup", f"unpack it first: gunzip {'0' * 20}.gz"),
     "an empty directory": ("empty", "is not a store: no commitlog directory and no file named with 20 digits; it is empty"),
     "a directory of queues": ("store/consumequeue/orders/0", "Did you mean the store"),

@@ -78,7 +78,7 @@ def test_a_directory_that_does_not_resemble_a_store(tmp_path):
     assert path_error(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
     for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
-        assert path_error(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {name}."
+        assert path_error(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {tmp_path}/{name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
     assert path_error(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
 

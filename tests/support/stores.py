@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,10 +116,42 @@ def _backend_in_s3(_: Path, files: Mapping[str, bytes]) -> Backend:
     return Backend(bucket.url, storage_of(bucket.url), bucket.replace, bucket.remove, bucket.link.close, keeps_open_files=False)
 
 
+def _backend_in_tar(root: Path, files: Mapping[str, bytes]) -> Backend:
+    own, archive = dict(files), root / "backup.tar"
+
+    def put(name: str, content: bytes) -> None:
+        own[name] = content
+        pack()
+
+    def remove(name: str) -> None:
+        del own[name]
+        pack()
+
+    def pack() -> None:
+        archive.with_name("new").write_bytes(packed(own))
+        archive.with_name("new").replace(archive)
+
+    pack()
+    url = f"tar+{archive.as_uri()}"
+    return Backend(url, storage_of(url), put, remove)
+
+
+def packed(files: Mapping[str, bytes], kind: int = tarfile.PAX_FORMAT) -> bytes:
+    """A tar archive; a name that ends in `/` is an empty directory."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=kind) as archive:
+        for name, each in files.items():
+            member = tarfile.TarInfo(name.rstrip("/"))
+            member.type, member.size = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE, len(each)
+            archive.addfile(member, io.BytesIO(each))
+    return content.getvalue()
+
+
 BACKENDS: dict[str, Callable[[Path, Mapping[str, bytes]], Backend]] = {
     "memory": _backend_in_memory,
     "file": _backend_on_disk,
     "s3": _backend_in_s3,
+    "tar": _backend_in_tar,
 }
 """By scheme: a storage of that scheme with those files, which may be kept in that directory. The fixture `backend_of` runs on each."""
 
