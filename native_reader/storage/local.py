@@ -102,6 +102,9 @@ class LocalFile(StoredFile):
         look = looks(self._descriptor, itself=True)(b"")
         return os.fstat(self._descriptor).st_ino if look is None else look[2]
 
+    def written(self) -> int:
+        return os.fstat(self._descriptor).st_mtime_ns
+
     def _read(self, offset: int, view: memoryview) -> int:
         if not self._leaves_no_trace:
             return os.preadv(self._descriptor, [view], offset)

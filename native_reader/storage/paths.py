@@ -10,7 +10,7 @@ from native_reader.errors import OptionError, PathError, UnreadableError
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
 from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
-from native_reader.storage.tar import TAR, entered
+from native_reader.storage.tar import TAR, entered, is_archive
 
 _WILD = re.compile(r"[*?\[]")
 
@@ -66,7 +66,8 @@ def _matches(uri: str) -> list[Place]:
             matches = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
         else:
             matches = [(f"{base}/{part}", None) for base, _ in matches]
-        matches = [_into_archive(*match) for match in matches]
+        if is_archive(name):  # not with `*`: next to a store is often an archive of it
+            matches = [_into_archive(*match) for match in matches]
     return [Place(each, known) for each, entry in matches if (known := entry or entry_at(each)) is not None]
 
 

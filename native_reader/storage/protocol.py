@@ -46,6 +46,10 @@ class StoredFile(ABC):
     def identity(self) -> int:
         """A number that distinguishes it from other files of the same name."""
 
+    def written(self) -> int:
+        """When it was written last, in nanoseconds since 1970; 0 if unknown. A broker's writes do not change it: it maps its files."""
+        return 0
+
     @abstractmethod
     def _read(self, offset: int, view: memoryview) -> int:
         """Read one byte or more into `view`, which is not empty; return 0 only at the end of the file."""

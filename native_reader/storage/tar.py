@@ -33,7 +33,11 @@ _MARK_BITS, _BLOCK_BITS = 28, 36
 _LARGEST = BLOCK << _BLOCK_BITS
 _PARTS = re.compile(r"[0-9]{17}|[0-9]{20}|commitlog|dledger-.*|config|consumequeue|batchconsumequeue|index")
 """Names in a store. Such a link must not lead out of the archive: what it stands for would be missing without notice."""
-_ZEROS = bytes(BLOCK)
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file of that name is taken for an archive."""
+    return _ARCHIVE.search(name) is not None
 
 
 def entered(uri: str) -> str:
@@ -56,10 +60,23 @@ def _names_of_archives(uri: str) -> Iterator[str]:
             yield archive
 
 
-class _Known(NamedTuple):
-    """What an archive holds; `stamp`: its identity and size at that time; `until`: how long that counts for listings."""
+class _Stamp(NamedTuple):
+    """What distinguishes an archive from another one of its name, also from one that was written over it."""
 
-    stamp: tuple[int, int]
+    identity: int
+    size: int
+    written: int
+
+    @staticmethod
+    def of(file: StoredFile) -> _Stamp:
+        """The stamp of an open archive."""
+        return _Stamp(file.identity(), file.size(), file.written())
+
+
+class _Known(NamedTuple):
+    """What an archive holds; `stamp`: that of the archive at that time; `until`: how long that counts for listings."""
+
+    stamp: _Stamp
     names: Names
     until: float
 
@@ -122,7 +139,7 @@ class TarStorage(Storage):
         archive, path = self._split(uri)
         with ExitStack() as stack:
             file = stack.enter_context(self._inner.open(archive))
-            stamp, headers = (file.identity(), file.size()), Headers(file)
+            stamp, headers = _Stamp.of(file), Headers(file)
             start, member = None, None
             if identity is not None and not self._knows(archive, stamp):
                 start = _start_in(identity, stamp)
@@ -156,18 +173,18 @@ class TarStorage(Storage):
         if known is not None and monotonic() < known.until:
             return known
         with self._inner.open(archive) as file:
-            return self._known_of(archive, file, (file.identity(), file.size()))
+            return self._known_of(archive, file, _Stamp.of(file))
 
-    def _knows(self, archive: str, stamp: tuple[int, int]) -> bool:
+    def _knows(self, archive: str, stamp: _Stamp) -> bool:
         known = self._known.get(archive)
         return known is not None and known.stamp == stamp
 
-    def _known_of(self, archive: str, file: StoredFile, stamp: tuple[int, int]) -> _Known:
+    def _known_of(self, archive: str, file: StoredFile, stamp: _Stamp) -> _Known:
         with self._lock:
             known = self._known.get(archive)
-            if known is None or known.stamp != stamp or not self._ends_at(known.names.end, file):
-                if stamp[1] > _LARGEST:
-                    raise UnreadableError(f"{archive} is too large: {stamp[1]:,} bytes; the limit is {_LARGEST:,}")
+            if known is None or known.stamp != stamp:
+                if stamp.size > _LARGEST:
+                    raise UnreadableError(f"{archive} is too large: {stamp.size:,} bytes; the limit is {_LARGEST:,}")
                 names = Names(Headers(file, is_slow=self._is_slow), lossless=self._is_lossless)
                 if len(self._known) >= _KEPT:
                     del self._known[next(iter(self._known))]
@@ -176,10 +193,6 @@ class TarStorage(Storage):
                 known = known._replace(until=monotonic() + _CONFIRMED_FOR)
             self._known[archive] = known
             return known
-
-    def _ends_at(self, place: int, file: StoredFile) -> bool:
-        """Whether the end mark is still there: `tar -r` can append a file without changing the size."""
-        return self._is_slow or file.read_ranges([(place, BLOCK)])[0] == _ZEROS
 
     def _split(self, uri: str) -> tuple[str, str]:
         """The URI of the archive, and the path in it; FileNotFoundError if there is no archive."""
@@ -229,22 +242,22 @@ def _missing(uri: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "No such file or directory", uri)
 
 
-def _identity(stamp: tuple[int, int], start: int) -> int:
+def _identity(stamp: _Stamp, start: int) -> int:
     """The identity of a file: that of the archive, with the inode replaced by a mark of it and the place of the file's header.
 
     So a process that did not read all headers finds the file by its identity.
     """
-    return stamp[0] & ~_INODE | _mark(stamp) << _BLOCK_BITS | start // BLOCK
+    return stamp.identity & ~_INODE | _mark(stamp) << _BLOCK_BITS | start // BLOCK
 
 
-def _start_in(identity: int, stamp: tuple[int, int]) -> int | None:
+def _start_in(identity: int, stamp: _Stamp) -> int | None:
     """Where the header of a file with that identity begins; None if the archive is another one now."""
     start = (identity & (1 << _BLOCK_BITS) - 1) * BLOCK
     return start if (identity ^ _identity(stamp, start)) & _INODE == 0 else None
 
 
-def _mark(stamp: tuple[int, int]) -> int:
-    digest = blake2b(f"{stamp[0] & _INODE} {stamp[1]}".encode(), digest_size=8).digest()
+def _mark(stamp: _Stamp) -> int:
+    digest = blake2b(f"{stamp.identity & _INODE} {stamp.size} {stamp.written}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> (64 - _MARK_BITS)
 
 

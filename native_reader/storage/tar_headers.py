@@ -83,8 +83,6 @@ class Headers:
 
     def __init__(self, file: StoredFile, *, is_slow: bool = False) -> None:
         self._file, self._size, self._is_slow = file, file.size(), is_slow
-        self.end = 0
-        """Where the end mark begins, after all members were read."""
 
     def members(self) -> Iterator[Member]:
         """All members, in the order of the archive, up to its end mark."""
@@ -97,7 +95,6 @@ class Headers:
                 # Files of the same size follow each other, as segments do: fetch the next headers in parallel calls.
                 fetched = self._fetch(range(place, min(place + _AHEAD * length, self._size), length))
         self._check_end(place)
-        self.end = place
 
     def _fetch(self, places: Sequence[int]) -> int:
         """Read what is at those places, which the file then keeps; returns the last of them."""
@@ -245,6 +242,8 @@ class Headers:
                 more = self._more_map(content)
                 holes, content = holes + more, content + len(more) // (BLOCK - 8) * BLOCK
             return SPARSE_GNU, size, holes, content
+        if not pax:
+            return None, stored, b"", content
         major, minor = (self._decimal(place, pax, b"GNU.sparse." + each) for each in (b"major", b"minor"))
         sizes = (self._decimal(place, pax, b"GNU.sparse." + each) for each in (b"realsize", b"size"))
         whole = next((each for each in sizes if each is not None), None)

@@ -52,7 +52,6 @@ class Names:
         self._has_links = False
         for path, entry in self._read(headers):
             self._entries[path] = entry  # of several members with one name, the last one counts
-        self.end = headers.end
         for path in list(self._entries):
             self._add(path, headers)
 

@@ -35,11 +35,11 @@ def test_a_log_with_packed_segments_is_not_an_empty_one(store, ending):
         f"{store.as_uri()}/commitlog: no segments found, only {', '.join(f'{name}.{ending}' for name in names)}. "
         f"For each of these files: unpack it first: {COMMANDS[ending]} {ZERO}.{ending}"
     )
-    for path in (store, store / "commitlog", store.parent, f"{store.parent}/*"):
+    for path in (store, store / "commitlog", store.parent, f"{store}/commitlog/*", f"{store.parent}/*"):
         assert path_error(path) == expected
     assert path_error(store_path_commit_log=f"{store}/commitlog") == expected
     if ending != "tar":  # which is read itself
-        assert path_error(f"{store}/commitlog/*") == path_error(f"{store}/commitlog/*.{ending}") == expected
+        assert path_error(f"{store}/commitlog/*.{ending}") == expected
     command = COMMANDS[ending]
     assert f" packed{' with gzip' * (ending == 'tar')}, so unpack it first: {command} {store}/commitlog/{ZERO}.{ending}" in path_error(
         f"{store}/commitlog/{ZERO}.{ending}"
