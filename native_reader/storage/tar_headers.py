@@ -82,6 +82,7 @@ class Headers:
     """The headers of an open archive. `is_slow`: a call costs more than reading some headers for nothing."""
 
     def __init__(self, file: StoredFile, *, is_slow: bool = False) -> None:
+        self.uri = file.uri
         self._file, self._size, self._is_slow = file, file.size(), is_slow
 
     def members(self) -> Iterator[Member]:
@@ -135,14 +136,14 @@ class Headers:
 
     def fail(self, place: int, problem: str) -> NoReturn:
         """Raise StoreDamaged: the header at that place cannot be understood."""
-        uri = self._file.uri
+        uri = self.uri
         raise StoreDamaged(
             f"{uri} is damaged at byte {place:,}: {problem}. Copy or pack it again, or unpack what is left and load that: "
             f"{command_for(uri, 'tar -xf')}"
         )
 
     def _fail_truncated(self, place: int, length: int) -> NoReturn:
-        uri = self._file.uri
+        uri = self.uri
         raise StoreDamaged(
             f"{uri} was truncated: it has {self._size:,} bytes, but bytes {place:,} to {place + length:,} are needed. "
             f"Wait until it is complete, copy it again, or unpack what is there and load that: {command_for(uri, 'tar -xf')}"
@@ -159,7 +160,7 @@ class Headers:
             self.fail(place, f"the checksum of the header is {shown(block[148:156]) if expected is None else expected}, expected {found}")
 
     def _fail_at_begin(self, block: bytes) -> NoReturn:
-        uri = self._file.uri
+        uri = self.uri
         packed = next((name for magic, name in _COMPRESSED.items() if block.startswith(magic)), None)
         if packed is not None:
             command = {"zip": "unzip", "7z": "7z x"}.get(packed, "tar -xf")

@@ -102,9 +102,7 @@ def test_a_directory_with_the_suffix_of_an_archive_is_a_directory(tmp_path: Path
     assert (opened.stores[0].uri, count_rows(opened)) == (uri_of(tmp_path / "old.tar" / "new.tar"), 30)
 
 
-@pytest.mark.parametrize(
-    "names", [["."], ["./store"], ["store"], ["store/commitlog"], ["store/commitlog/" + ZERO, f"store/commitlog/{SECOND}"]]
-)
+@pytest.mark.parametrize("names", [["."], ["./store"], ["store"], ["store/commitlog"], [f"store/commitlog/{at}" for at in (ZERO, SECOND)]])
 def test_names_with_a_dot_and_parts_of_a_store(tmp_path: Path, names: list[str]) -> None:
     on_disk(tmp_path / "data", files_of())
     opened = nr.open(gnu_tar(tmp_path / "backup.tar", tmp_path / "data", names))
@@ -203,19 +201,12 @@ def with_links(*links: tuple[bytes, str, str], files: Mapping[str, bytes] = {}) 
 SYMBOLIC = tarfile.SYMTYPE
 
 
-@pytest.mark.parametrize("target", ["../disk2/log", "/disk2/log", "./../store/../disk2//log", "../loops/a/../../disk2/log", "../one/log"])
+@pytest.mark.parametrize("target", ["../disk2/log", "/disk2/log", "./../store/../disk2//log", "../one/log", "../deep/er/../log"])
 def test_symbolic_links_are_followed_inside_the_archive(tmp_path: Path, target: str) -> None:
-    links = [
-        (SYMBOLIC, "store/commitlog", target),
-        (SYMBOLIC, "loops/a", "../disk2"),
-        (SYMBOLIC, "one", "two"),
-        (SYMBOLIC, "two", "/disk2"),
-    ]
-    target = "../disk2/log" if "loops" in target else target  # a link to a directory has another parent
-    links[0] = (SYMBOLIC, "store/commitlog", target)
-    (tmp_path / "x.tar").write_bytes(with_links(*links, files=files_of(under="disk2/log")))
-    opened = nr.open(tmp_path / "x.tar" / "store")
-    assert count_rows(opened) == 30
+    links = [("store/commitlog", target), ("one", "two"), ("two", "/disk2"), ("deep/er", "../disk2/sub")]
+    files = files_of(under="disk2/log") | {"disk2/sub/x": b""}
+    (tmp_path / "x.tar").write_bytes(with_links(*((SYMBOLIC, *link) for link in links), files=files))
+    assert count_rows(nr.open(tmp_path / "x.tar" / "store")) == 30
     both = nr.open([tmp_path / "x.tar" / "store" / "commitlog", tmp_path / "x.tar" / "disk2" / "log"])
     assert count_rows(both) == 30
 
