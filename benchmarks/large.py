@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -127,15 +128,10 @@ def in_a_process(question: str, root: Path) -> dict[str, Any]:
 
 
 def streamed(root: Path) -> dict[str, Any]:
-    """Three triggers from the earliest record, with Spark."""
-    import tempfile
-
+    """Three triggers from the earliest record, with Spark. The memory is that of its largest Python process."""
     from spark import session
 
-    import rmqstore_spark
-
-    spark = session(2)
-    rmqstore_spark.register(spark)
+    spark = session(2, root.parent)
     options = {"startingOffsets": "earliest", "maxBytesPerTrigger": str(PER_TRIGGER), "columns": HEADS}
     with tempfile.TemporaryDirectory() as checkpoint:
         begun = time.perf_counter()
