@@ -14,14 +14,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
     """Register the format in this session."""
+    from pyspark.errors import PySparkException
+
     from rmqstore_spark.source import RocketmqStore
 
-    spark.dataSource.register(RocketmqStore)
+    try:
+        spark.dataSource.register(RocketmqStore)
+    except PySparkException as error:
+        # PySpark 4.0 refuses a format that it found by itself; later versions replace it.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+
+
+def reason(error: BaseException) -> str:
+    """The sentence that says what is wrong, of an error that Spark wrapped in stacks; of Spark's own errors, the first line."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    own = [line.partition(": ")[2] for line in lines if line.startswith("native_reader.errors.")]
+    return [*lines[:1], *own][-1] if lines else type(error).__name__
 
 
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")
