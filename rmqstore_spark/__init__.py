@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -22,6 +22,13 @@ def register(spark: SparkSession) -> None:
     from rmqstore_spark.source import RocketmqStore
 
     spark.dataSource.register(RocketmqStore)
+
+
+def reason(error: BaseException) -> str:
+    """The one sentence that says what is wrong, of an error that Spark wrapped in stacks; of Spark's own errors the first line."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    own = (line.partition(": ")[2] for line in lines if line.startswith("native_reader.errors."))
+    return next(own, lines[0] if lines else type(error).__name__)
 
 
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")
