@@ -8,6 +8,8 @@ The server needs this package in the Python that it starts for its workers. STOR
 from __future__ import annotations
 
 import argparse
+import socket
+from urllib.parse import urlsplit
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,12 +33,16 @@ def main() -> None:
     parser.add_argument("--remote", default="sc://127.0.0.1:15002")
     parser.add_argument("--rows", type=int, default=10)
     arguments = parser.parse_args()
+    server = urlsplit(arguments.remote)
     try:
+        socket.create_connection((server.hostname, server.port or 15002), timeout=10).close()  # Spark's client tries for minutes
         spark = SparkSession.builder.remote(arguments.remote).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         newest(spark, arguments.store, arguments.topic, arguments.rows).show(arguments.rows, truncate=False)
     except PySparkException as error:
         parser.exit(2, f"{rmqstore_spark.reason(error)}\n")
+    except (OSError, ValueError) as error:
+        parser.exit(2, f"no Spark Connect server at {arguments.remote}: {error}\n")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ def main() -> None:
     parser.add_argument("store")
     parser.add_argument("folder", nargs="?", help="a new folder for the messages")
     arguments = parser.parse_args()
-    spark = SparkSession.builder.appName("dead letters").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.appName("dead letters").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
     rmqstore_spark.register(spark)  # not needed after an install from a wheel
     try:

@@ -28,7 +28,8 @@ def main() -> None:
         text = arguments.file.read_text(encoding="utf-8")
     except OSError as error:
         parser.exit(2, f"{arguments.file}: {error.strerror}\n")
-    spark = SparkSession.builder.appName("SQL").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.appName("SQL").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
     rmqstore_spark.register(spark)  # not needed after an install from a wheel
     spark.conf.set("path", arguments.store)  # SQL reads it as ${path}

@@ -34,7 +34,8 @@ def main() -> None:
     parser.add_argument("--since", help="a time with its zone: 2026-01-31T12:00:00Z")
     parser.add_argument("--rows", type=int, default=50)
     arguments = parser.parse_args()
-    spark = SparkSession.builder.appName("topics by hour").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.appName("topics by hour").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
     rmqstore_spark.register(spark)  # Spark does not discover the format in a zip
     try:
