@@ -189,11 +189,21 @@ def test_spark_submit_takes_the_package_from_the_zip(stores: Path) -> None:
     done = of_readme("topics_by_hour.py", stores, PYTHONPATH=str(stores / "other"))
     assert done.returncode == 0, done.stderr
     assert of_table(done.stdout) == by_hour(stores / "store")
-    command = [word for word in of_store(commands()["topics_by_hour.py"], stores / "store") if "zip" not in word and word != "--py-files"]
-    path = f"{SPARK_HOME}/bin:{os.environ['PATH']}"
-    without = ended(command, stores, OF_SPARK | {"PATH": path, "PYTHONPATH": str(stores / "other")})
+    (stores / "rmqstore_spark.zip").write_bytes(b"PK\x05\x06" + bytes(18))  # an empty zip
+    without = of_readme("topics_by_hour.py", stores, PYTHONPATH=str(stores / "other"))
     assert without.returncode == 1
-    assert "this is not the package of the zip" in without.stderr
+    assert "this is not the package of the zip" in without.stdout
+
+
+@pytest.mark.gate
+def test_spark_submit_ends_with_the_exit_code_of_the_script(stores: Path) -> None:
+    """It writes what the script says about errors to standard output."""
+    submit = [f"{SPARK_HOME}/bin/spark-submit", "examples/topics_by_hour.py"]
+    none = ended(submit, stores, OF_SPARK)
+    assert (none.returncode, none.stdout) == (2, "topics_by_hour.py: error: the following arguments are required: store\n")
+    wrong = ended([*submit, "stor"], stores, OF_SPARK)
+    assert wrong.returncode == 2
+    assert wrong.stdout.splitlines()[-1] == f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?"
 
 
 @pytest.mark.gate
