@@ -38,6 +38,13 @@ def reason(error: BaseException) -> str:
     return [*lines[:1], *own][-1] if lines else type(error).__name__
 
 
+def reason(error: BaseException) -> str:
+    """The one sentence that says what is wrong, of an error that Spark wrapped in stacks; of Spark's own errors the first line."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    own = (line.partition(": ")[2] for line in lines if line.startswith("native_reader.errors."))
+    return next(own, lines[0] if lines else type(error).__name__)
+
+
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")
 """Set by whoever chose a Python, and by spark-submit, which has options for it."""
 
