@@ -1,7 +1,7 @@
 """The Spark data source on top of `native_reader`: `spark.read.format("rocketmq-store").load("/data/store")`.
 
 Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
-call `rmqstore_spark.register(spark)` in the session. Import this module before the session is made, if a virtual environment's
+call `rmqstore_spark.register(spark)` in the session. `rmqstore_spark.reason(error)` is an error of Spark in one line. Import this module before the session is made, if a virtual environment's
 Python runs the job without activation: Spark's workers then use that Python too.
 """
 
@@ -11,6 +11,8 @@ import sys
 from os import environ
 from typing import TYPE_CHECKING
 
+from rmqstore_spark.errors import reason
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -18,7 +20,11 @@ __all__ = ["reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format in this session."""
+    """Register the format in this session. Needs PySpark 4.0 or newer."""
+    if not hasattr(spark, "dataSource"):
+        from native_reader.errors import UseError
+
+        raise UseError(f"rocketmq-store needs PySpark 4.0 or newer, which has data sources in Python; this is {spark.version}")
     from pyspark.errors import PySparkException
 
     from rmqstore_spark.source import RocketmqStore
@@ -26,23 +32,9 @@ def register(spark: SparkSession) -> None:
     try:
         spark.dataSource.register(RocketmqStore)
     except PySparkException as error:
-        # PySpark 4.0 refuses a format that it found by itself; later versions replace it.
+        # PySpark 4.0 rejects a name that it knows, also one that it has discovered itself; newer ones replace it.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-
-
-def reason(error: BaseException) -> str:
-    """The sentence that says what is wrong, of an error that Spark wrapped in stacks; of Spark's own errors, the first line."""
-    lines = [line.strip() for line in str(error).strip().splitlines()]
-    own = [line.partition(": ")[2] for line in lines if line.startswith("native_reader.errors.")]
-    return [*lines[:1], *own][-1] if lines else type(error).__name__
-
-
-def reason(error: BaseException) -> str:
-    """The one sentence that says what is wrong, of an error that Spark wrapped in stacks; of Spark's own errors the first line."""
-    lines = [line.strip() for line in str(error).strip().splitlines()]
-    own = (line.partition(": ")[2] for line in lines if line.startswith("native_reader.errors."))
-    return next(own, lines[0] if lines else type(error).__name__)
 
 
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")

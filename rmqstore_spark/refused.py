@@ -1,4 +1,4 @@
-"""What this PySpark cannot do, said in one line. Imports nothing that older versions do not have."""
+"""What this PySpark cannot do, in one line. Other modules need a newer PySpark to be imported; this one needs 4.0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyspark
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from native_reader.errors import StoreError, UseError
+from native_reader.errors import OptionError, StoreError, UseError
 
 
 class RefusedStream(DataSourceStreamReader):
@@ -24,13 +24,14 @@ class RefusedStream(DataSourceStreamReader):
     initialOffset = latestOffset = partitions = read = _refuse
 
 
-def refuse_stream() -> None:
-    """Raise an error if streams are not possible: limits for Python streams came with PySpark 4.2."""
+def check_streams() -> None:
+    """Reject a stream if this PySpark has no limits for streams of Python, which `rmqstore_spark.stream` imports."""
     if find_spec("pyspark.sql.streaming.datasource") is None:
-        raise UseError(f"a stream needs PySpark 4.2 or newer; this is PySpark {pyspark.__version__}. Batch reads work")
+        raise UseError(f"streams need PySpark 4.2 or newer; this is {pyspark.__version__}. Batch reads work")
 
 
-def refuse_pushdown() -> None:
-    """Raise an error if Spark offers no filters: it does since PySpark 4.1."""
-    if not hasattr(datasource, "EqualTo"):
-        raise UseError(f"filterPushdown needs PySpark 4.1 or newer; this is PySpark {pyspark.__version__}. Use the option where instead")
+def check_pushdown() -> None:
+    """Reject filter pushdown if this PySpark has no filters, which `rmqstore_spark.pushdown` imports."""
+    if not hasattr(datasource, "Filter"):
+        this = pyspark.__version__
+        raise OptionError(f"filterPushdown=true needs PySpark 4.1 or newer; this is {this}. Use the option where instead")
