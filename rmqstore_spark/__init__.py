@@ -1,8 +1,9 @@
 """The Spark data source on top of `native_reader`: `spark.read.format("rocketmq-store").load("/data/store")`.
 
 Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
-call `rmqstore_spark.register(spark)` in the session. `rmqstore_spark.reason(error)` is an error of Spark in one line. Import this module before the session is made, if a virtual environment's
-Python runs the job without activation: Spark's workers then use that Python too.
+call `rmqstore_spark.register(spark)` in the session. Import this module before the session is made, if a virtual environment's
+Python runs the job without activation: Spark's workers then use that Python too. `rmqstore_spark.reason(error)` is an error of Spark
+in one line.
 """
 
 from __future__ import annotations

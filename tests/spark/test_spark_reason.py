@@ -86,7 +86,9 @@ def test_a_function_of_the_user_in_a_batch(spark: SparkSession, kept: Path) -> N
 
 def test_sparks_own_errors(spark: SparkSession, kept: Path) -> None:
     said = why(lambda: loaded(spark, kept).select("topik"))
-    assert said.startswith("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `topik` cannot be resolved")
+    assert said.startswith(
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `topik` cannot be resolved"
+    )
     assert said.endswith("].")
     assert why(lambda: spark.sql("SELEC 1")) == "[PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'."
     assert why(lambda: spark.read.parquet("/no/such")) == "[PATH_NOT_FOUND] Path does not exist: file:/no/such."

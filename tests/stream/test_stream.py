@@ -31,7 +31,6 @@ from native_reader.tuning import tuned
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.refused import RefusedStream
 from rmqstore_spark.source import RocketmqStore
-from rmqstore_spark.refused import RefusedStream
 from rmqstore_spark.stream import StoreStreamReader
 
 
