@@ -70,6 +70,9 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf *.parquet
 	$(PYTHON) benchmarks/harm.py $(of)
 	$(PYTHON) benchmarks/streaming.py --rounds 3 --idle 10 $(of)
+	$(PYTHON) benchmarks/remote.py $(of)
+	@cd build/bench && rm -rf remote-*
+	$(PYTHON) benchmarks/large.py --spark
 
 sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)

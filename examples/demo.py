@@ -1,4 +1,7 @@
-"""Writes a store as a broker leaves it, and reads it with Spark: python examples/demo.py [FOLDER] (`make demo`)."""
+"""Writes a store as a broker leaves it, and reads it with Spark: `make demo`.
+
+Usage: python examples/demo.py [FOLDER]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes new messages to Parquet and prints the lag: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] …"""
+"""Writes new messages to Parquet with a stream, each exactly once, and prints how far it is behind.
+
+Usage: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] [--until-now]
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,15 @@ def followed(spark: SparkSession, store: str, folder: str, *, topic: str | None,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store")
     parser.add_argument("folder")
     parser.add_argument("--topic")
     parser.add_argument("--all", action="store_true", help="start at the beginning of the log")
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     arguments = parser.parse_args()
-    spark = SparkSession.builder.appName("follow").getOrCreate()
+    spark = SparkSession.builder.appName("follow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
     rmqstore_spark.register(spark)
     spark.streams.addListener(LagListener())
     try:
@@ -38,9 +42,8 @@ def main() -> None:
             spark, arguments.store, arguments.folder, topic=arguments.topic, everything=arguments.all, until_now=arguments.until_now
         )
         query.awaitTermination()
-    except PySparkException as error:  # keep only the error message from Spark's output
-        lines = [line.strip() for line in str(error).splitlines()]
-        parser.exit(2, next((line for line in lines if line.startswith("native_reader.errors.")), lines[0]) + "\n")
+    except PySparkException as error:
+        parser.exit(2, f"{rmqstore_spark.reason(error)}\n")
     print(f"{spark.read.parquet(f'{arguments.folder}/messages').count():,} messages in {arguments.folder}/messages")
 
 

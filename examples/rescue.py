@@ -1,4 +1,7 @@
-"""Rescues a damaged store: shows what is readable, lost, and kept by a broker: python examples/rescue.py STORE [MESSAGES.parquet]."""
+"""Rescues a damaged store: shows what is readable, what is lost, and what a broker would keep.
+
+Usage: python examples/rescue.py STORE [MESSAGES.parquet]
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def rescue(path: str, target: str | None = None) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store")
     parser.add_argument("messages", nargs="?", help="a Parquet file for all readable messages")
     arguments = parser.parse_args()

@@ -1,4 +1,7 @@
-"""Writes a topic to a Parquet file, batch by batch, in little memory: python examples/topic_to_parquet.py STORE TOPIC FILE."""
+"""Writes a topic to a Parquet file, batch by batch, in little memory.
+
+Usage: python examples/topic_to_parquet.py STORE TOPIC FILE
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def to_parquet(path: str, topic: str, file: str) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("store", "topic", "file"):
         parser.add_argument(name)
     arguments = parser.parse_args()

@@ -1,4 +1,7 @@
-"""Shows the size of each topic, the largest first: python examples/what_fills_the_disk.py STORE [ROWS]."""
+"""Shows the size of each topic, the largest first.
+
+Usage: python examples/what_fills_the_disk.py STORE [ROWS]
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def by_topic(path: str) -> pa.Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store")
     parser.add_argument("rows", nargs="?", type=int, default=20)
     arguments = parser.parse_args()

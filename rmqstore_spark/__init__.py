@@ -2,7 +2,8 @@
 
 Spark discovers the format automatically if the package was installed from a wheel. After an editable install or from a zip,
 call `rmqstore_spark.register(spark)` in the session. Import this module before the session is made, if a virtual environment's
-Python runs the job without activation: Spark's workers then use that Python too.
+Python runs the job without activation: Spark's workers then use that Python too. `rmqstore_spark.reason(error)` is an error of Spark
+in one line.
 """
 
 from __future__ import annotations
@@ -11,17 +12,30 @@ import sys
 from os import environ
 from typing import TYPE_CHECKING
 
+from rmqstore_spark.errors import reason
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format in this session."""
+    """Register the format in this session. Needs PySpark 4.0 or newer."""
+    if not hasattr(spark, "dataSource"):
+        from native_reader.errors import UseError
+
+        raise UseError(f"rocketmq-store needs PySpark 4.0 or newer, which has data sources in Python; this is {spark.version}")
+    from pyspark.errors import PySparkException
+
     from rmqstore_spark.source import RocketmqStore
 
-    spark.dataSource.register(RocketmqStore)
+    try:
+        spark.dataSource.register(RocketmqStore)
+    except PySparkException as error:
+        # PySpark 4.0 rejects a name that it knows, also one that it has discovered itself; newer ones replace it.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 _CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")

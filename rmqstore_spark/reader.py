@@ -43,8 +43,8 @@ class StoreReader(DataSourceReader):
                 announce(scan.explain().in_short(len(parts)))
             return parts
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition. For an empty plan, Spark 4.3 passes None."""
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. For an empty plan, Spark passes None: 4.0 as the partition, newer ones as its value."""
         self._request.connect()
         return rows_of(partition, self._projection, self._predicate)
 
@@ -55,10 +55,10 @@ def partitions_of(plan: Plan) -> list[InputPartition]:
     return [InputPartition((task, plan.pruning if any(split.access != SCAN for split in task) else None)) for task in tasks]
 
 
-def rows_of(partition: InputPartition, projection: Projection, predicate: Predicate) -> Iterator[pa.RecordBatch]:
+def rows_of(partition: InputPartition | None, projection: Projection, predicate: Predicate) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
     with in_sparks_words():
-        splits, pruning = partition.value or ((), None)
+        splits, pruning = (partition and partition.value) or ((), None)
         shared = Shared()
         readings = (Reading(split, projection, predicate, pruning, shared) for split in splits)
         yield from side_by_side(readings, 1, most=_AHEAD)
@@ -75,10 +75,10 @@ class TableReader(DataSourceReader):
         with in_sparks_words():
             return [InputPartition(part) for part in self._request.parts()]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part. For an empty plan, Spark 4.3 passes None."""
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of a part. For an empty plan, Spark passes None: 4.0 as the partition, newer ones as its value."""
         with in_sparks_words():
-            if partition.value is not None:
+            if partition is not None and partition.value is not None:
                 self._request.connect()
                 yield from self._request.other().read(partition.value, self._request.projection, self._request.selection)
 

@@ -44,6 +44,7 @@ class RocketmqStore(DataSource):
         from rmqstore_spark.columns import names_of, names_of_table
         from rmqstore_spark.options import MESSAGES, in_sparks_words
         from rmqstore_spark.reader import StoreReader, TableReader
+        from rmqstore_spark.refused import check_pushdown
 
         with in_sparks_words():
             request = self._request().for_batch()
@@ -51,6 +52,7 @@ class RocketmqStore(DataSource):
                 return TableReader(request.with_columns_of_table(names_of_table(schema, request)))
             request = request.with_columns(names_of(schema, request))
             if request.takes_filters:
+                check_pushdown()
                 from rmqstore_spark.pushdown import PushdownReader
 
                 return PushdownReader(request)
@@ -61,11 +63,14 @@ class RocketmqStore(DataSource):
         from native_reader.errors import StoreError
         from rmqstore_spark.columns import names_of
         from rmqstore_spark.options import in_sparks_words
-        from rmqstore_spark.stream import RefusedStream, StoreStreamReader
+        from rmqstore_spark.refused import RefusedStream, check_streams
 
         # Spark 4.3 adds its own error after one that is raised here, so the error is raised later, by RefusedStream.
         try:
             with in_sparks_words():
+                check_streams()
+                from rmqstore_spark.stream import StoreStreamReader
+
                 request = self._request().for_stream()
                 return StoreStreamReader(request.with_columns(names_of(schema, request)))
         except StoreError as error:

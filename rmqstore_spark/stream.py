@@ -23,7 +23,6 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from native_reader.errors import StoreError
 from native_reader.stream.begin import Start
 from native_reader.stream.offset import Offset, ends_to_json, from_json, to_json
 from native_reader.stream.portion import BatchLimit
@@ -31,18 +30,6 @@ from native_reader.stream.stream import Stream
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import Request
-
-
-class RefusedStream(DataSourceStreamReader):
-    """Raises the error of an invalid request, at a point where Spark shows it unchanged."""
-
-    def __init__(self, error: StoreError) -> None:
-        self._error = error
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise self._error
-
-    initialOffset = latestOffset = partitions = read = _refuse
 
 
 class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

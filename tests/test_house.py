@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # File of rmqstore_spark → the parts of native_reader it may import. Of rmqstore_spark it may import only files listed above it.
 SPARK_MAY_IMPORT: dict[str, set[str]] = {
+    "rmqstore_spark/errors.py": set(),
     "rmqstore_spark/options.py": {"checks", "errors", "options", "tables", "values"},
     "rmqstore_spark/request.py": {
         *("native_reader", "api", "checks", "conditions", "errors", "options"),
@@ -59,8 +60,9 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     },
     "rmqstore_spark/columns.py": {"columns", "errors", "tables"},
     "rmqstore_spark/reader.py": {"errors", "plan", "predicate", "scan"},
+    "rmqstore_spark/refused.py": {"errors"},
     "rmqstore_spark/pushdown.py": {"columns", "predicate"},
-    "rmqstore_spark/stream.py": {"errors", "options", "stream"},
+    "rmqstore_spark/stream.py": {"options", "stream"},
     "rmqstore_spark/lag.py": {"plan", "stream"},
     "rmqstore_spark/source.py": {"errors"},
     "rmqstore_spark/tally.py": set(),
@@ -105,7 +107,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/cli/report.py": {"native_reader", "checks", "errors", "options"},
     "rmqstore_spark/cli/__init__.py": set(),
     "rmqstore_spark/cli/__main__.py": set(),
-    "rmqstore_spark/__init__.py": set(),
+    "rmqstore_spark/__init__.py": {"errors"},
     "rmqstore_spark/__main__.py": set(),
 }
 THIRD_PARTY = {"isal", "numpy", "pyarrow", "rmqstore_kernel", "rocksdict", "sqlglot"}

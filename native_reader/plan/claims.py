@@ -16,7 +16,8 @@ from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.origins import is_sent_back
 from native_reader.layout.queue_entry import is_hash
 from native_reader.layout.record import Mask
-from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic, queues_of
+from native_reader.plan.directories import Directories
+from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, Topic
 from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 
@@ -55,6 +56,7 @@ def may_want(predicate: Predicate, topic: Topic, facts: Facts) -> bool:
 
 
 def claims_within(
+    directories: Directories,
     topics: Sequence[Topic],
     predicate: Predicate,
     facts: Facts,
@@ -73,7 +75,7 @@ def claims_within(
     unwanted: list[Claims] = []
     for topic in topics:
         possible = may_want(predicate, topic, facts)
-        for queue in queues_of(topic):
+        for queue in directories.queues(topic):
             with QueueReader(queue) as reader:
                 entries = reader.within(low, high)
             entries = entries.where(entries.offsets + entries.sizes <= end)

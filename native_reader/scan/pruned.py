@@ -17,9 +17,10 @@ from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
+from native_reader.plan.directories import Directories
 from native_reader.plan.estimate import TRUST
 from native_reader.plan.places import SEEN, records_in
-from native_reader.plan.queues import Numbers, Topic, topics_in
+from native_reader.plan.queues import Numbers, Topic
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
@@ -46,9 +47,17 @@ class Pruned:
     """Iterates like a `ReadWalk` over the split, without records that cannot match; counts the bytes that it looked at."""
 
     def __init__(
-        self, window: Window, split: Split, begin: int, predicate: Predicate, *, max_record_bytes: int, skip_damage: bool = False
+        self,
+        window: Window,
+        split: Split,
+        begin: int,
+        predicate: Predicate,
+        directories: Directories,
+        *,
+        max_record_bytes: int,
+        skip_damage: bool = False,
     ) -> None:
-        self._window, self._split, self._predicate = window, split, predicate
+        self._window, self._split, self._predicate, self._directories = window, split, predicate, directories
         self._max_record_bytes, self._skip_damage = max_record_bytes, skip_damage
         self._frame = window.segment.frame
         self._extents = Account()
@@ -84,10 +93,11 @@ class Pruned:
     def _unclaimed(self) -> Iterator[Piece]:
         split = self._split
         begin, stop = self._begin, min(split.stop, split.end)
-        topics = topics_in(split.queues)
+        topics = self._directories.topics(split.queues)
         costs = storage_of(split.segment.uri).call_costs * TUNING.calls_per_topic
-        if len(topics) * costs > stop - begin:
-            yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {stop - begin:,} bytes")
+        written = max(0, self._window.written_end(stop) - begin)  # a hole costs nothing to read
+        if len(topics) * costs > written:
+            yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {written:,} bytes")
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)
         extents, last = self._left(wanted, unwanted)
@@ -116,10 +126,10 @@ class Pruned:
         """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
-        wanted, others = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
+        wanted, others = claims_within(self._directories, topics, self._predicate, self._facts, span, with_batches=self._with_batches())
         unwanted, has_checksums = true_claims(self._window, others)
         if has_checksums:
-            wanted, others = claims_within(topics, self._predicate, self._facts, span, trust_tags=False)
+            wanted, others = claims_within(self._directories, topics, self._predicate, self._facts, span, trust_tags=False)
             unwanted, _ = true_claims(self._window, others)
         return wanted, unwanted
 
@@ -175,9 +185,9 @@ class Pruned:
     def _trusted(self) -> Iterator[Piece]:
         split = self._split
         base = split.segment.base + self._frame
-        topics = [topic for topic in topics_in(split.queues) if may_want(self._predicate, topic, self._facts)]
+        topics = [topic for topic in self._directories.topics(split.queues) if may_want(self._predicate, topic, self._facts)]
         span = base + split.start, base + min(split.stop, split.end), split.segment.base + split.end
-        wanted, _ = claims_within(topics, self._predicate, self._facts, span, with_batches=self._with_batches())
+        wanted, _ = claims_within(self._directories, topics, self._predicate, self._facts, span, with_batches=self._with_batches())
         offsets, sizes, _ = tiles_of(wanted, [], base)
         large = sizes > self._max_record_bytes
         if large.any() and not self._skip_damage:

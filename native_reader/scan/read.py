@@ -23,6 +23,7 @@ from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
+from native_reader.plan.directories import Directories
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
@@ -84,6 +85,7 @@ class Shared:
     """By segment URI: a position where a record certainly starts."""
     memory: list[NDArray[np.uint8]] = field(default_factory=list)
     """Of windows that are closed."""
+    directories: Directories = field(default_factory=Directories)
 
 
 class Reading:
@@ -152,7 +154,7 @@ class Reading:
                 first = CHUNK if split.follows else FIRST_CHUNK
                 self._walk = ReadWalk(window, begin, split.stop, split.end, hands_over=not split.alone, first=first, **limits)
             else:
-                self._walk = Pruned(window, split, begin, self._pruning, **limits)
+                self._walk = Pruned(window, split, begin, self._pruning, self._shared.directories, **limits)
             for records, damages in self._walk:
                 if self._stopped:
                     return

@@ -6,7 +6,6 @@ import ast
 import inspect
 import os
 import re
-import runpy
 import subprocess
 import sys
 from dataclasses import fields
@@ -30,8 +29,6 @@ from native_reader.records.damages import REASONS
 from native_reader.tables import TABLES, index_entries, queue_entries, queues
 from native_reader.tables.table import NOT_THERE
 from native_reader.testing.compression import CODECS, COMPRESSED
-from native_reader.testing.spec import StoreSpec
-from native_reader.testing.store_writer import write_store
 from native_reader.verify.codes import markdown
 from rmqstore_spark.options import OPTIONS, as_markdown
 
@@ -51,13 +48,6 @@ def rows_of(name: str, heading: str) -> list[list[str]]:
 def quoted(text: str) -> list[str]:
     """The texts in backticks, without blocks of code: their fences would pair with the quotes of the text."""
     return re.findall(r"`([^`]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("docs") / "store"
-    write_store(folder, StoreSpec(bytes=2 << 20, queues=False, index=False))
-    return folder
 
 
 def test_every_column_is_documented_with_its_type() -> None:
@@ -114,46 +104,6 @@ def test_spark_accepts_every_option_of_the_engine() -> None:
 def test_the_numbers_of_columns_are_right(name: str) -> None:
     text = (HERE / name).read_text(encoding="utf-8")
     assert {int(number) for number in re.findall(r"(\d+) (?:columns|列)", text)} == {len(COLUMNS), len(projected(None))}
-
-
-def test_the_parts_of_disk_usage_add_up(path: Path) -> None:
-    by_topic = runpy.run_path(str(HERE / "examples/what_fills_the_disk.py"))["by_topic"](str(path))
-    run = nr.open(path).messages(columns="kind").run()
-    kinds = {kind for batch in run for kind in batch["kind"].to_pylist()}
-    assert "batch" in kinds
-    assert sum(by_topic["bytes_sum"].to_pylist()) == sum(segment.record_bytes for segment in run.report.segments)
-    assert sum(by_topic["topic_count"].to_pylist()) == run.report.rows
-    assert set(by_topic["kind"].to_pylist()) == kinds
-
-
-def test_a_topic_becomes_a_parquet_file(path: Path, tmp_path: Path) -> None:
-    script = str(HERE / "examples/topic_to_parquet.py")
-    printed = subprocess.run(
-        [sys.executable, script, path, "orders", tmp_path / "orders"], check=True, capture_output=True, text=True
-    ).stdout
-    found, expected = pq.read_table(tmp_path / "orders"), nr.open(path).messages(topic="orders").to_table()
-    assert found.equals(expected)
-    assert printed.startswith(f"{len(expected):,} messages of 'orders' in ")
-
-
-@pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py", "rescue.py"])
-def test_an_example_prints_errors_in_one_sentence(script: str, tmp_path: Path) -> None:
-    arguments = [tmp_path / "store", *(["orders", tmp_path / "file"] if script == "topic_to_parquet.py" else [])]
-    ended = subprocess.run([sys.executable, HERE / "examples" / script, *arguments], check=False, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"{(tmp_path / 'store').as_uri()} does not exist.\n"
-    ended = subprocess.run([sys.executable, HERE / "examples" / script], check=False, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert f"{script}: error: the following arguments are required: store" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_disk_usage_is_printed_as_a_table(path: Path) -> None:
-    script = HERE / "examples/what_fills_the_disk.py"
-    lines = subprocess.run([sys.executable, script, path, "3"], check=True, capture_output=True, text=True).stdout.splitlines()
-    assert len(lines) == 5
-    assert lines[0].split() == ["bytes", "share", "messages", "first", "last", "kind", "topic"]
-    assert lines[1].endswith("orders")
 
 
 RECOVERY_MD, TABLES_MD, VERIFY_MD = "docs/recovery.md", "docs/tables.md", "docs/verify.md"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from ports import free_port
+from pysparks import streams
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -102,6 +103,7 @@ print(spark.read.parquet("rows").select("physical_offset").distinct().count(), s
 """
 
 
+@streams
 @pytest.mark.gate
 def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
     on_disk(tmp_path, files_of(log_of(60)))

@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pysparks import streams
 from support.forged import FORGED, forged_log
 from support.log_ends import checkpoint, cut_log
 from support.queued_stores import dispatched
 from support.stores import files_of, log_of, on_disk
 
 
-@pytest.mark.parametrize("queues", [True, False])
-def test_a_batch_and_a_stream_that_begin_inside_a_body(spark: SparkSession, tmp_path: Path, queues: bool) -> None:
+class Inside(NamedTuple):
+    """A store to be read from inside a body."""
+
+    path: str
+    options: dict[str, Any]
+    expected: list[int]
+
+
+@pytest.fixture(params=[True, False], ids=["queues", "no queues"])
+def inside(request: pytest.FixtureRequest, tmp_path: Path) -> Inside:
     log = forged_log(30, 1 << 16)
-    path = str(on_disk(tmp_path, files_of(log) | (dispatched(log.placed) if queues else {})) / "store")
+    path = str(on_disk(tmp_path, files_of(log) | (dispatched(log.placed) if request.param else {})) / "store")
     outer = next(each for each in log.placed if FORGED.encode() in each.message.body)
-    expected = [each.offset for each in log.placed if each.offset > outer.offset]
-    options: dict[str, Any] = {"startingPhysicalOffset": outer.offset + 1, "columns": "topic,physical_offset"}
-    rows = spark.read.format("rocketmq-store").options(**options).load(path).collect()
-    assert sorted(row.physical_offset for row in rows) == expected
-    stream = spark.readStream.format("rocketmq-store").options(**options).load(path).writeStream.format("memory").queryName("certain")
+    options = {"startingPhysicalOffset": outer.offset + 1, "columns": "topic,physical_offset"}
+    return Inside(path, options, [each.offset for each in log.placed if each.offset > outer.offset])
+
+
+def test_a_batch_that_begins_inside_a_body(spark: SparkSession, inside: Inside) -> None:
+    rows = spark.read.format("rocketmq-store").options(**inside.options).load(inside.path).collect()
+    assert sorted(row.physical_offset for row in rows) == inside.expected
+
+
+@streams
+def test_a_stream_that_begins_inside_a_body(spark: SparkSession, inside: Inside, tmp_path: Path) -> None:
+    frame = spark.readStream.format("rocketmq-store").options(**inside.options).load(inside.path)
+    stream = frame.writeStream.format("memory").queryName("certain")
     stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
-    assert sorted(row.physical_offset for row in spark.table("certain").collect()) == expected
+    assert sorted(row.physical_offset for row in spark.table("certain").collect()) == inside.expected
 
 
 def test_a_lost_end_fails_a_batch_and_says_how_to_continue(spark: SparkSession, tmp_path: Path) -> None:

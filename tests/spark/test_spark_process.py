@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pysparks import streams
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
@@ -53,6 +54,7 @@ def test_a_job_of_an_environment_that_is_not_activated(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, "tasks 1\n"), ended.stderr
 
 
+@streams
 @pytest.mark.gate
 def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples/follow_to_parquet.py"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pysparks import streams
 from support.object_store import DENIED, KEY, SECRET, TOKEN, Bucket, bucket_of
 from support.stores import files_of, log_of
 
@@ -80,6 +81,7 @@ def test_no_plan_and_no_error_shows_a_secret(spark: SparkSession, bucket: Bucket
     without_secrets(output.out + output.err)
 
 
+@streams
 def test_a_stream_of_a_copy_that_is_synced(spark: SparkSession, bucket: Bucket, tmp_path: Path) -> None:
     """A sync replaces the last segment and adds others. Each row comes once, and the checkpoint has no secret."""
     reader = spark.readStream.format("rocketmq-store").options(**options(bucket)).option("startingOffsets", "earliest")

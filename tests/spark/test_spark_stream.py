@@ -15,11 +15,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
+from pysparks import streams
 from support.growing import Disk, GrowingStore
 from support.stores import on_disk
 
 import native_reader as nr
 from rmqstore_spark.lag import LagListener, lags
+
+pytestmark = streams
 
 
 class OnDisk:

@@ -13,6 +13,7 @@ from random import randrange
 
 import pytest
 from lives import JAVA, Life, archived
+from pysparks import streams
 from support.effort import WHOLE
 
 LIVES, RUNS = (12, 12) if WHOLE else (2, 2)
@@ -25,6 +26,7 @@ SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 2665
 _log = logging.getLogger(__name__)
 
 
+@streams
 @pytest.mark.gate
 @pytest.mark.sweep
 def test_rows_come_exactly_once_although_the_query_is_killed(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ from native_reader.stream import stream as engine
 from native_reader.testing.logs import name
 from native_reader.tuning import tuned
 from rmqstore_spark.columns import spark_schema
+from rmqstore_spark.refused import RefusedStream
 from rmqstore_spark.source import RocketmqStore
-from rmqstore_spark.stream import RefusedStream, StoreStreamReader
+from rmqstore_spark.stream import StoreStreamReader
 
 
 @pytest.fixture(autouse=True)

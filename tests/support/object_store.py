@@ -116,9 +116,10 @@ class Link:
 
     def answer(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, list[tuple[str, str]], bytes | memoryview]:
         """What the server says."""
-        if method == "GET" and path in self._kept and "Range" in headers:
+        ranges = next((value for name, value in headers.items() if name.lower() == "range"), None)
+        if method == "GET" and path in self._kept and ranges is not None:
             content = self._kept[path]
-            first, _, last = headers["Range"].removeprefix("bytes=").partition("-")
+            first, _, last = ranges.removeprefix("bytes=").partition("-")
             part = memoryview(content)[int(first) : int(last) + 1]
             return 206, [("Content-Range", f"bytes {first}-{last}/{len(content)}")], part
         return self._asked(method, path, body, headers)

@@ -1,0 +1,145 @@
+"""Measures reading from object storage over a slow link: how busy a scan keeps it, and what five queries fetch.
+
+The server has the API of S3 and runs in a process of its own. The link to it takes 10 ms for each call and passes 100 MB/s, for all
+calls together. Part of `make bench`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from measure import MIB, parser_of, print_setting, store_at
+from support.object_store import bucket_of
+
+import native_reader as nr
+from native_reader.testing.spec import StoreSpec
+
+DELAY, RATE = 0.010, 100e6
+SEGMENT = 256 * MIB
+HEADS = "topic,queue_id,queue_offset,physical_offset,store_timestamp,record_size"
+
+
+class Remote:
+    """The process of the server, and the options that reach it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        begun = self._told()
+        self.url, self.fs = begun["url"], begun["fs"]
+
+    def reset(self) -> None:
+        """Count from zero."""
+        self._ask("reset")
+
+    def counted(self) -> dict[str, Any]:
+        """Calls, bytes and busy seconds since the last reset."""
+        return self._ask("count")
+
+    def _ask(self, what: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return self._told()
+
+    def _told(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        return dict(json.loads(self._process.stdout.readline()))
+
+
+def serve(root: Path) -> None:
+    """Serve the store; answers the lines `reset` and `count`."""
+    files = {f"store/{path.relative_to(root)}": path for path in root.rglob("*") if path.is_file()}
+    with bucket_of({}) as bucket:
+        bucket.put_kept({name: path.read_bytes() for name, path in files.items()})
+        link = bucket.link
+        link.delay, link.rate = DELAY, RATE
+        print(json.dumps({"url": f"{bucket.url}/store", "fs": link.fs}), flush=True)
+        for line in sys.stdin:
+            if line == "reset\n":
+                link.reset()
+            print(json.dumps({"calls": link.kinds, "bytes": link.bytes, "busy": link.busy}), flush=True)
+
+
+@contextmanager
+def served(root: str) -> Iterator[Remote]:
+    """A server with that store."""
+    command = [sys.executable, __file__, "--serve", root]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Remote(process)
+        finally:
+            process.terminate()
+
+
+def print_scans(remote: Remote, rounds: int) -> None:
+    """How much of the link a scan uses, with few columns and with all."""
+    print("| a scan of the whole log | best time | of the link's rate | link busy | calls |\n|---|---|---|---|---|")
+    for name, columns in (
+        ("six head columns", "topic,queue_id,queue_offset,physical_offset,store_timestamp,record_size"),
+        ("default", None),
+    ):
+        for jobs in (1, 2):
+            found = []
+            for _ in range(rounds):
+                store = nr.open(remote.url, fs=remote.fs)
+                remote.reset()
+                begun = time.perf_counter()
+                for _ in store.messages(columns=columns).to_batches(jobs=jobs):
+                    pass
+                found.append((time.perf_counter() - begun, remote.counted()))
+            spent, counted = min(found, key=lambda each: each[0])
+            use, busy = counted["bytes"] / RATE / spent, counted["busy"] / spent
+            calls = sum(counted["calls"].values())
+            print(f"| {name}, `jobs={jobs}` | {spent:.2f} s | {use:.2f} | {busy:.2f} | {calls} |", flush=True)
+
+
+def print_queries(remote: Remote, path: str) -> None:
+    """What queries fetch, with opening and planning."""
+    heads = nr.open(path).messages(columns="topic,keys,msg_id,store_timestamp").to_table()
+    middle = heads.num_rows // 2
+    keyed = next(row for row in heads.slice(middle).to_pylist() if row["keys"] and row["topic"] == "orders")
+    moment = heads["store_timestamp"].cast("int64")[middle].as_py() // 1000
+    queries: dict[str, dict[str, Any]] = {
+        "a key, its topic known": {"topic": "orders", "keys": keyed["keys"][0]},
+        "the same, `trust`": {"topic": "orders", "keys": keyed["keys"][0], "access": "trust"},
+        "one topic, `trust`": {"topic": "search-queries", "access": "trust"},
+        "one topic": {"topic": "search-queries"},
+        "one second": {"starting_timestamp": moment, "ending_timestamp": moment + 1000},
+    }
+    size = sum(file.stat().st_size for file in (Path(path) / "commitlog").iterdir())
+    print(f"\n| query, of a log of {size / MIB:,.0f} MiB | rows | time | calls | fetched |\n|---|---|---|---|---|")
+    for name, conditions in queries.items():
+        remote.reset()
+        begun = time.perf_counter()
+        rows = nr.open(remote.url, fs=remote.fs).messages(columns="topic,keys,body", **conditions).to_table().num_rows
+        spent, counted = time.perf_counter() - begun, remote.counted()
+        print(f"| {name} | {rows:,} | {spent:.2f} s | {sum(counted['calls'].values())} | {counted['bytes'] / 1e3:,.0f} kB |", flush=True)
+
+
+def main() -> None:
+    parser = parser_of(__doc__, 512 * MIB, 3)
+    parser.add_argument("--serve", type=Path)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.serve)
+        return
+    print_setting()
+    spec = StoreSpec(bytes=arguments.bytes * 31 // 32, mapped_file_size_commit_log=SEGMENT)
+    path = store_at(arguments.folder / f"remote-{arguments.bytes // MIB}MiB", spec)
+    print(f"The link: {DELAY * 1e3:.0f} ms for each call, {RATE / 1e6:.0f} MB/s.\n")
+    with served(path) as remote:
+        print_scans(remote, arguments.rounds)
+        print_queries(remote, path)
+
+
+if __name__ == "__main__":
+    main()

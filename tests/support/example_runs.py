@@ -1,0 +1,46 @@
+"""Runs the commands of examples/README.md as they are written there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.documented import ROOT
+
+EXAMPLES = ROOT / "examples"
+README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
+_NAMES = {"orders": "Plain", "billing": "CG_lags", "2026-01-05T08:01:00Z": "2026-01-01T00:00:00Z"}
+"""What the commands name, and what the store `5.5.0-kinds` has instead."""
+
+
+def commands() -> dict[str, str]:
+    """The command of each script."""
+    rows = re.findall(r"^\| .* \| \[(.*?)\]\((.*?)\) \| `(.*)` \|$", README, re.MULTILINE)
+    assert all(name == link for name, link, _ in rows)
+    return {name: command for name, _, command in rows}
+
+
+def of_store(command: str, store: Path) -> list[str]:
+    """The command, with that store and its names."""
+    known = {"/data/store": str(store), "path=/data/store": f"path={store}"} | _NAMES
+    return [known.get(word, word) for word in shlex.split(command)]
+
+
+def ended(command: list[str], folder: Path, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run it in a folder where `examples` is, with this Python and its Spark on the PATH."""
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(EXAMPLES)
+    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    where = os.environ | own | (variables or {})
+    return subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300)
+
+
+def cells(table: str) -> list[list[str]]:
+    """The rows of a table that Spark printed, with its header."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
