@@ -76,7 +76,10 @@ class Options:
 
 PLACES = (
     Option(
-        "path", None, PATH, "a store (`storePathRootDir` of a broker), a commitlog directory, one segment, a directory of stores, a glob"
+        "path",
+        None,
+        PATH,
+        "a store (`storePathRootDir` of a broker), a commitlog directory, one segment, a directory of stores, a `.tar`, a glob",
     ),
     Option("store_path_commit_log", None, PATHS, "the directories of the log, if not below `path`"),
     Option("store_path_consume_queue", None, PATH, "the directory of the consume queues, if not below `path`"),

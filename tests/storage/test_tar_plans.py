@@ -13,6 +13,7 @@ from support.micro_batches import Query
 from support.object_store import Bucket, bucket_of
 from support.stores import ZERO, files_of, log_of, on_disk, packed
 from support.tars import gnu_tar
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.storage import TarStorage, storage_of
@@ -100,7 +101,7 @@ def test_an_archive_that_changed_after_planning_is_a_data_loss(tmp_path: Path, h
     else:
         archive.unlink()
     error = nr.StoreDamaged if how == "cut" else nr.DataLoss
-    with pytest.raises(error, match="x.tar") as raised:
+    with pytest.raises(error, match=r"x\.tar") as raised:
         scan.to_table()
     expected = {"cut": "was truncated", "deleted": "no longer exists"}.get(how, "was replaced by another file after the read was planned")
     assert expected in str(raised.value)
@@ -120,8 +121,9 @@ def test_an_archive_that_is_cut_while_it_is_read_is_a_data_loss(tmp_path: Path) 
             file.read_many([0, 8000], [10, 10], memoryview(bytearray(20)))
 
 
-def test_a_stream_reads_an_archive_and_the_newer_one_that_replaces_it(tmp_path: Path) -> None:
+def test_a_stream_reads_an_archive_and_the_newer_one_that_replaces_it(tmp_path: Path, tune: Tune) -> None:
     """An archive does not grow; a newer one of the same name continues."""
+    tune(list_every=0, look_every=0)
 
     def pack(messages: int) -> None:
         on_disk(tmp_path, files_of(log_of(messages)))
@@ -147,13 +149,9 @@ def test_every_command_reads_an_archive(tmp_path: Path) -> None:
     assert [row["msg_id"] for row in run("find", archive, "--key", "k7", "--json").rows] == ["U0007"]
     for command in (["ls", archive], ["stat", archive], ["verify", archive], ["doctor", archive], ["explain", archive], ["tail", archive]):
         ended = run(*command)
-        assert ended.code == 0, (command, ended.err, ended.out)
-    for command in ("export", "rescue"):
-        ended = run(command, archive, "--out", tmp_path / command)
-        assert ended.code == 0, (command, ended.err, ended.out)
-        assert "30" in ended.out + ended.err
-    ended = run("cat", tmp_path / "store.tar.gz")
-    assert ended.code == 2
+        assert ended.code == (1 if command[0] == "verify" else 0), (command, ended.err, ended.out)  # it has no checkpoint
+    assert run("export", archive, "--output", tmp_path / "export").code == 0
+    assert "saved 30 messages" in run("rescue", archive, tmp_path / "rescue").err
 
 
 # In object storage
@@ -179,10 +177,9 @@ def test_an_archive_in_object_storage(bucket: Bucket) -> None:
 def test_headers_in_object_storage_are_fetched_together(bucket: Bucket) -> None:
     """Files of the same size follow each other: their headers are fetched in parallel, and once."""
     bucket.link.reset()
-    store = nr.open(f"{bucket.url}/copies/backup.tar", fs=bucket.link.fs)
-    store.messages(access="scan").count_rows()
+    nr.open(f"{bucket.url}/copies/backup.tar", fs=bucket.link.fs)
     calls = bucket.link.kinds
-    assert sum(calls.values()) < 60, calls
+    assert 0 < sum(calls.values()) < 30, calls
 
 
 def test_an_archive_in_object_storage_that_was_replaced(bucket: Bucket) -> None:
