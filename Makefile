@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-numpy kernel lint ruff types format bench sweep fuzz coverage env java
+.PHONY: help demo test test-numpy kernel lint ruff types format bench sweep matrix fuzz coverage env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,10 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 
 sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
 	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
+
+# make matrix LINES="pyspark-4.0 floors" for some of them.
+matrix: java  ## test other versions of PySpark and Python, and the oldest that setup.cfg allows (long)
+	python3 .ci/matrix $(LINES)
 
 # make fuzz FUZZ="--inputs 1000000" for a number of inputs. Either way it uses all cores.
 FUZZ ?= --seconds 300

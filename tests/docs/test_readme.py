@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_line import run
+
+import native_reader as nr
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
 
 HERE = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh.md", "docs/filters.md")
@@ -19,9 +24,26 @@ def test_the_example_prints_the_documented_output(name: str, tmp_path: Path) -> 
     command, code, output = re.search(
         r"```bash\npython (-m native.*?)\n```.*?```python\n(.*?)```.*?```text\n(.*?)```", text, re.DOTALL
     ).groups()
-    subprocess.run([sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([sys.executable, *command.partition("#")[0].split()], cwd=tmp_path, check=True, capture_output=True)
     printed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert alike(printed.replace(str(tmp_path), "/…")) == alike(output)
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_every_command_of_the_first_table_works(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a store with a deleted topic `orders` and the key of one message."""
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, deleted="orders"))
+    key = next(row["keys"][0] for row in nr.open(tmp_path / "store").messages(columns="keys").to_table().to_pylist() if row["keys"])
+    monkeypatch.chdir(tmp_path)
+    rows = [line for line in (HERE / name).read_text().splitlines() if line.startswith("|")]
+    commands = [command for row in rows for command in re.findall(r"`rmqstore (.*?)`", row)]
+    assert len(commands) == 8
+    for command in commands:
+        ended = run(*command.replace("/data/store", "store").replace("ORDER-1", key).split())
+        assert ended.code == 0, (command, ended.err)
+    assert nr.open(tmp_path / "store").messages(topic="orders").count_rows() > 0
+    for made in ("saved/rescue.md", "out/*.parquet", "page.html"):
+        assert list(tmp_path.glob(made)), made
 
 
 def alike(text: str) -> str:
