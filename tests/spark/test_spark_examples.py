@@ -19,6 +19,7 @@ import pyspark
 import pytest
 from ports import free_port
 from pyspark.sql import SparkSession
+from pysparks import streams
 from support.documented import ROOT
 from support.example_runs import EXAMPLES, PACKAGES, README, cells, commands, ended, of_store
 from support.golden import Golden
@@ -84,7 +85,7 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
     assert re.fullmatch(rf"{script}: error: the following arguments are required: store.*\n", none.err)
 
 
-@pytest.mark.parametrize("script", ["dead_letters.py", "follow_to_parquet.py", "topics_by_hour.py"])
+@pytest.mark.parametrize("script", ["dead_letters.py", pytest.param("follow_to_parquet.py", marks=streams), "topics_by_hour.py"])
 def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
     more = [stores / "out", "--all", "--until-now"] if WITH_SPARK[script] else []
     failed = run(script, stores / "damaged", *more)
@@ -164,7 +165,7 @@ def test_sql_of_a_file_that_is_missing_or_wrong(run: Callable[..., Ended], store
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("script", ["dead_letters.py", "run_sql.py", "follow_to_parquet.py"])
+@pytest.mark.parametrize("script", ["dead_letters.py", "run_sql.py", pytest.param("follow_to_parquet.py", marks=streams)])
 def test_a_script_starts_its_own_spark(script: str, stores: Path) -> None:
     done = of_readme(script, stores)
     assert done.returncode == 0, done.stderr
