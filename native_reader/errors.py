@@ -30,7 +30,14 @@ class StoreError(Exception):
 
     def spelled(self, spell: Callable[[str], str]) -> Self:
         """The same error with its option names as `spell` writes them."""
-        error = type(self)(*(spelled(each, spell) if isinstance(each, str) else each for each in self._marked))
+        return self._changed(lambda text: spelled(text, spell))
+
+    def extended(self, advice: str) -> Self:
+        """The same error with more advice."""
+        return self._changed(lambda text: f"{text.rstrip('.')}. {advice}")
+
+    def _changed(self, change: Callable[[str], str]) -> Self:
+        error = type(self)(*(change(each) if isinstance(each, str) else each for each in self._marked))
         error.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_marked"})
         return error
 

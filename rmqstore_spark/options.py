@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from socket import gethostname
 
 from native_reader.checks import Size
-from native_reader.errors import OptionError, StoreError, did_you_mean
+from native_reader.errors import DataLoss, OptionError, PathError, StoreError, UnreadableError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
 from native_reader.tables import TABLES
 from native_reader.values import ACCESS, FLAG, number, one_of, size_of
@@ -48,12 +49,24 @@ def spark_name(name: str) -> str:
 
 
 @contextmanager
-def in_sparks_words() -> Iterator[None]:
-    """Raise the engine's errors with Spark's option names, and without a second traceback."""
+def in_sparks_words(planned_on: str | None = None) -> Iterator[None]:
+    """Raise the engine's errors with Spark's option names, and without a second traceback.
+
+    `planned_on`: in a task, the host where the read was planned. If the task runs on another one, its errors name both.
+    """
     try:
         yield
     except StoreError as error:
+        here = gethostname()
+        if planned_on not in (None, here):
+            error = error.extended(f"This happened on host {here}; the read was planned on {planned_on}{_advice(error)}")
         raise error.spelled(spark_name) from None
+
+
+def _advice(error: StoreError) -> str:
+    if not isinstance(error, (DataLoss, PathError, UnreadableError)):
+        return ""
+    return ". Every host must see the same files at that path: mount the same storage on all of them, or read from object storage"
 
 
 def parsed(options: Mapping[str, str]) -> dict[str, object]:

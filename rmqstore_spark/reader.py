@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from socket import gethostname
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -26,7 +27,7 @@ class StoreReader(DataSourceReader):
     """Sent with every task, so it holds the request, never its results."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        self._request, self._planned_on = request, gethostname()
         self._projection, self._predicate = request.projection, request.predicate
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -46,7 +47,7 @@ class StoreReader(DataSourceReader):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a partition. For an empty plan, Spark passes None: 4.0 as the partition, newer ones as its value."""
         self._request.connect()
-        return rows_of(partition, self._projection, self._predicate)
+        return rows_of(partition, self._projection, self._predicate, self._planned_on)
 
 
 def partitions_of(plan: Plan) -> list[InputPartition]:
@@ -55,9 +56,9 @@ def partitions_of(plan: Plan) -> list[InputPartition]:
     return [InputPartition((task, plan.pruning if any(split.access != SCAN for split in task) else None)) for task in tasks]
 
 
-def rows_of(partition: InputPartition | None, projection: Projection, predicate: Predicate) -> Iterator[pa.RecordBatch]:
+def rows_of(partition: InputPartition | None, projection: Projection, predicate: Predicate, planned_on: str) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
-    with in_sparks_words():
+    with in_sparks_words(planned_on):
         splits, pruning = (partition and partition.value) or ((), None)
         shared = Shared()
         readings = (Reading(split, projection, predicate, pruning, shared) for split in splits)
@@ -68,7 +69,7 @@ class TableReader(DataSourceReader):
     """A table other than `messages`: one task for each part."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        self._request, self._planned_on = request, gethostname()
 
     def partitions(self) -> Sequence[InputPartition]:
         """The parts of the table as of now."""
@@ -77,7 +78,7 @@ class TableReader(DataSourceReader):
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a part. For an empty plan, Spark passes None: 4.0 as the partition, newer ones as its value."""
-        with in_sparks_words():
+        with in_sparks_words(self._planned_on):
             if partition is not None and partition.value is not None:
                 self._request.connect()
                 yield from self._request.other().read(partition.value, self._request.projection, self._request.selection)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from socket import gethostname
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the logs of all requested stores."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        self._request, self._planned_on = request, gethostname()
         self._projection, self._predicate = request.projection, request.predicate
         self._parsed: tuple[dict[str, Any], Offset] = {}, {}
 
@@ -90,7 +91,7 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
         self._request.connect()
-        return rows_of(partition, self._projection, self._predicate)
+        return rows_of(partition, self._projection, self._predicate, self._planned_on)
 
     def stop(self) -> None:
         """Close files. Spark 4.3 calls it only after an error, then ends the process."""

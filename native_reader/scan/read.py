@@ -162,6 +162,18 @@ class Reading:
                 self._note_damage(damages)
                 batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
+            self._check_end()
+
+    def _check_end(self) -> None:
+        """The log ended after a valid record when the read was planned. If damage ends there now, these are not the same bytes."""
+        split, segment = self._split, self._split.segment
+        end = segment.base + split.end
+        last = self._damage[-1][-1] if self._damage and split.end < segment.size else None
+        if last is not None and last.end == end and last.reason not in (CHECKSUM, "unreadable"):
+            raise DataLoss(
+                f"{segment.uri}: bytes {last.start:,} to {end:,} of the log held records when the read was planned, and do not now. "
+                "Load the store again. If a network file system is behind on this machine, wait until it shows the whole file"
+            )
 
     def _advance(self, window: Window) -> None:
         """Tell the bytes that were read since the last call."""

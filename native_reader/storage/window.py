@@ -213,7 +213,7 @@ def _opened(segment: Segment) -> StoredFile:
     except (FileNotFoundError, NotADirectoryError) as error:
         gone = DataLoss(
             f"{segment.uri} no longer exists; it existed when the read was planned. A broker deletes its oldest segments: "
-            "load the store again. On a cluster, every machine must have the store at that path"
+            "load the store again"
         )
         gone.is_file_gone = True
         raise gone from error

@@ -1,130 +1,193 @@
-"""A real standalone cluster: a master, two workers, and a driver in a different directory."""
+"""A real standalone cluster: a master, two workers with host names of their own, and a driver in a different directory."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyspark
+import pyarrow.parquet as pq
 import pytest
-from ports import free_port
 from pysparks import streams
+from support.cluster import Cluster, can_be_alone, cluster
 from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 
-HERE = Path(__file__).parents[2]
-SPARK_HOME = Path(pyspark.__file__).parent
-ENVIRONMENT = {
-    "SPARK_HOME": str(SPARK_HOME),
-    "SPARK_LOCAL_IP": "127.0.0.1",
-    "SPARK_NO_DAEMONIZE": "1",
-    "PYSPARK_PYTHON": sys.executable,
-    "PYTHONPATH": str(HERE),
-}
-JOB = """
-import json, os, sys
-from pyspark.sql import SparkSession, functions as sf
-import rmqstore_spark
-quiet = {
-    "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.cores.max": "2",
-    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-}
-spark = SparkSession.builder.master(sys.argv[1]).config(map=quiet).getOrCreate()
-rmqstore_spark.register(spark)
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or not can_be_alone(), reason="only root can name hosts: the CI of this project is root"
+)
+SMALL = """
 frame = spark.read.format("rocketmq-store").option("maxPartitionBytes", "500").load("store")
+"""
+READ = (
+    SMALL
+    + """
+import json, os, socket
+from pyspark.sql import functions as sf
 
 def where(_):
-    return [os.getcwd()]
+    return [(socket.gethostname(), os.getcwd())]
 
 report = {"tasks": frame.rdd.getNumPartitions(), "rows": frame.count(), "sum": frame.agg(sf.sum("physical_offset")).first()[0]}
-report["directories"] = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().count()
-os.remove("store/commitlog/" + "0" * 20)
-try:
-    frame.count()
-except Exception as error:
-    report["error"] = str(error)
-print(json.dumps(report))
+hosts = spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().collect()
+print(json.dumps(report | {"hosts": sorted(host for host, _ in hosts), "directories": len({path for _, path in hosts})}))
 """
+)
+SLOWLY = """
+import time
+
+def slowly(batches):
+    for batch in batches:
+        time.sleep(0.5)
+        yield batch
+
+def offsets(frame):
+    return frame.select("physical_offset").mapInArrow(slowly, "physical_offset long")
+
+"""
+SLOW_BATCH = (
+    SLOWLY
+    + """
+options = {"maxPartitionBytes": "2k"}
+offsets(spark.read.format("rocketmq-store").options(**options).load("store")).write.parquet("rows")
+"""
+)
+SLOW_STREAM = (
+    SLOWLY
+    + """
+options = {"startingOffsets": "earliest", "maxBytesPerTrigger": "24k", "maxPartitionBytes": "2k"}
+stream = offsets(spark.readStream.format("rocketmq-store").options(**options).load("store"))
+writer = stream.writeStream.format("parquet").option("path", "rows").option("checkpointLocation", "checkpoint")
+writer.trigger(availableNow=True).start().awaitTermination()
+"""
+)
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
-    started: list[subprocess.Popen[bytes]] = []
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as made:
+        yield made
 
-    def start(name: str, kind: str, *arguments: str) -> None:
-        log = (folder / f"{name}.log").open("wb")
-        command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", *arguments]
-        started.append(subprocess.Popen(command, env=os.environ | ENVIRONMENT, stdout=log, stderr=log, start_new_session=True))
-        log.close()
 
-    url = f"spark://127.0.0.1:{port}"
-    try:
-        start("master", "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port()))
-        for name in ("one", "two"):
-            places = ("--work-dir", str(folder / name), "--webui-port", str(free_port()))
-            start(name, "worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", *places, url)
-        patience = time.monotonic() + 60
-        while (folder / "master.log").read_text().count("Registering worker") < 2:
-            assert time.monotonic() < patience, "\n".join(log.read_text() for log in folder.glob("*.log"))
+def offsets_of(store: Path) -> list[int]:
+    return nr.open(store).messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()  # type: ignore[no-any-return]
+
+
+def ended(driver: subprocess.Popen[str]) -> str:
+    """What the driver printed; it must end well."""
+    out, err = driver.communicate(timeout=300)
+    assert driver.returncode == 0, err[-4000:]
+    return out
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("settings", [{}, {"spark_executor_pyspark_memory": "1g"}], ids=["", "with a limit of memory"])
+def test_a_cluster_reads_a_store_at_a_path_relative_to_the_driver(shared: Cluster, tmp_path: Path, settings: dict[str, str]) -> None:
+    on_disk(tmp_path, files_of(log_of(60)))
+    report = json.loads(ended(shared.submit(READ, tmp_path, **settings)).splitlines()[-1])
+    assert report["tasks"] >= 8
+    assert report["hosts"] == ["spark-one", "spark-two"]
+    assert report["directories"] == 2
+    assert (report["rows"], report["sum"]) == (60, sum(offsets_of(tmp_path / "store")))
+
+
+# Workers that die
+
+
+def lost_tasks(events: Path) -> Counter[str]:
+    """How often tasks ended by the loss of their executor, and executors were removed."""
+    found = Counter[str]()
+    for log in events.rglob("events_*"):
+        for line in log.read_text(encoding="utf-8").splitlines():
+            event = json.loads(line)
+            found[event["Event"]] += event["Event"] == "SparkListenerExecutorRemoved"
+            found["lost"] += (event.get("Task End Reason") or {}).get("Reason") == "ExecutorLostFailure"
+    return found
+
+
+def one_dies(folder: Path, job: str, has_begun: Callable[[], bool]) -> list[int]:
+    """Kill a worker while its tasks run, once the job has begun; the rows in the end."""
+    on_disk(folder, files_of(log_of(500)))
+    (folder / "events").mkdir()
+    (folder / "cluster").mkdir()
+    with cluster(folder / "cluster") as made:
+        driver = made.submit(
+            job, folder, spark_eventLog_enabled="true", spark_eventLog_compress="false", spark_eventLog_dir=(folder / "events").as_uri()
+        )
+        patience = time.monotonic() + 120
+        while not has_begun():
+            assert driver.poll() is None, driver.communicate()[1][-4000:]
+            assert time.monotonic() < patience
             time.sleep(0.1)
-        yield url
-    finally:
-        for process in started:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        made.kill("two")
+        ended(driver)
+    lost = lost_tasks(folder / "events")
+    assert lost["SparkListenerExecutorRemoved"] == 1
+    assert lost["lost"] >= 1
+    return list(nr_rows(folder / "rows"))
 
 
-STREAM = """
-import sys
-from pyspark.sql import SparkSession
-import rmqstore_spark
-quiet = {
-    "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.cores.max": "2",
-}
-spark = SparkSession.builder.master(sys.argv[1]).config(map=quiet).getOrCreate()
-rmqstore_spark.register(spark)
-options = {"startingOffsets": "earliest", "maxBytesPerTrigger": "3k", "maxPartitionBytes": "500"}
-stream = spark.readStream.format("rocketmq-store").options(**options).load("store")
-writer = stream.writeStream.format("parquet").option("path", "rows").option("checkpointLocation", "checkpoint")
-writer.trigger(availableNow=True).start().awaitTermination()
-print(spark.read.parquet("rows").select("physical_offset").distinct().count(), spark.read.parquet("rows").count())
-"""
+def nr_rows(folder: Path) -> Iterator[int]:
+    """The rows that Spark would read from a folder: those in the log of its file sink, if there is one."""
+    listed = {Path(json.loads(line)["path"]).name for log in folder.glob("_spark_metadata/*") for line in log.read_text().splitlines()[1:]}
+    for file in folder.glob("*.parquet"):
+        if not listed or file.name in listed:
+            yield from pq.read_table(file)["physical_offset"].to_pylist()
+
+
+@pytest.mark.gate
+def test_a_worker_that_dies_in_a_batch_costs_no_row(tmp_path: Path) -> None:
+    rows = one_dies(tmp_path, SLOW_BATCH, lambda: len(list(tmp_path.glob("rows/_temporary/0/task_*"))) >= 3)
+    assert sorted(rows) == offsets_of(tmp_path / "store")
 
 
 @streams
 @pytest.mark.gate
-def test_a_cluster_follows_a_store(master: str, tmp_path: Path) -> None:
-    on_disk(tmp_path, files_of(log_of(60)))
-    job = [sys.executable, "-c", STREAM, master]
-    ended = subprocess.run(job, cwd=tmp_path, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines()[-1] == "60 60"
-    assert len(list((tmp_path / "checkpoint/offsets").glob("[0-9]*"))) > 2
+def test_a_worker_that_dies_in_a_batch_of_a_stream_costs_no_row(tmp_path: Path) -> None:
+    def in_the_second_batch() -> bool:
+        return (tmp_path / "checkpoint/offsets/1").exists() and len(list(tmp_path.glob("rows/*.parquet"))) >= 13
+
+    rows = one_dies(tmp_path, SLOW_STREAM, in_the_second_batch)
+    assert sorted(rows) == offsets_of(tmp_path / "store")
+    assert len(list((tmp_path / "checkpoint/commits").glob("[0-9]*"))) > 2
+
+
+# Workers that see other files
+
+FAILS = """
+options = {"maxPartitionBytes": "500", "mode": "DROPMALFORMED", "access": "scan"}
+try:
+    print("rows", spark.read.format("rocketmq-store").options(**options).load("store").count())
+except Exception as error:
+    print("error", rmqstore_spark.reason(error))
+"""
+ADVICE = (
+    r"This happened on host spark-(one|two); the read was planned on .+\. Every host must see the same files at that path: "
+    r"mount the same storage on all of them, or read from object storage"
+)
 
 
 @pytest.mark.gate
-def test_a_cluster_reads_a_store_at_a_path_relative_to_the_driver(master: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("is_copy", "said"),
+    [
+        (False, r"no longer exists; it existed when the read was planned\. .*"),
+        (True, r"was replaced by another file after the read was planned\. .*"),
+    ],
+)
+def test_a_host_that_sees_other_files_is_named(tmp_path: Path, is_copy: bool, said: str) -> None:
+    """A host on which the storage is not mounted, or that has a copy of its own, which may be older."""
     on_disk(tmp_path, files_of(log_of(60)))
-    expected = nr.open(tmp_path / "store").messages(columns="physical_offset").to_table()["physical_offset"].to_pylist()
-    job = [sys.executable, "-c", JOB, master]
-    ended = subprocess.run(job, cwd=tmp_path, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout.splitlines()[-1])
-    assert report["tasks"] >= 8
-    assert report["directories"] == 2  # both executors work, each in its own directory
-    assert (report["rows"], report["sum"]) == (60, sum(expected))
-    gone = next(line for line in report["error"].splitlines() if "DataLoss: " in line)
-    assert f"{(tmp_path / 'store/commitlog').as_uri()}/{'0' * 20} no longer exists; it existed when the read was planned." in gone
-    assert "On a cluster, every machine must have the store at that path" in gone
+    own = tmp_path / "own"
+    on_disk(own, files_of(log_of(40)) if is_copy else {"store/x": b""})
+    (tmp_path / "cluster").mkdir()
+    # Both workers see it, because which of them runs a task is left to Spark.
+    with cluster(tmp_path / "cluster", dict.fromkeys(("one", "two"), (own / "store", tmp_path / "store"))) as made:
+        line = ended(made.submit(FAILS, tmp_path)).splitlines()[-1]
+    assert re.fullmatch(rf"error .*/commitlog/\d{{20}} {said}{ADVICE}", line), line

@@ -141,7 +141,7 @@ def test_a_deleted_file_is_an_error(backend_of):
         scan.to_table()
     assert str(raised.value) == (
         f"{here.url}/store/commitlog/{ZERO} no longer exists; it existed when the read was planned. "
-        "A broker deletes its oldest segments: load the store again. On a cluster, every machine must have the store at that path"
+        "A broker deletes its oldest segments: load the store again"
     )
 
 

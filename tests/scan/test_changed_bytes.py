@@ -1,0 +1,76 @@
+"""A log whose end is not what it was when the read was planned: as on a network file system that is behind."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support.stores import files_of, log_of, on_disk
+
+import native_reader as nr
+
+
+def last_segment(store: Path) -> Path:
+    return [each for each in sorted((store / "commitlog").iterdir()) if any(each.read_bytes())][-1]
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+@pytest.mark.parametrize("lost", [138, 300])
+@pytest.mark.parametrize("max_partition_bytes", [500, 1 << 20])
+def test_the_newest_records_are_not_there_yet(tmp_path: Path, mode: str, lost: int, max_partition_bytes: int) -> None:
+    """Skipped damage had fewer rows than the log that was planned."""
+    scan = nr.open(on_disk(tmp_path, files_of(log_of(40))) / "store").messages(mode=mode, max_partition_bytes=max_partition_bytes)
+    assert scan.plan()
+    segment = last_segment(tmp_path / "store")
+    content = segment.read_bytes()
+    end = len(content.rstrip(b"\0"))
+    with segment.open("r+b") as file:
+        file.seek(end - lost)
+        file.write(bytes(lost))
+    with pytest.raises(nr.DataLoss) as raised:
+        scan.to_table()
+    expected = (
+        rf"{segment.as_uri()}: bytes [\d,]+ to [\d,]+ of the log held records when the read was planned, and do not now\. "
+        r"Load the store again\. If a network file system is behind on this machine, wait until it shows the whole file"
+    )
+    assert re.fullmatch(expected, str(raised.value))
+    with segment.open("r+b") as file:
+        file.write(content)
+    assert scan.count_rows() == 40
+
+
+def test_a_loss_that_is_allowed_is_still_listed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scan = nr.open(on_disk(tmp_path, files_of(log_of(40))) / "store").messages(mode="DROPMALFORMED", fail_on_data_loss=False)
+    scan.plan()
+    segment = last_segment(tmp_path / "store")
+    end = len(segment.read_bytes().rstrip(b"\0"))
+    with segment.open("r+b") as file:
+        file.seek(end - 300)
+        file.write(bytes(300))
+    run = scan.run()
+    assert sum(batch.num_rows for batch in run) == 38
+    assert "held records when the read was planned" in caplog.text
+    assert len(run.report.damage) == 1
+
+
+def test_a_file_that_is_shorter_than_planned(tmp_path: Path) -> None:
+    scan = nr.open(on_disk(tmp_path, files_of(log_of(40))) / "store").messages(mode="DROPMALFORMED")
+    scan.plan()
+    os.truncate(last_segment(tmp_path / "store"), 100)
+    with pytest.raises(nr.DataLoss, match=r"has 100 bytes, but had 2,048 when the read was planned\."):
+        scan.to_table()
+
+
+@pytest.mark.parametrize("verify_crc", [True, False])
+def test_a_wrong_checksum_of_the_newest_record_is_no_loss(tmp_path: Path, verify_crc: bool) -> None:
+    log = log_of(40)
+    store = on_disk(tmp_path, files_of(log)) / "store"
+    last = log.placed[-1]
+    segment = last_segment(store)
+    body = segment.read_bytes().rfind(last.message.body)
+    with segment.open("r+b") as file:
+        file.seek(body)
+        file.write(b"\xff")
+    assert nr.open(store).messages(mode="DROPMALFORMED", verify_crc=verify_crc, access="scan").count_rows() in (39, 40)
