@@ -28,7 +28,13 @@ from support.recipes import broker_stores
 import native_reader as nr
 
 SPARK_HOME = Path(pyspark.__file__).parent
-WITH_SPARK = {"dead_letters.py": [], "follow_to_parquet.py": ["out"], "run_sql.py": [], "topics_by_hour.py": []}
+WITH_SPARK: dict[str, list[str]] = {
+    "dead_letters.py": [],
+    "follow_to_parquet.py": ["out"],
+    "lake.py": ["out", "--iceberg"],
+    "run_sql.py": [],
+    "topics_by_hour.py": [],
+}
 """The scripts that start a Spark, and their arguments after the store."""
 OF_SPARK = {"SPARK_HOME": str(SPARK_HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
@@ -76,19 +82,22 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             streams.removeListener(listener)
 
 
-@pytest.mark.parametrize("script", WITH_SPARK)
+@pytest.mark.parametrize("script", [pytest.param(each, marks=streams) if "out" in more else each for each, more in WITH_SPARK.items()])
 def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
-    wrong = run(script, stores / "stor", *(stores / name for name in WITH_SPARK[script]))
+    more = [name if name.startswith("--") else stores / name for name in WITH_SPARK[script]]
+    wrong = run(script, stores / "stor", *more)
     assert wrong == (2, "", f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?\n")
     none = run(script)
     assert (none.code, none.out) == (2, "")
     assert re.fullmatch(rf"{script}: error: the following arguments are required: store.*\n", none.err)
 
 
-@pytest.mark.parametrize("script", ["dead_letters.py", pytest.param("follow_to_parquet.py", marks=streams), "topics_by_hour.py"])
+@pytest.mark.parametrize(
+    "script", ["dead_letters.py", *(pytest.param(each, marks=streams) for each in ("follow_to_parquet.py", "lake.py")), "topics_by_hour.py"]
+)
 def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
-    more = [stores / "out", "--all", "--until-now"] if WITH_SPARK[script] else []
-    failed = run(script, stores / "damaged", *more)
+    more = {"follow_to_parquet.py": [stores / "out", "--all", "--until-now"], "lake.py": [stores / "out", "--iceberg", "--until-now"]}
+    failed = run(script, stores / "damaged", *more.get(script, []))
     assert (failed.code, failed.out) == (2, "")
     assert re.fullmatch(r"file://.*/damaged/commitlog/\d{20} at offset [\d,]+ .*found zeros.*mode=DROPMALFORMED.*\n", failed.err)
 

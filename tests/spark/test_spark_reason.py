@@ -77,7 +77,7 @@ def test_the_users_own_function(spark: SparkSession, kept: Path, tmp_path: Path)
 
 
 def test_a_function_of_the_user_in_a_batch(spark: SparkSession, kept: Path) -> None:
-    @sf.udf("string")
+    @sf.udf("string", useArrow=False)  # otherwise it warns of such annotations where there is a pandas
     def fails(_: Any) -> str:
         raise ValueError("no such customer")
 

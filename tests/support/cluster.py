@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from ports import free_port
@@ -71,11 +72,7 @@ class Cluster:
 
     def kill(self, name: str) -> None:
         """Kill a worker, with its executors and their Python processes."""
-        process = self._started.pop(name)
-        for below in reversed(_descendants(process.pid)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(below, signal.SIGKILL)
-        process.wait()
+        kill_all(self._started.pop(name))
 
     def stop(self) -> None:
         """Kill all of it."""
@@ -90,11 +87,19 @@ class Cluster:
         return subprocess.Popen(command, cwd=folder, env=os.environ | ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
-def _descendants(process: int) -> list[int]:
+def kill_all(process: subprocess.Popen[Any]) -> None:
+    """SIGKILL for a process and all below it."""
+    for below in reversed(descendants(process.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(below, signal.SIGKILL)
+    process.wait()
+
+
+def descendants(process: int) -> list[int]:
     """A process and all below it."""
     children = Path(f"/proc/{process}/task/{process}/children")
     with contextlib.suppress(FileNotFoundError):
-        return [process, *(each for child in children.read_text().split() for each in _descendants(int(child)))]
+        return [process, *(each for child in children.read_text().split() for each in descendants(int(child)))]
     return [process]
 
 
