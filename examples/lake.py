@@ -23,9 +23,8 @@ DELTA = {
 }
 
 
-def session(*, iceberg: bool) -> SparkSession:
+def session(builder: SparkSession.Builder, *, iceberg: bool) -> SparkSession:
     """A session; for Delta with its jars, which Spark fetches from Maven Central at the first time."""
-    builder = SparkSession.builder.appName("lake").config(map=QUIET)
     if not iceberg:
         from delta import configure_spark_with_delta_pip
 
@@ -62,14 +61,15 @@ def main() -> None:
     given = parser.parse_args()
     (warehouse := given.warehouse.absolute()).mkdir(parents=True, exist_ok=True)
     try:
-        spark = session(iceberg=given.iceberg)
+        spark = session(SparkSession.builder.appName("lake").config(map=QUIET), iceberg=given.iceberg)
         spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
         rmqstore_spark.register(spark)
-        reader = spark.readStream.format("rocketmq-store").options(**OPTIONS)
-        writer = reader.load(given.store).selectExpr("*", "to_date(store_timestamp) day").writeStream
-        # Delta keeps the number of the batch in the same commit as its rows, so a repeated batch is not written again.
-        to_delta = writer.format("delta").partitionBy("topic", "day").option("path", str(warehouse / "messages"))
-        writer = into_iceberg(writer, warehouse) if given.iceberg else to_delta
+        frame = spark.readStream.format("rocketmq-store").options(**OPTIONS).load(given.store)
+        writer = frame.selectExpr("*", "to_date(store_timestamp) day").writeStream
+        if given.iceberg:
+            writer = into_iceberg(writer, warehouse)
+        else:  # Delta keeps the number of the batch in the same commit as its rows, so a repeated batch is not written again.
+            writer = writer.format("delta").partitionBy("topic", "day").option("path", str(warehouse / "messages"))
         writer = writer.trigger(availableNow=True) if given.until_now else writer.trigger(processingTime="10 seconds")
         writer.option("checkpointLocation", str(warehouse / "checkpoint")).start().awaitTermination()
     except (PySparkException, ImportError) as error:
