@@ -111,7 +111,8 @@ class StoreRead:
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
         path, stale = self.path, self.stale if 0 < end < segment.size else 0
         queues = () if path.access == SCAN else self.store.queues
-        return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, border=start, stale=stale)
+        how: dict[str, Any] = {"border": start, "stale": stale, "after_junk": self.lost is not None and self.end > self.lost.start}
+        return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, **how)
 
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:

@@ -168,7 +168,7 @@ class Reading:
         """The log ended after a valid record when the read was planned. If damage ends there now, these are not the same bytes."""
         split, segment = self._split, self._split.segment
         end = segment.base + split.end
-        last = self._damage[-1][-1] if self._damage and split.end < segment.size else None
+        last = self._damage[-1][-1] if self._damage and split.end < segment.size and not split.after_junk else None
         if last is not None and last.end == end and last.reason not in (CHECKSUM, "unreadable"):
             raise DataLoss(
                 f"{segment.uri}: bytes {last.start:,} to {end:,} of the log held records when the read was planned, and do not now. "

@@ -74,3 +74,19 @@ def test_a_wrong_checksum_of_the_newest_record_is_no_loss(tmp_path: Path, verify
         file.seek(body)
         file.write(b"\xff")
     assert nr.open(store).messages(mode="DROPMALFORMED", verify_crc=verify_crc, access="scan").count_rows() in (39, 40)
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_an_end_that_was_overwritten_before_the_read_is_damage(tmp_path: Path, mode: str) -> None:
+    """Rescue of such a log failed: its end was taken for records that a slow network file system did not show yet."""
+    store = on_disk(tmp_path, files_of(log_of(40, 1 << 20))) / "store"
+    segment = last_segment(store)
+    end = len(segment.read_bytes().rstrip(b"\0"))
+    with segment.open("r+b") as file:
+        file.seek(end - 300)
+        file.write(b"\xee" * (128 << 10))
+    for most in (4096, 1 << 21):
+        scan = nr.open(store).messages(mode=mode, max_partition_bytes=most)
+        run = scan.run()
+        rows = sum(batch.num_rows for batch in run)
+        assert (rows, run.report.damage[-1].end) == (38, end - 300 + (128 << 10))
