@@ -240,7 +240,8 @@ def _created(uri: str, origin: str) -> Storage:
     outer = f"{scheme}".partition("+")[0] + "+"
     if scheme not in _FACTORIES and outer not in _FACTORIES:
         known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None and not each.endswith("+"))
-        raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}")
+        other = "In Python, fs= also takes a file system of pyarrow or fsspec"
+        raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}. {other}")
     factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]
     if factory is None:
         raise PathError(f"{uri}: this test storage no longer exists, or belongs to another process")

@@ -111,7 +111,8 @@ def test_an_unknown_scheme():
     ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False, capture_output=True, text=True)
     schemes = {*BACKENDS, *SCHEMES} - {"memory", "tar"}  # only for tests; by the name of the archive
     supported = ", ".join(f"{scheme}://" for scheme in sorted(schemes))
-    error = f"gopher://host/store: gopher:// is not supported. Use a local path, or {supported}"
+    other = "In Python, fs= also takes a file system of pyarrow or fsspec"
+    error = f"gopher://host/store: gopher:// is not supported. Use a local path, or {supported}. {other}"
     assert ended.stderr.splitlines()[-1] == f"native_reader.errors.PathError: {error}"
     with pytest.raises(nr.PathError) as raised:
         nr.open("gopher://host/store")
