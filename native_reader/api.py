@@ -65,7 +65,7 @@ class Store:
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
-        """A table by name. Those other than `messages` take the options in TABLE_OPTIONS, and each its own."""
+        """A table by name. Those other than `messages` take the options in `TABLE_OPTIONS`, and each its own."""
         if not isinstance(name, str) or name not in ("messages", *TABLES):
             near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")

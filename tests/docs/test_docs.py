@@ -17,6 +17,8 @@ from support.golden import unpack
 from support.own_stores import STORES
 
 import native_reader as nr
+import rmqstore_spark
+from native_reader import rescue, testing
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
 from native_reader.export.formats import FORMATS
@@ -199,6 +201,14 @@ def test_the_layout_names_every_part() -> None:
 def test_every_file_that_is_named_exists(name: str) -> None:
     paths = [path for path in quoted((HERE / name).read_text(encoding="utf-8")) if re.fullmatch(r"[\w./]+/[\w.]+\.(?:py|md|rs|toml)", path)]
     assert [path for path in paths if not any((HERE / folder / path).is_file() for folder in (".", "native_reader", "docs"))] == []
+
+
+def test_the_api_page_has_every_public_name() -> None:
+    shown = re.findall(r"^::: ([\w.]+)$", (HERE / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(set(shown)) == len(shown)
+    public = {f"{package.__name__}.{name}" for package in (nr, rmqstore_spark, testing) for name in package.__all__}
+    public |= {f"{rescue.rescue.__module__}.{name}" for name in rescue.__all__}
+    assert public <= set(shown)
 
 
 EXPORT_MD = "docs/export.md"
