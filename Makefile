@@ -101,7 +101,7 @@ coverage: $(STAMP)  ## branch coverage of layout and scan
 	$(PYTHON) -m coverage report --show-missing --skip-covered
 
 env: $(STAMP)
-	@:
+	@echo "ready: source $(VENV)/bin/activate"
 
 # Before anything heavy: is there a Java for Spark?
 java:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -33,14 +34,16 @@ def test_the_example_prints_the_documented_output(name: str, tmp_path: Path) -> 
 def test_every_command_of_the_first_table_works(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a store with a deleted topic `orders` and the key of one message."""
     write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, deleted="orders"))
-    key = next(row["keys"][0] for row in nr.open(tmp_path / "store").messages(columns="keys").to_table().to_pylist() if row["keys"])
+    keyed = nr.open(tmp_path / "store").messages(topic="orders", columns="keys").to_table().to_pylist()
+    key = next(row["keys"][0] for row in keyed if row["keys"])
     monkeypatch.chdir(tmp_path)
     rows = [line for line in (HERE / name).read_text().splitlines() if line.startswith("|")]
     commands = [command for row in rows for command in re.findall(r"`rmqstore (.*?)`", row)]
     assert len(commands) == 8
     for command in commands:
-        ended = run(*command.replace("/data/store", "store").replace("ORDER-1", key).split())
+        ended = run(*shlex.split(command.replace("/data/store", "store").replace("ORDER-1", key)))
         assert ended.code == 0, (command, ended.err)
+        assert key in ended.out or "--key" not in command
     assert nr.open(tmp_path / "store").messages(topic="orders").count_rows() > 0
     for made in ("saved/rescue.md", "out/*.parquet", "page.html"):
         assert list(tmp_path.glob(made)), made
