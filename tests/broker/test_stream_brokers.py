@@ -31,8 +31,6 @@ SMALL, USUAL = 1 << 20, 1 << 30
 """Segments: many of them, or one that is nearly all unwritten, as those of brokers are."""
 COLUMNS = ["physical_offset", "topic", "uniq_key", "body"]
 BEGINNINGS = ["latest", "earliest"]
-SHORT_LIVES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Half of what a JVM does that lives for seconds is to compile for hours."""
 log = logging.getLogger(__name__)
 
 
@@ -62,12 +60,11 @@ class Acknowledged(NamedTuple):
 @pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, case: Case) -> None:
     """A broker is killed while two queries follow it, and stopped while Spark is killed and restarted. Or the other way round.
 
     In the end, the rest of the log is read at rest, or while the broker runs.
     """
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT_LIVES)
     store, said, returned = tmp_path / f"broker-{case.version}" / "store", tmp_path / "client" / "said", list[float]()
     with driving(store, tmp_path / "spark", COLUMNS, BEGINNINGS) as driver:
         running = broker(

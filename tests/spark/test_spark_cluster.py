@@ -70,8 +70,21 @@ writer.trigger(availableNow=True).start().awaitTermination()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as made:
+def unlike(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders whose `store` the workers see otherwise: not at all, or as a copy, which may be older."""
+    found = {name: tmp_path_factory.mktemp(name) for name in ("missing", "copied")}
+    for folder in found.values():
+        on_disk(folder, files_of(log_of(60)))
+    on_disk(found["missing"] / "own", {"store/x": b""})
+    on_disk(found["copied"] / "own", files_of(log_of(40)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, unlike: dict[str, Path]) -> Iterator[Cluster]:
+    """Both workers see the other files, because which of them runs a task is left to Spark."""
+    others = [(folder / "own/store", folder / "store") for folder in unlike.values()]
+    with cluster(tmp_path_factory.mktemp("cluster"), others) as made:
         yield made
 
 
@@ -111,29 +124,30 @@ def lost_tasks(events: Path) -> Counter[str]:
     return found
 
 
-def one_dies(folder: Path, job: str, has_begun: Callable[[], bool]) -> list[int]:
+def one_dies(shared: Cluster, folder: Path, job: str, has_begun: Callable[[], bool]) -> list[int]:
     """Kill a worker while its tasks run, once the job has begun; the rows in the end."""
     on_disk(folder, files_of(log_of(500)))
     (folder / "events").mkdir()
-    (folder / "cluster").mkdir()
-    with cluster(folder / "cluster") as made:
-        driver = made.submit(
-            job, folder, spark_eventLog_enabled="true", spark_eventLog_compress="false", spark_eventLog_dir=(folder / "events").as_uri()
-        )
-        patience = time.monotonic() + 120
-        while not has_begun():
-            assert driver.poll() is None, driver.communicate()[1][-4000:]
-            assert time.monotonic() < patience
-            time.sleep(0.1)
-        made.kill("two")
+    driver = shared.submit(
+        job, folder, spark_eventLog_enabled="true", spark_eventLog_compress="false", spark_eventLog_dir=(folder / "events").as_uri()
+    )
+    patience = time.monotonic() + 120
+    while not has_begun():
+        assert driver.poll() is None, driver.communicate()[1][-4000:]
+        assert time.monotonic() < patience
+        time.sleep(0.1)
+    shared.kill("two")
+    try:
         ended(driver)
+    finally:
+        shared.start_worker("two")
     lost = lost_tasks(folder / "events")
     assert lost["SparkListenerExecutorRemoved"] == 1
     assert lost["lost"] >= 1
-    return list(nr_rows(folder / "rows"))
+    return list(rows_in(folder / "rows"))
 
 
-def nr_rows(folder: Path) -> Iterator[int]:
+def rows_in(folder: Path) -> Iterator[int]:
     """The rows that Spark would read from a folder: those in the log of its file sink, if there is one."""
     listed = {
         Path(json.loads(line)["path"]).name for log in folder.glob("_spark_metadata/[0-9]*") for line in log.read_text().splitlines()[1:]
@@ -144,18 +158,18 @@ def nr_rows(folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.gate
-def test_a_worker_that_dies_in_a_batch_costs_no_row(tmp_path: Path) -> None:
-    rows = one_dies(tmp_path, SLOW_BATCH, lambda: len(list(tmp_path.glob("rows/_temporary/0/task_*"))) >= 3)
+def test_a_worker_that_dies_in_a_batch_costs_no_row(shared: Cluster, tmp_path: Path) -> None:
+    rows = one_dies(shared, tmp_path, SLOW_BATCH, lambda: len(list(tmp_path.glob("rows/_temporary/0/task_*"))) >= 3)
     assert sorted(rows) == offsets_of(tmp_path / "store")
 
 
 @streams
 @pytest.mark.gate
-def test_a_worker_that_dies_in_a_batch_of_a_stream_costs_no_row(tmp_path: Path) -> None:
+def test_a_worker_that_dies_in_a_batch_of_a_stream_costs_no_row(shared: Cluster, tmp_path: Path) -> None:
     def in_the_second_batch() -> bool:
         return (tmp_path / "checkpoint/offsets/1").exists() and len(list(tmp_path.glob("rows/*.parquet"))) >= 13
 
-    rows = one_dies(tmp_path, SLOW_STREAM, in_the_second_batch)
+    rows = one_dies(shared, tmp_path, SLOW_STREAM, in_the_second_batch)
     assert sorted(rows) == offsets_of(tmp_path / "store")
     assert len(list((tmp_path / "checkpoint/commits").glob("[0-9]*"))) > 2
 
@@ -177,19 +191,12 @@ ADVICE = (
 
 @pytest.mark.gate
 @pytest.mark.parametrize(
-    ("is_copy", "said"),
+    ("how", "said"),
     [
-        (False, r"no longer exists; it existed when the read was planned\. .*"),
-        (True, r"was replaced by another file after the read was planned\. .*"),
+        ("missing", r"no longer exists; it existed when the read was planned\. .*"),
+        ("copied", r"was replaced by another file after the read was planned\. .*"),
     ],
 )
-def test_a_host_that_sees_other_files_is_named(tmp_path: Path, is_copy: bool, said: str) -> None:
-    """A host on which the storage is not mounted, or that has a copy of its own, which may be older."""
-    on_disk(tmp_path, files_of(log_of(60)))
-    own = tmp_path / "own"
-    on_disk(own, files_of(log_of(40)) if is_copy else {"store/x": b""})
-    (tmp_path / "cluster").mkdir()
-    # Both workers see it, because which of them runs a task is left to Spark.
-    with cluster(tmp_path / "cluster", dict.fromkeys(("one", "two"), (own / "store", tmp_path / "store"))) as made:
-        line = ended(made.submit(FAILS, tmp_path)).splitlines()[-1]
+def test_a_host_that_sees_other_files_is_named(shared: Cluster, unlike: dict[str, Path], how: str, said: str) -> None:
+    line = ended(shared.submit(FAILS, unlike[how])).splitlines()[-1]
     assert re.fullmatch(rf"error .*/commitlog/\d{{20}} {said}{ADVICE}", line), line

@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark: a master and workers, each with a host name of its own, and files of its own if wanted."""
+"""A standalone cluster of Spark: a master and two workers, each with a host name of its own; other files than the driver's, if wanted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,25 +44,30 @@ rmqstore_spark.register(spark)
 class Cluster:
     """A running cluster."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, others: Sequence[tuple[Path, Path]]) -> None:
         self._folder, self._port = folder, free_port()
+        self._mounts = [f"mount --bind {shlex.quote(str(own))} {shlex.quote(str(at))}" for own, at in others]
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self.url = f"spark://127.0.0.1:{self._port}"
 
-    def start(self, others: Mapping[str, tuple[Path, Path]]) -> None:
-        """Start a master and two workers. `others`: by worker, a directory that it sees in place of another one."""
+    def start(self) -> None:
+        """Start a master and two workers."""
         ports = ("--port", str(self._port), "--webui-port", str(free_port()))
         self._run("master", [], "master.Master", "--host", "127.0.0.1", *ports)
         for name in ("one", "two"):
-            instead = (
-                [f"mount --bind {shlex.quote(str(own))} {shlex.quote(str(at))}" for own, at in [others[name]]] if name in others else []
-            )
-            places = ("--work-dir", str(self._folder / name), "--webui-port", str(free_port()))
-            self._run(name, instead, "worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", *places, self.url)
+            self.start_worker(name)
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker that does not run."""
+        before, places = self._registered(), ("--work-dir", str(self._folder / name), "--webui-port", str(free_port()))
+        self._run(name, self._mounts, "worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", *places, self.url)
         patience = time.monotonic() + 60
-        while (self._folder / "master.log").read_text().count("Registering worker") < 2:
+        while self._registered() == before:
             assert time.monotonic() < patience, "\n".join(log.read_text() for log in self._folder.glob("*.log"))
             time.sleep(0.1)
+
+    def _registered(self) -> int:
+        return (self._folder / "master.log").read_text().count("Registering worker")
 
     def _run(self, name: str, prepare: list[str], kind: str, *arguments: str) -> None:
         command = shlex.join([str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", *arguments])
@@ -104,11 +109,11 @@ def descendants(process: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, others: Mapping[str, tuple[Path, Path]] | None = None) -> Iterator[Cluster]:
-    """A cluster that keeps its logs in that folder."""
-    made = Cluster(folder)
+def cluster(folder: Path, others: Sequence[tuple[Path, Path]] = ()) -> Iterator[Cluster]:
+    """A cluster that keeps its logs in that folder. `others`: directories that its workers see in place of the second ones."""
+    made = Cluster(folder, others)
     try:
-        made.start(others or {})
+        made.start()
         yield made
     finally:
         made.stop()
