@@ -1,0 +1,73 @@
+"""The code blocks that tests/docs/test_blocks.py and tests/spark/test_spark_blocks.py do not execute, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class LeftOut(NamedTuple):
+    """Blocks of a page that begin so, or with `line` only the lines that do. Either a reason, or the test that executes them."""
+
+    page: str
+    begins: str
+    reason: str = ""
+    by: str = ""
+    line: bool = False
+
+
+_ENVIRONMENT = "makes the environment that runs the tests"
+_NETWORK = "needs packages of a registry"
+_DOCKER = "needs Docker"
+_NOTEBOOKS = "needs Jupyter; the part `notebooks` of the gate runs the notebooks"
+_CLI, _README = "tests/docs/test_cli_docs.py", "tests/docs/test_readme.py"
+_RECIPES, _DOCS = "tests/spark/test_spark_recipes.py", "tests/docs/test_docs.py"
+
+LEFT_OUT = (
+    LeftOut("README.md", "make env", _ENVIRONMENT, line=True),
+    LeftOut("README.md", "$ rmqstore stat store", by=_CLI),
+    *(
+        LeftOut("README.md", begins, by=_README)
+        for begins in ("python -m native_reader.testing build/example", "import native_reader as nr\n\nscan", "{'queue_id': 1")
+    ),
+    LeftOut("README.zh.md", "", "has the code of README.md; tests/docs/test_blocks.py compares them"),
+    LeftOut("CONTRIBUTING.md", "native_reader/  ", by=_DOCS),
+    LeftOut("CONTRIBUTING.md", "make test", "these run the tests; .ci/check_docs.py compares them with the Makefile"),
+    LeftOut("docs/architecture.md", "flowchart TB", "a drawing"),
+    LeftOut("docs/cli.md", "pip install", _ENVIRONMENT),
+    LeftOut("docs/cli.md", 'eval "$(_RMQSTORE_COMPLETE', by="tests/cli/test_start.py"),
+    LeftOut("docs/cluster.md", "file:///data/store/commitlog/", "needs two hosts; tests/spark/test_spark_cluster.py asserts its words"),
+    LeftOut("docs/demo.md", " ✓ build/demo", by="tests/spark/test_demo.py"),
+    LeftOut("docs/export.md", "orders-2026/", by="tests/docs/test_blocks.py"),
+    LeftOut("docs/filters.md", "python -m native_reader.testing build/filters", by=_README),
+    LeftOut("docs/filters.md", "import native_reader as nr\n\nstore = ", by=_README),
+    LeftOut("docs/filters.md", "messages where topic", by=_README),
+    LeftOut("docs/filters.md", "rocketmq-store: file:", "needs 412 GiB; tests/spark/test_spark_process.py asserts its words"),
+    LeftOut("docs/install.md", "python -m pip wheel", _NETWORK),
+    LeftOut("docs/install.md", "tar -xzf wheelhouse.tar.gz", _NETWORK),
+    LeftOut("docs/install.md", "FROM python", _DOCKER),
+    LeftOut("docs/install.md", "docker build", _DOCKER),
+    LeftOut("docs/install.md", "gunzip -c rmqstore.tar.gz | docker", _DOCKER),
+    LeftOut("docs/install.md", "ssh host", "needs another host"),
+    LeftOut("docs/kernel.md", "python -m build", "needs Rust; the part `kernel` of the gate builds it"),
+    LeftOut("docs/kernel.md", "python -m venv environment", _NETWORK),
+    LeftOut("docs/lake.md", "$ python examples/lake.py", "follows until it is stopped; tests/broker/test_lake.py does that"),
+    LeftOut("docs/lake.md", "OPTIMIZE delta", "needs the jars of Delta"),
+    LeftOut("docs/lake.md", "CALL lake.system", "needs the jars of Iceberg"),
+    LeftOut("docs/notebooks.md", "python3 -m venv", _NOTEBOOKS),
+    LeftOut("docs/notebooks.md", "RMQSTORE_PATH=", _NOTEBOOKS),
+    LeftOut("docs/notebooks.md", "bash .ci/run", _NOTEBOOKS),
+    LeftOut("docs/notebooks.md", "notebooks-venv/bin/python .ci", _NOTEBOOKS),
+    LeftOut("docs/quickstart.md", "make env", _ENVIRONMENT),
+    *(
+        LeftOut("docs/recipes.md", begins, by=_RECIPES)
+        for begins in ("import native_reader", "read(", "store.", "damaged.", "where = ", "hours = ", "stream = ", "part = ")
+    ),
+    LeftOut("docs/recipes.md", "$ rmqstore", by=_CLI),
+    LeftOut("docs/recipes.md", "rmqstore tail -f", "follows until it is stopped; tests/cli/test_signals.py does that"),
+    LeftOut("docs/recovery.md", "killed: 6 segments", by=_DOCS),
+    LeftOut("docs/s3.md", "import gcsfs", "needs a bucket of Google"),
+    LeftOut("docs/spark.md", "rocketmq-store: file:", by="tests/spark/test_spark_process.py"),
+    LeftOut("docs/streaming.md", "orders: file:", "differs each time; tests/spark/test_spark_stream.py asserts its form"),
+    LeftOut("examples/README.md", "python -m zipfile", by="tests/spark/test_spark_examples.py"),
+    LeftOut("examples/README.md", "PYSPARK_PYTHON=", by="tests/spark/test_spark_examples.py"),
+)

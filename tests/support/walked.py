@@ -1,0 +1,53 @@
+"""What a page needs before its first block: stores, copies and archives where its readers have theirs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+from support.documented import ROOT
+
+_GIVEN = {
+    "docs/install.md": ("copy/store", "store"),
+    "docs/python.md": ("store",),
+    "docs/streaming.md": ("build/example",),
+}
+"""Other places where a page has a store. What the page itself writes is not among them."""
+_PACKAGES = ("native_reader", "rmqstore_spark")
+
+
+def new_store(path: Path) -> Path:
+    """A small store, whose files have no holes: it is copied often."""
+    small = {
+        "mapped_file_size_commit_log": 1 << 20,
+        "mapped_file_size_consume_queue": 20 * 500,
+        "max_hash_slot_num": 5000,
+        "max_index_num": 20_000,
+    }
+    write_store(path, StoreSpec(bytes=2 << 20, deleted="invoices", **small))
+    return path
+
+
+def home(page: str, store: Path, folder: Path) -> Path:
+    """A folder for the blocks of a page, where `data/store` is a copy of that store. Its parent is for the test too."""
+    here = folder / "page"
+    shutil.copytree(store, here / "data/store")
+    for name in _GIVEN.get(page, ()):
+        shutil.copytree(store, here / name)
+    (here / "examples").symlink_to(ROOT / "examples")
+    if page == "docs/install.md":
+        subprocess.run(["tar", "-czf", "store.tar.gz", "store"], cwd=here, check=True)
+        _wheel(here / "wheelhouse")
+    return here
+
+
+def _wheel(folder: Path) -> None:
+    """What a wheel of this project has: its packages. Those that it needs are installed."""
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "rmqstore_spark-0-py3-none-any.whl", "w") as wheel:
+        for path in (path for package in _PACKAGES for path in (ROOT / package).rglob("*.py")):
+            wheel.write(path, path.relative_to(ROOT))
