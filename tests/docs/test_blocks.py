@@ -59,7 +59,7 @@ def test_every_block_is_in_one_of_both_tests_or_in_the_table() -> None:
     walked = {*pages(with_spark=False), *pages(with_spark=True)}
     for block in all_blocks():
         entries = [each for each in LEFT_OUT if leaves_out(each, block)]
-        assert len(entries) <= 1, (block, entries)
+        assert len(entries) <= 1 or all(each.line for each in entries), (block, entries)
         assert any(not each.line for each in entries) or block.page in walked, block
 
 

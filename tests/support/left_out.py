@@ -24,6 +24,7 @@ _RECIPES, _DOCS = "tests/spark/test_spark_recipes.py", "tests/docs/test_docs.py"
 
 LEFT_OUT = (
     LeftOut("README.md", "make env", _ENVIRONMENT, line=True),
+    LeftOut("README.md", "source .venv", _ENVIRONMENT, line=True),
     LeftOut("README.md", "$ rmqstore stat store", by=_CLI),
     *(
         LeftOut("README.md", begins, by=_README)
