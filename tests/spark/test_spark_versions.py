@@ -97,3 +97,9 @@ def test_register_hides_no_other_error() -> None:
     rmqstore_spark.register(Registering("DATA_SOURCE_ALREADY_EXISTS"))  # type: ignore[arg-type]
     with pytest.raises(AnalysisException):
         rmqstore_spark.register(Registering("DATA_SOURCE_NOT_FOUND"))  # type: ignore[arg-type]
+
+
+def test_tests_with_the_same_spark_are_grouped(request: pytest.FixtureRequest) -> None:
+    """pytest 9.2 ignores how pytest-xdist 3.8 marks groups. Then everything passes, in twice the time."""
+    is_grouped = request.node.nodeid.endswith("@processes")
+    assert is_grouped == bool(request.config.getoption("loadgroup", False))
