@@ -254,7 +254,7 @@ def test_44_nothing_to_read(tmp_path: Path) -> None:
         nr.open(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("garbage", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)])
+@pytest.mark.parametrize("garbage", [b"", b"\0" * 6000, b"\xff" * 6000, os.urandom(6000)], ids=["empty", "zeros", "ones", "random"])
 def test_a_store_whose_other_files_are_garbage_reads_completely(tmp_path: Path, files: dict[str, bytes], garbage: bytes) -> None:
     others = [
         f"consumequeue/T0/0/{ZERO}", f"consumequeue/T1/x/{ZERO}", "consumequeue/T2", "index/20260101000000000", "index/junk",
