@@ -66,6 +66,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/lag.py": {"plan", "stream"},
     "rmqstore_spark/source.py": {"errors"},
     "rmqstore_spark/tally.py": set(),
+    "rmqstore_spark/disk.py": {"plan", "storage"},
     "rmqstore_spark/cli/layout.py": set(),
     "rmqstore_spark/cli/text.py": set(),
     "rmqstore_spark/report/texts.py": set(),
