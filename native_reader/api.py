@@ -22,8 +22,7 @@ from native_reader.plan.places import Places
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
-from native_reader.scan.ahead import side_by_side
-from native_reader.scan.progress import Meter, Watch
+from native_reader.scan.progress import Watch
 from native_reader.scan.read import Projection
 from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
@@ -35,7 +34,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.explain import TableExplanation
-from native_reader.tables.table import Part, PartReading, Request, Selection, Table, work_of
+from native_reader.tables.table import Part, Request, Selection, Table
 
 _SHOWN = 300
 
@@ -388,13 +387,4 @@ class TableScan(Lazy):
         return sum(len(batch) for batch in self._batches(replace(self._selection, columns=()), jobs, progress))
 
     def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
-        parts = self.parts()
-        with Meter(progress, sum(map(work_of, parts))) as meter:
-            of_parts = ((part, meter.part(work_of(part))) for part in parts)
-            readings = (PartReading(self._table, part, self._projection, selection, measured) for part, measured in of_parts)
-            if _jobs(jobs) > 1:
-                yield from side_by_side(readings, jobs, PartReading.end, meter.look)
-                return
-            for reading in readings:
-                yield from reading
-                reading.end()
+        yield from self._table.read_all(self.parts(), self._projection, selection, _jobs(jobs), progress)

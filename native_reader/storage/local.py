@@ -10,7 +10,7 @@ import stat
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 from native_reader.errors import OptionError, UnreadableError, option_name, shown
 from native_reader.storage.birth import Look, looks
 from native_reader.storage.page_cache import absent
-from native_reader.storage.protocol import DirEntry, Storage, StoredFile, register, storage_of
+from native_reader.storage.protocol import DirEntry, Disk, Storage, StoredFile, register, storage_of
 
 if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence
     _FLOCK, _TYPE, _ANY_LOCK = struct.Struct("@qqihh"), 3, (0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
@@ -30,6 +30,10 @@ _LONGEST = 4096
 """PATH_MAX of Linux, in bytes; also the limit for patterns."""
 _MOST = 100_000
 _PIECE = 1 << 20
+_MOST_COUNTED = 2_000_000
+"""Files that are looked at to know how much a directory takes."""
+_BLOCK = 512
+"""The unit of `st_blocks`."""
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 """Nothing exists under the name: deleted meanwhile, never created, too long, or a broken or circular link."""
 _ENCODING = sys.getfilesystemencoding()
@@ -216,6 +220,36 @@ class LocalStorage(Storage):
         finally:
             os.close(descriptor)
         return bool(_FLOCK.unpack(answer)[_TYPE] != fcntl.F_UNLCK)
+
+    def disk(self, uri: str) -> Disk | None:
+        try:
+            path = _existing(uri)
+            found, identity = os.statvfs(path), os.stat(path).st_dev
+        except OSError:
+            return None
+        unit = found.f_frsize
+        return Disk(identity, found.f_blocks * unit, (found.f_blocks - found.f_bfree) * unit, found.f_bavail * unit)
+
+    def occupied(self, uri: str, but: Collection[str] = ()) -> int | None:
+        skipped, waiting = {local_path(each) for each in but}, [local_path(uri)]
+        blocks = sizes = count = 0
+        while waiting:
+            directory = waiting.pop()
+            try:
+                blocks += os.stat(directory).st_blocks
+                with os.scandir(directory) as entries:
+                    for entry in entries:
+                        count += 1
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting += [] if entry.path in skipped else [entry.path]
+                            continue
+                        status = entry.stat(follow_symlinks=False)
+                        blocks, sizes = blocks + status.st_blocks, sizes + status.st_size
+            except (OSError, ValueError):  # deleted meanwhile, or of another user
+                continue
+            if count > _MOST_COUNTED:
+                return None
+        return blocks * _BLOCK or sizes  # some file systems do not know the blocks
 
     def location(self, uri: str) -> Hashable:
         path = os.path.realpath(local_path(uri))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple, Self
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from native_reader.errors import PathError, StoreError, UnreadableError
 
 Buffer = bytearray | memoryview
+_MOST_LISTED = 100
+"""Directories that `occupied` lists one by one: each can be a call over a network."""
 
 
 class DirEntry(NamedTuple):
@@ -30,6 +32,15 @@ class DirEntry(NamedTuple):
     identity: int
     is_file: bool
     is_directory: bool
+
+
+class Disk(NamedTuple):
+    """A disk in bytes. Used and free are less than the size if a part is reserved. `identity` distinguishes it from others."""
+
+    identity: int
+    size: int
+    used: int
+    free: int
 
 
 class StoredFile(ABC):
@@ -162,6 +173,31 @@ class Storage(ABC):
     def tree(self, uri: str) -> Sequence[str] | None:
         """The URIs of all directories below a directory, sorted; None if they are not known without more calls."""
         return None
+
+    def disk(self, uri: str) -> Disk | None:
+        """The disk with that file or directory; None if unknown."""
+        return None
+
+    def occupied(self, uri: str, but: Collection[str] = ()) -> int | None:
+        """The bytes that a directory takes with all below it, but for those directories; 0 if it is missing, None if unknown.
+
+        Allocated blocks where they are known, otherwise the sizes of files. Unknown if that takes very many calls.
+        """
+        is_known, calls, total, waiting = self.tree(uri) is not None, 0, 0, [uri]
+        while waiting:
+            directory, calls = waiting.pop(), calls + 1
+            if calls > _MOST_LISTED and not is_known:
+                return None
+            try:
+                entries = self.list(directory)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return None
+            total += sum(entry.size for entry in entries if entry.is_file)
+            below = (f"{directory}/{self.quoted(entry.name)}" for entry in entries if entry.is_directory)
+            waiting += [each for each in below if each not in but]
+        return total
 
     def is_locked(self, uri: str) -> bool:
         """Whether another process of this host holds a lock on that file; False if unknown."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from native_reader.scan.read import Projection
 from native_reader.tables.table import Part, Request, Table
 from native_reader.verify.chains import check_file
-from native_reader.verify.findings import COLUMNS, Findings
+from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
 from native_reader.verify.plan import IndexPart, plan_parts
 from native_reader.verify.queue_files import QueuePart, check_queues
@@ -37,4 +37,4 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-FINDINGS = Table("findings", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"))
+FINDINGS = Table("findings", COLUMNS, _parts, batches=_batches, options=("max_hash_slot_num", "time_skew_tolerance"), merged=by_topic)

@@ -17,7 +17,8 @@ from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.scan.progress import PartMeter
+from native_reader.scan.ahead import side_by_side
+from native_reader.scan.progress import Meter, PartMeter, Watch
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 
@@ -98,6 +99,8 @@ class Table(NamedTuple):
 
     `rows` is for tables with few rows. `batches` must bound the memory of each batch, however large its part is.
     `options`: the options that only this table takes, besides those that all tables take.
+    `merged`: combines rows of several parts. It must bound its memory, and gets batches with all columns. A read that has only one
+    part, as a task of Spark, combines the rows of that part.
     """
 
     name: str
@@ -106,6 +109,7 @@ class Table(NamedTuple):
     rows: Callable[[Part, Projection], list[dict[str, object]]] | None = None
     batches: Callable[[Part, Projection], Iterator[pa.RecordBatch]] | None = None
     options: tuple[str, ...] = ()
+    merged: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -133,10 +137,39 @@ class Table(NamedTuple):
         """The rows of one part, in batches that are never empty. Without a selection: all rows with all columns."""
         chosen = Selection(tuple(self.columns)) if selection is None else selection
         needed = chosen.needed or tuple(self.columns)[:1]  # a batch without columns would have no rows to count
-        for batch in self._batches_of(part, replace(projection, columns=needed)):
+        batches = self._batches_of(part, replace(projection, columns=needed))
+        yield from self.chosen(batches if self.merged is None else self.merged(batches), chosen)
+
+    def chosen(self, batches: Iterable[pa.RecordBatch], chosen: Selection) -> Iterator[pa.RecordBatch]:
+        """What is wanted of these batches, in batches that are never empty."""
+        needed = chosen.needed or tuple(self.columns)[:1]
+        for batch in batches:
             rows = batch if chosen.predicate == EVERYTHING else matching(chosen.predicate, batch)
             if len(rows):
                 yield rows.select(list(chosen.columns or needed))
+
+    def read_all(
+        self, parts: Sequence[Part], projection: Projection, selection: Selection, jobs: int, progress: Watch
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of all parts, of which `jobs` are read in parallel."""
+        if self.merged is None:
+            yield from self._read_each(parts, projection, selection, jobs, progress)
+        else:  # the condition is about the combined rows
+            apart = self._replace(merged=None)._read_each(parts, projection, None, jobs, progress)
+            yield from self.chosen(self.merged(apart), selection)
+
+    def _read_each(
+        self, parts: Sequence[Part], projection: Projection, selection: Selection | None, jobs: int, progress: Watch
+    ) -> Iterator[pa.RecordBatch]:
+        with Meter(progress, sum(map(work_of, parts))) as meter:
+            of_parts = ((part, meter.part(work_of(part))) for part in parts)
+            readings = (PartReading(self, part, projection, selection, measured) for part, measured in of_parts)
+            if jobs > 1:
+                yield from side_by_side(readings, jobs, PartReading.end, meter.look)
+                return
+            for reading in readings:
+                yield from reading
+                reading.end()
 
     def _batches_of(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         """All rows of one part, with at least the columns of the projection."""

@@ -65,7 +65,9 @@ CODES = {
     "record-not-dispatched": Code(
         NOTE, "records that the broker had not put into queues or index when it stopped", "a broker does so when it starts"
     ),
-    "queue-missing": Code(WARNING, "records of a configured topic whose queue has no files", f"{_SCAN}; or {_REBUILD}"),
+    "queue-missing": Code(
+        WARNING, "records of a configured topic, or of a system topic, whose queue has no files", f"{_SCAN}; or {_REBUILD}"
+    ),
     "queue-of-batches": Code(
         WARNING,
         "inner batches in an ordinary queue, as on slaves: its numbers are not queue offsets",

@@ -262,9 +262,8 @@ class EntryCheck:
             rows = rows[~is_behind]
         if number == NO_QUEUE:
             is_earlier = facts.offset[rows] < created.get(topic, -1)
-            is_deleted = topic not in self._queues.topics and topic not in self._queues.configured
             yield "record-of-earlier-topic", rows[is_earlier]
-            yield "record-of-deleted-topic" if is_deleted else "queue-missing", rows[~is_earlier]
+            yield "record-of-deleted-topic" if self._queues.is_deleted(topic) else "queue-missing", rows[~is_earlier]
             return
         rows = self._found_by_number(facts, rows, number)
         first = self._queues.first(number)

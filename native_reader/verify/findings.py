@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
+from native_reader.plan.ends import counted
 from native_reader.verify.codes import CODES, SEVERITIES
 
 COLUMNS = {
@@ -18,6 +21,7 @@ COLUMNS = {
     "severity": ColumnSpec(pa.string(), "`error`, `warning` or `note`"),
     "file": ColumnSpec(pa.string(), "URI of the file or directory"),
     "offset": ColumnSpec(pa.int64(), "the offset in the log of the first place; null if it concerns no record"),
+    "last_offset": ColumnSpec(pa.int64(), "the offset in the log of the last place; null if it concerns no record"),
     "topic": ColumnSpec(pa.string(), "the topic; null if it concerns none or several"),
     "queue_id": ColumnSpec(pa.int32(), "the queue; null if it concerns none or several"),
     "count": ColumnSpec(pa.int64(), "how many places one part of the check found: records, entries, keys or ranges"),
@@ -29,6 +33,10 @@ _MOST = 100_000
 """Rows for single topics and queues in one part. A corrupt log can name any number of topics; more share a row for each file."""
 _MOST_TEXT = 64 << 20
 """The same for their texts: a topic can have 32 KiB."""
+_COSTS = 400
+"""Bytes of a row that is held, without its topic."""
+_OF_TOPIC = "record-of-deleted-topic"
+"""Its findings are one row for each topic: where its records are does not matter."""
 _Key = tuple[str, str, str | None, int | None]
 """Code, file, topic and queue."""
 
@@ -96,9 +104,60 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
         "severity": CODES[code].severity,
         "file": file,
         "offset": found.offset,
+        "last_offset": found.last,
         "topic": topic,
         "queue_id": queue_id,
         "count": found.count,
         "message": f"{found.text}{more}",
         "advice": spelled(CODES[code].advice, str),
     }
+
+
+@dataclass(slots=True)
+class _Topic:
+    """The findings about a deleted topic."""
+
+    row: dict[str, Any]
+    queues: set[int]
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add those of another queue or part of the log."""
+        self.queues.add(row["queue_id"])
+        known = self.row
+        known["count"] += row["count"]
+        known["offset"], known["last_offset"] = min(known["offset"], row["offset"]), max(known["last_offset"], row["last_offset"])
+
+    def in_one_row(self) -> dict[str, Any]:
+        """All of them in one row."""
+        row = self.row
+        places = f"at offset {row['offset']:,}" if row["count"] == 1 else f"from offset {row['offset']:,} to {row['last_offset']:,}"
+        text = f"{counted(row['count'], 'record')} of '{row['topic']}' in {counted(len(self.queues), 'queue')}, {places}"
+        return row | {"queue_id": None, "message": text}
+
+
+def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same findings, but those about deleted topics come last, one for each topic."""
+    topics: dict[tuple[str, str], _Topic] = {}
+    held = 0
+    for batch in batches:
+        is_held = pc.fill_null(pc.and_(pc.equal(batch["code"], _OF_TOPIC), pc.is_valid(batch["queue_id"])), False)
+        others = batch.filter(pc.invert(is_held))
+        if len(others):
+            yield others
+        for row in batch.filter(is_held).to_pylist():
+            key = row["file"], row["topic"]
+            if key in topics:
+                topics[key].add(row)
+            else:
+                topics[key] = _Topic(row, {row["queue_id"]})
+            held += _COSTS + len(row["topic"])
+        if held > _MOST_TEXT:  # a corrupt log can name any number of topics
+            yield _in_rows(topics.values())
+            topics, held = {}, 0
+    if topics:
+        yield _in_rows(topics.values())
+
+
+def _in_rows(topics: Iterable[_Topic]) -> pa.RecordBatch:
+    rows = [each.in_one_row() for each in topics]
+    return pa.RecordBatch.from_pylist(sorted(rows, key=lambda row: (row["file"], row["offset"])), SCHEMA)

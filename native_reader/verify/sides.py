@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
+from native_reader.plan.deleted import DeletedTopics
 from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.topics import Topics
 
@@ -95,6 +96,14 @@ class Queues:
     def configured(self) -> frozenset[str]:
         """The topics of the configuration."""
         return frozenset(Topics(self._sides.config).names())
+
+    def is_deleted(self, topic: str) -> bool:
+        """Whether a topic without queues was deleted. If the store does not tell, one that is not configured is taken for it."""
+        return self._deleted.has(topic) if self._deleted.can_tell else topic not in self.topics and topic not in self.configured
+
+    @cached_property
+    def _deleted(self) -> DeletedTopics:
+        return DeletedTopics(self._sides.directories, self._sides.config)
 
     @cached_property
     def of_batches(self) -> frozenset[str]:

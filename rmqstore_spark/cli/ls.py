@@ -64,6 +64,8 @@ def ls(asked: Asked, what: str | None) -> int:
                 note(f"{light:,} light queues (LMQ) are not listed; --queues lists them")
             if not topics:
                 note("no consume queues; rmqstore stat lists the topics in the log")
+            elif output.is_terminal:
+                note("deleted topics have no queues and are not listed; rmqstore stat shows what the log still has of them")
         clear()
     return FOUND if warnings.has_loss else CLEAN
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +17,8 @@ from rmqstore_spark.cli.text import as_json
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+    from rmqstore_spark.report.facts import Facts
+
 HELP = """Write a page about a store: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
 The page is one HTML file without scripts, and loads nothing from a network. It holds names of topics, tags, groups and hosts, but
@@ -31,6 +32,7 @@ Examples:
 """
 _ZONE = WHERE[1:]
 _OF_ROWS = ("columns", "where", "time_zone")
+_LARGEST = 3
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -44,28 +46,37 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, verify: bool) -> int:
     from datetime import UTC
 
+    from native_reader.storage.usage import disk_of
+    from rmqstore_spark.disk import deleted_in_words
     from rmqstore_spark.report.facts import Settings
     from rmqstore_spark.report.file import write_report
 
     options = asked.values()
     zone, zone_name = asked.zone or UTC, options.pop("time_zone", None) or "UTC"
     _refuse_others(options)
+    store = asked.open()
+    # A given free space is that of another disk: the store is a copy.
+    disk = disk_of(store.stores) if disk_free is None else None
     settings = Settings(
         now=time.time_ns() // 1000 if now is None else _moment(now, zone),
         zone=zone,
         zone_name=zone_name,
-        free=_free_space(asked.paths) if disk_free is None else _size(disk_free),
+        free=(None if disk is None else disk.free) if disk_free is None else _size(disk_free),
+        disk=disk,
         verify=verify,
         jobs=asked.jobs,
         options=options,
         progress=Bar(),
     )
     with Warnings():
-        facts = write_report(asked.open(), output, settings, lang)
+        facts = write_report(store, output, settings, lang)
         clear()
     if asked.as_json:
         click.echo(as_json({"page": str(output), **facts.counts()}))
     note(f"{output}: {output.stat().st_size:,} bytes")
+    note(_what_fills(facts))
+    if (deleted := facts.deleted).names:
+        note(deleted_in_words(deleted.names, deleted.messages, deleted.bytes))
     return CLEAN if facts.is_clean else FOUND
 
 
@@ -101,10 +112,16 @@ def _size(text: str) -> int:
         raise click.BadParameter(str(error), param_hint="--disk-free") from error
 
 
-def _free_space(paths: tuple[str, ...]) -> int | None:
-    """The free bytes of the disk that holds a local store; None for a store elsewhere, or several paths."""
-    try:
-        (path,) = paths
-        return shutil.disk_usage(path.removeprefix("file://")).free
-    except (OSError, ValueError):
-        return None
+def _what_fills(facts: Facts) -> str:
+    """One sentence: the parts of the store and its largest topics."""
+    from rmqstore_spark.disk import usage_in_words
+    from rmqstore_spark.report.markup import shortened
+    from rmqstore_spark.report.words import share
+
+    whole = facts.log.segments.totals()["bytes"]
+    largest: list[str] = []
+    for row in facts.log.places.by("topic").top(_LARGEST).rows:
+        of_what = "" if largest else " of the records"
+        largest.append(f"{shortened(str(row['topic']))} ({share(int(str(row['bytes'])), whole)}{of_what})")
+    topics = f"; largest topics: {', '.join(largest)}" if largest else ""
+    return f"{usage_in_words(facts.usage, facts.settings.disk)}{topics}"

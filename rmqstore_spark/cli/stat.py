@@ -15,19 +15,20 @@ from rmqstore_spark.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, S
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.rows import NUMBER, SHARE, SIZE, Look, Output
 from rmqstore_spark.cli.stderr import note
-from rmqstore_spark.cli.text import time_text
+from rmqstore_spark.cli.text import safe, time_text
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     import pyarrow as pa
 
+    from rmqstore_spark.disk import Deleted
     from rmqstore_spark.tally import Tally
 
 HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
 
 Bodies are not read into rows. Bytes are those of whole records; an inner batch counts once. Hours and days are of the store time,
-in UTC or in --time-zone. A producer is the host that sent the message.
+in UTC or in --time-zone. A producer is the host that sent the message. A deleted topic has records until its segments expire.
 """
 EPILOG = """\b
 Examples:
@@ -41,6 +42,7 @@ _SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 _SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", "256 KiB-1 MiB", "1-4 MiB", "4 MiB and more")
 _MEASURED = ("record_size", "inner_index", "store_timestamp")
 _SHOWN = 20
+_NO_CONDITIONS = {"time_zone", "max_read_rate", "mode", "fail_on_data_loss"}
 _LESS = ("largest_bytes", "mean_bytes", "first_store_timestamp", "last_store_timestamp")
 """What a narrow terminal does not show, the first one first."""
 _MOST_GROUPS = 1_000_000
@@ -116,6 +118,7 @@ DIMENSIONS = {
 @click.option("--top", type=click.IntRange(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
 @takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
+    from rmqstore_spark.disk import Deleted, on_disk
     from rmqstore_spark.tally import Tally
 
     by = tuple(dict.fromkeys(by))
@@ -123,12 +126,17 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
     zone = asked.options.get("time_zone")
     columns = list(dict.fromkeys((*(DIMENSIONS[each].column for each in by), *_MEASURED)))
+    is_all = asked.options.keys() <= _NO_CONDITIONS
     with Read(asked) as read:
-        scan = asked.open().messages(**asked.of_messages(columns=columns))
+        store = asked.open()
+        scan = store.messages(**asked.of_messages(columns=columns))
         with closing(read.batches(scan)) as batches:
             for batch in batches:
                 tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
-        _print(output, tally, by, top, f"times in {zone or 'UTC'}, in {_took(time.monotonic() - begun)}")
+        deleted = Deleted(store.stores)
+        how = f"times in {zone or 'UTC'}, in {_took(time.monotonic() - begun)}"
+        _print(output, tally, by, top, deleted)
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store.stores))
     return read.code
 
 
@@ -151,15 +159,11 @@ def _took(seconds: float) -> str:
     return duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
 
 
-def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, how: str) -> None:
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: Deleted) -> None:
     import pyarrow as pa
 
-    from native_reader.plan.ends import counted
-    from native_reader.plan.explain import size_of
-
-    totals, groups = tally.totals(), tally.table()
+    size, groups = tally.totals()["bytes"], tally.table()
     groups = pa.table({}) if groups is None else groups
-    size, messages = totals["bytes"], totals["messages"]
     is_ordered = any(DIMENSIONS[each].ordered for each in by)
     if top is None and output.is_terminal and not is_ordered:
         top = _SHOWN
@@ -170,13 +174,45 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, h
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
     looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
     looks |= {f"{name}_store_timestamp": Look(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")}
-    output.rows(columns, (_row(row, by, size) for batch in shown.to_batches(1000) for row in batch.to_pylist()), looks, _LESS)
+    if "topic" in by:
+        looks["topic"] = Look(partial(_topic, deleted), is_number=False)
+        columns = columns if output.is_terminal else (*columns, "is_deleted")
+    rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
+    output.rows(columns, (_row(row, by, size) | {"is_deleted": deleted.has(row.get("topic"))} for row in rows), looks, _LESS)
     if len(shown) < len(groups):
         note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
     if tally.forgotten_groups:
         note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
-    count = counted(len(groups), "group")
-    note(f"{messages:,} messages, {size_of(size)} of records, {count}, {how}")
+
+
+def _summarize(tally: Tally, how: str, *more: str | None) -> None:
+    """The lines below the table."""
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    totals, groups = tally.totals(), tally.table()
+    count = counted(0 if groups is None else len(groups), "group")
+    note(f"{totals['messages']:,} messages, {size_of(totals['bytes'])} of records, {count}, {how}")
+    for text in more:
+        if text is not None:
+            note(text)
+
+
+def _topic(deleted: Deleted, topic: str) -> str:
+    """A topic for people, with a mark if it was deleted."""
+    return f"{safe(topic)} (deleted)" if deleted.has(topic) else safe(topic)
+
+
+def _deleted(tally: Tally, deleted: Deleted, is_all: bool) -> str | None:
+    """What the deleted topics still take, for people; None if there are none."""
+    from rmqstore_spark.disk import deleted_in_words
+
+    topics = tally.by("topic").table()
+    rows = [] if topics is None else [row for batch in topics.to_batches(1000) for row in batch.to_pylist() if deleted.has(row["topic"])]
+    if not rows:
+        return None
+    messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
+    return deleted_in_words([row["topic"] for row in rows], messages, size, is_all=is_all)
 
 
 def _minute(zone: tzinfo | None, moment: datetime) -> str:

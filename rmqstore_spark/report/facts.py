@@ -11,8 +11,11 @@ from typing import Any
 import native_reader as nr
 from native_reader.options import MessageOptions
 from native_reader.scan.progress import Watch
+from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment
+from native_reader.storage.usage import Usage, usage_of
 from native_reader.tables.table import Missing, Request, lost_of, missing_in
+from rmqstore_spark.disk import Deleted
 from rmqstore_spark.report.log_facts import LENIENT, LogFacts, read_log
 from rmqstore_spark.report.side_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
 from rmqstore_spark.report.times import DAY, HOUR
@@ -24,6 +27,7 @@ _MICROSECOND = 1_000_000
 class Settings:
     """How a report is made. `now`: microseconds since 1970. `free`: the free bytes of the broker's disk, if known.
 
+    `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
     `options`: of all reads; all tables must take them.
     """
 
@@ -31,6 +35,7 @@ class Settings:
     zone: tzinfo = UTC
     zone_name: str = "UTC"
     free: int | None = None
+    disk: Disk | None = None
     verify: bool = False
     jobs: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -44,6 +49,15 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedTopics:
+    """The deleted topics that still have records, the largest first, and what these take of the log."""
+
+    names: tuple[str, ...] = ()
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """The facts. A `Problem` says why a part could not be read; `findings` is None if they were not asked for."""
 
@@ -51,7 +65,9 @@ class Facts:
     uri: str
     segments: tuple[Segment, ...]
     missing: tuple[Missing, ...]
+    usage: Usage
     log: LogFacts
+    deleted: DeletedTopics
     lag: Lag | Problem
     pending: Pending | Problem
     findings: Findings | Problem | None
@@ -76,7 +92,10 @@ class Facts:
         findings = self.findings if isinstance(self.findings, Findings) else None
         return {
             "bytes": self.size,
+            "disk_bytes": self.usage.total,
             "messages": self.log.messages,
+            "deleted_topics": len(self.deleted.names),
+            "deleted_bytes": self.deleted.bytes,
             "damaged_ranges": self.damaged_places,
             "damaged_bytes": self.damaged_bytes,
             "errors": None if findings is None else findings.counts["error"],
@@ -118,11 +137,21 @@ def gather(store: nr.Store, settings: Settings) -> Facts:
         files.uri,
         files.segments,
         missing,
+        usage_of((files,)),
         log,
+        _deleted(log, Deleted((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(read_findings, tables) if settings.verify else None,
     )
+
+
+def _deleted(log: LogFacts, deleted: Deleted) -> DeletedTopics:
+    topics = log.places.by("topic").table()
+    batches = () if topics is None else topics.to_batches(1000)
+    rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]
+    messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
+    return DeletedTopics(tuple(row["topic"] for row in rows), messages, size)
 
 
 def pace_of(log: LogFacts) -> Pace | None:

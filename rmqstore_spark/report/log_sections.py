@@ -1,4 +1,4 @@
-"""The sections about the log: what fills the disk, the log over time, sizes, queue skew."""
+"""The sections about the log: over time, sizes, queue skew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from native_reader.layout.kinds import SYSTEM_KINDS
 from rmqstore_spark.report import charts
 from rmqstore_spark.report import words as write
-from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table, times_in
+from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, section, share_cell, table, times_in
 from rmqstore_spark.report.facts import Facts, Pace, pace_of
 from rmqstore_spark.report.log_facts import SIZES, LogFacts
 from rmqstore_spark.report.markup import Markup, element
@@ -18,48 +18,6 @@ from rmqstore_spark.tally import Row, Tally
 
 _MOST_STEPS = 240
 _FAR = 3653 * DAY
-_PARTS = ("record", "blank", "damage", "unwritten", "stale", "unread")
-
-
-def disk(facts: Facts, words: Words) -> Markup:
-    """What fills the disk."""
-    log = facts.log
-    whole = log.segments.totals()["bytes"]
-
-    def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
-        return ranking(words, tally.top(TOP), whole, titles, lambda row: [name(words, row[each], missing) for each in columns])
-
-    sizes = {each: sum(int(getattr(account, f"{each}_bytes")) for account in log.accounts) for each in _PARTS}
-    columns = ((words.say("part"), TEXT), (words.say("size"), NUMBER), (words.say("share"), SHARE))
-    labels = {each: words.say("part_records" if each == "record" else f"part_{each}") for each in _PARTS}
-    parts = [(labels[each], write.size(size), share_cell(size, facts.size)) for each, size in sizes.items() if size]
-    has_forgotten = any(tally.forgotten_groups for tally in (log.places, log.tags, log.hosts))
-    return section(
-        words,
-        "disk",
-        note(words.say("disk_note")),
-        part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
-        part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),
-        part(words, "by_tag", ranked(log.tags, ("tag", "topic"), ("tags", "topic"), "no_tag")),
-        part(words, "by_host", _hosts(log, words, whole)),
-        part(words, "by_part", table(columns, parts)),
-        note(words.say("forgotten")) if has_forgotten else None,
-    )
-
-
-def _hosts(log: LogFacts, words: Words, whole: int) -> Markup:
-    """Hosts, each with the topic that it fills most."""
-    top = log.hosts.by("born_host").top(TOP)
-    wanted = {row["born_host"] for row in top.rows}
-    pairs = log.hosts.table()
-    mains: dict[object, object] = {}
-    for batch in () if pairs is None else pairs.select(["born_host", "topic"]).to_batches():  # the largest first
-        for host, topic in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if host in wanted:
-                mains.setdefault(host, topic)
-    return ranking(
-        words, top, whole, ("host", "main_topic"), lambda row: [name(words, row["born_host"]), name(words, mains[row["born_host"]])]
-    )
 
 
 def over_time(facts: Facts, words: Words) -> Markup:

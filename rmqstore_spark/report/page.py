@@ -6,8 +6,9 @@ from native_reader.version import version
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import pairs, section
 from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence
+from rmqstore_spark.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore_spark.report.facts import Facts
-from rmqstore_spark.report.log_sections import disk, over_time, sizes, skew
+from rmqstore_spark.report.log_sections import over_time, sizes, skew
 from rmqstore_spark.report.markup import Markup, element, filled, joined, name_of, shortened
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.side_sections import lag, pending
@@ -45,7 +46,7 @@ def page_of(facts: Facts, language: str) -> str:
     links = [element("li", element("a", words.say(key), href=f"#{key}")) for key in (*_SECTIONS, "made")]
     body = element(
         "body",
-        element("header", element("h1", title), _summary(facts, words)),
+        element("header", element("h1", title), _summary(facts, words), on_disk(facts, words), deleted_topics(facts, words)),
         element("nav", element("ul", *links), aria_label=words.say("contents")),
         element("main", *sections, _made(facts, words)),
     )

@@ -34,6 +34,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; 
 .lead { font-size: 1.15rem; }
 .time { white-space: nowrap; }
 .note { color: var(--quiet); font-size: .9rem; }
+.mark { color: var(--quiet); font-size: .8rem; border: 1px solid var(--line); padding: 0 .3rem; white-space: nowrap; }
 .alarm { color: var(--broken); font-weight: 600; }
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .25rem 1rem; margin: .5rem 0; }
 .pairs dt { color: var(--quiet); }
@@ -70,6 +71,7 @@ summary { cursor: pointer; color: var(--data); }
 @media (max-width: 34rem) {
   body { padding: .75rem .75rem 3rem; }
   th, td { padding: .3rem .35rem; }
+  thead th { white-space: normal; }
   td.share { min-width: 5rem; }
   tbody th, td.text { min-width: 6rem; }
   .pairs { grid-template-columns: 1fr; gap: 0; }

@@ -6,6 +6,8 @@ LANGUAGES = ("en", "zh")
 
 TEXTS: dict[str, tuple[str, str]] = {
     "title": ("RocketMQ store report: {name}", "RocketMQ 存储报告：{name}"),
+    "two_sentences": ("{first} {second}", "{first}{second}"),
+    "comma": (", ", "、"),
     "contents": ("Contents", "目录"),
     # One sentence
     "summary": (
@@ -13,6 +15,23 @@ TEXTS: dict[str, tuple[str, str]] = {
         "共 {size}，{segments}，{messages}，分属 {topics}，存储时间从 {first} 到 {last}。{damage}",
     ),
     "summary_empty": ("{size} in {segments}, without any message. {damage}", "共 {size}，{segments}，没有消息。{damage}"),
+    "on_disk": (
+        "The whole store takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}.",
+        "整个存储占用磁盘 {total}：commitlog {log}，consumequeue {queues}，索引 {index}，其他文件 {other}。",
+    ),
+    "of_disk": ("Its disk has {size}: {used} are used, {free} are free.", "所在磁盘共 {size}，已用 {used}，剩余 {free}。"),
+    "of_disk_free": ("{free} are free on its disk.", "所在磁盘剩余 {free}。"),
+    "at_least": ("at least {size}", "至少 {size}"),
+    "not_counted": ("not counted", "未统计"),
+    "deleted_topic": (
+        "1 deleted topic still has records: {names}, {messages}, {size}, until its segments expire.",
+        "1 个已删除的 topic 仍有记录：{names}，{messages}，{size}，直到所在的 commitlog 文件过期。",
+    ),
+    "deleted_topics": (
+        "{count} deleted topics still have records: {names}, {messages}, {size}, until their segments expire.",
+        "{count} 个已删除的 topic 仍有记录：{names}，{messages}，{size}，直到所在的 commitlog 文件过期。",
+    ),
+    "deleted": ("deleted", "已删除"),
     "n_segments": ("{count} segment{s}", "{count} 个 commitlog 文件"),
     "n_messages": ("{count} message{s}", "{count} 条消息"),
     "n_topics": ("{count} topic{s}", "{count} 个 topic"),
@@ -47,8 +66,33 @@ TEXTS: dict[str, tuple[str, str]] = {
     # What fills the disk
     "disk": ("What fills the disk", "磁盘被什么占用"),
     "disk_note": (
-        "Sizes are those of whole records in the log, with bodies and properties. Consume queues and index files are not included.",
-        "大小按 commitlog 中的完整记录计算，包括消息体和属性；不含 consumequeue 和索引文件。",
+        "Sizes by topic, kind, tag and host are those of whole records in the log, with bodies and properties, "
+        "without consume queues and index files.",
+        "按 topic、类型、tag 和主机统计的大小是 commitlog 中完整记录的大小，包括消息体和属性；不含 consumequeue 和索引文件。",
+    ),
+    "by_place": ("The store on its disk", "存储在磁盘上的组成"),
+    "place_log": ("Log", "commitlog 文件"),
+    "place_queues": ("Consume queues", "consumequeue 文件"),
+    "place_index": ("Index", "索引"),
+    "place_other": ("Other files", "其他文件"),
+    "what_frees": ("What frees space", "如何释放空间"),
+    "frees": (
+        "A broker frees space only by deleting whole segments, the oldest first. It deletes a segment that was last written more than "
+        "fileReservedTime hours ago (72 by default), at the hour deleteWhen (04 by default) or while the disk is fuller than "
+        "diskMaxUsedSpaceRatio (75 % by default). If the disk is fuller than 85 %, it deletes the oldest segments whatever their age.",
+        "broker 只通过删除整个 commitlog 文件来释放空间，从最旧的开始。最后写入时间距今超过 fileReservedTime（默认 72 小时）的文件，"
+        "在 deleteWhen 指定的时刻（默认凌晨 4 点）或磁盘使用率超过 diskMaxUsedSpaceRatio（默认 75 %）时删除。"
+        "磁盘使用率超过 85 % 时，无论是否过期，都会删除最旧的文件。",
+    ),
+    "frees_lower": (
+        "A lower fileReservedTime, set with mqadmin updateBrokerConfig, makes more segments old enough. "
+        "Messages that no consumer has read are deleted too: look at the lag first, and export what you need.",
+        "用 mqadmin updateBrokerConfig 调低 fileReservedTime，会有更多文件过期。"
+        "尚未消费的消息也会一并删除：请先查看堆积，并导出需要的消息。",
+    ),
+    "frees_topic": (
+        "Deleting a topic frees almost nothing at once: its records stay until their segments expire.",
+        "删除 topic 几乎不会立即释放空间：其记录会保留到所在的 commitlog 文件过期为止。",
     ),
     "by_topic": ("By topic", "按 topic"),
     "by_kind": ("By kind", "按消息类型"),
@@ -123,7 +167,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "lag_none": ("The store has no consumer offsets.", "此存储中没有消费位点。"),
     "lag_zero": ("No group is behind.", "没有消费组存在堆积。"),
-    "lag_unknown": ("{count} offset{s} without a known queue or position.", "{count} 个位点没有对应的队列，或没有位置。"),
+    "lag_unknown": (
+        "The lag of {count} stored offset{s} is not known: the queue has no files, as that of a %RETRY% topic without messages, "
+        "or the group's position in it is not stored.",
+        "有 {count} 个位点的堆积未知：对应的队列没有文件（例如没有消息的 %RETRY% topic），或没有保存消费组的位置。",
+    ),
     "lag_ahead": (
         "{count} offset{s} after the end of the queue: the queue lost entries, or was copied before the offsets.",
         "{count} 个位点超出队列末尾：队列丢失了条目，或队列文件的复制早于位点文件。",
@@ -132,7 +180,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "pending": ("Delayed and undecided messages", "延时消息与未决的事务消息"),
     "delayed": ("Messages that wait for their delivery time", "等待投递的延时消息"),
     "level": ("Delay level", "延时级别"),
-    "timer": ("any time", "定时消息"),
+    "timer": ("no level: timer message", "无级别：定时消息"),
     "state": ("State", "状态"),
     "overdue": ("Overdue", "已超时"),
     "due": ("Next due", "最早投递时间"),
@@ -140,7 +188,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "since": ("Oldest stored", "最早存储时间"),
     "state_pending": ("pending", "待投递"),
     "state_recalled": ("recalled", "已撤回"),
-    "state_unknown": ("perhaps delivered", "可能已投递"),
+    "state_unknown": ("not known: pending or delivered", "未知：待投递或已投递"),
     "halves": ("Half messages without a decision", "未决的半消息"),
     "producer_group": ("Producer group", "生产者组"),
     "transactions": ("Transactions", "事务数"),

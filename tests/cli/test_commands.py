@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import tarfile
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,12 +13,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from support.command_line import run, unsafe
+from support.command_line import run, run_on_terminal, uncolored, unsafe
 from support.stores import ZERO, files_of, log_of, message, on_disk
 
 import native_reader as nr
+from native_reader.plan.explain import size_of
 from native_reader.storage.local import LocalFile
 from native_reader.tables import TABLE_NAMES
+from rmqstore_spark import disk
 
 
 @pytest.fixture
@@ -140,6 +145,51 @@ def test_hours_of_summer_time(tmp_path: Path) -> None:
     moments = [datetime.fromtimestamp(time / 1000, UTC).astimezone(zone).replace(minute=0, second=0, microsecond=0) for time in times]
     expected = Counter(moment.isoformat(timespec="milliseconds") for moment in moments)
     assert {row["hour"]: row["messages"] for row in rows} == expected
+
+
+def test_stat_marks_deleted_topics(store: Path, rows: list[dict[str, Any]]) -> None:
+    assert {row["is_deleted"] for row in run("stat", store, "--json").rows} == {False}
+    assert "deleted" not in uncolored(run_on_terminal("stat", store).out)
+    shutil.rmtree(store / "consumequeue" / "T1")
+    topics = store / "config" / "topics.json"
+    topics.write_text(topics.read_text().replace('"T1"', '"T9"'))
+    ended = run("stat", store, "--json")
+    assert {row["topic"]: row["is_deleted"] for row in ended.rows} == {"T0": False, "T1": True, "T2": False}
+    size = sum(row["record_size"] for row in rows if row["topic"] == "T1")
+    assert f"1 deleted topic still has records: T1, 20 messages, {size_of(size)}, until its segments expire\n" in ended.err
+    assert "1 deleted topic is among them: T1, 1 message, " in run("stat", store, "--where", "queue_offset = 0").err
+    assert run("stat", store).cells[0][-1] == "is_deleted"
+    assert "T1 (deleted)  " in uncolored(run_on_terminal("stat", store).out)
+    assert "deleted" not in run("stat", store, "--by", "tag").out
+    assert "rmqstore stat shows what the log still has of them" in run_on_terminal("ls", store).out
+
+
+def test_stat_of_a_store_without_queues_does_not_know_what_was_deleted(store: Path) -> None:
+    shutil.rmtree(store / "consumequeue")
+    ended = run("stat", store, "--json")
+    assert {row["is_deleted"] for row in ended.rows} == {None}
+    assert "deleted" not in ended.err
+
+
+def test_stat_of_several_stores_marks_what_is_deleted_in_all(store: Path, tmp_path: Path) -> None:
+    shutil.rmtree(store / "consumequeue" / "T1")
+    (store / "config" / "topics.json").unlink()
+    shutil.copytree(store, tmp_path / "other" / "store")
+    both = [store, tmp_path / "other" / "store"]
+    assert [row["topic"] for row in run("stat", *both, "--json").rows if row["is_deleted"]] == ["T1"]
+    (both[1] / "consumequeue" / "T1" / "0").mkdir(parents=True)
+    assert [row["topic"] for row in run("stat", *both, "--json").rows if row["is_deleted"]] == []
+
+
+def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
+    last = run("stat", store).err.splitlines()[-1]
+    assert last.partition(";")[0] == disk.on_disk(nr.open(store).stores).partition(";")[0]
+    assert re.search(r"; its disk has .*, .* used, .* free$", last)
+    with tarfile.open(tmp_path / "store.tar", "w") as archive:
+        archive.add(store, "store")
+    packed = run("stat", tmp_path / "store.tar").err.splitlines()[-1]
+    assert packed.startswith("on disk ")
+    assert "its disk" not in packed
 
 
 def test_stat_of_no_messages_is_empty(store: Path) -> None:

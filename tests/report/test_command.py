@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from support.command_line import Ran, run
 from support.stores import files_of, log_of, message, on_disk
+from support.verified import healthy
 
 import native_reader as nr
+from native_reader.plan.explain import size_of
+from native_reader.storage.usage import disk_of
 from rmqstore_spark.cli.report import report
 from rmqstore_spark.report.facts import Settings, gather
 from rmqstore_spark.report.page import page_of
+from rmqstore_spark.report.words import size
 
 NOW = "2027-01-15 08:00:00Z"
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
@@ -31,7 +36,11 @@ def made(tmp_path: Path, *options: str, damaged: bool = False) -> tuple[Ran, Pat
 def test_the_file_is_the_page(tmp_path: Path) -> None:
     ended, output = made(tmp_path, "--disk-free", "10g", "--lang", "zh")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err == f"{output}: {output.stat().st_size:,} bytes\n"
+    page, fills = ended.err.splitlines()
+    assert page == f"{output}: {output.stat().st_size:,} bytes"
+    assert fills.endswith("; largest topics: T1 (33.3 % of the records), T2 (33.3 %), T0 (33.3 %)")
+    assert re.match(r"on disk [\d.]+ KiB: log [\d.]+ KiB, consume queues 0 bytes, index 0 bytes, other [\d.]+ ", fills)
+    assert "its disk" not in fills
     facts = gather(nr.open(tmp_path / "store"), Settings(1_800_000_000_000_000, free=10 << 30))
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
 
@@ -51,6 +60,26 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_pa
     ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
     assert (ended.code, ended.out) == (2, "")
     assert "cannot write there: No such file or directory" in ended.err
+
+
+def test_the_disk_is_that_of_the_store_unless_its_free_space_is_given(tmp_path: Path) -> None:
+    ended, output = made(tmp_path)
+    disk = disk_of(nr.open(tmp_path / "store").stores)
+    assert disk is not None
+    assert f"its disk has {size_of(disk.size)}, " in ended.err
+    assert f"Its disk has {size(disk.size)}: " in output.read_text(encoding="utf-8")
+    _, output = made(tmp_path, "--disk-free", "10g")
+    assert "10.0 GiB are free on its disk." in output.read_text(encoding="utf-8")
+    assert "Its disk has" not in output.read_text(encoding="utf-8")
+
+
+def test_a_deleted_topic_is_named(tmp_path: Path) -> None:
+    store = on_disk(tmp_path, healthy()[1]) / "store"
+    shutil.rmtree(store / "consumequeue" / "T1")
+    (store / "config" / "topics.json").unlink()
+    ended = run("report", store, "-o", tmp_path / "page.html", "--now", NOW, "--json")
+    assert ended.err.splitlines()[-1].startswith("1 deleted topic still has records: T1, 20 messages, ")
+    assert ended.rows[0]["deleted_topics"] == 1
 
 
 def test_json_has_the_numbers_of_the_page(tmp_path: Path) -> None:

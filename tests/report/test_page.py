@@ -13,14 +13,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from support.stores import Files, files_of, in_memory, log_of, message
+from support.verified import TOPICS, healthy
 
 import native_reader as nr
 from native_reader.records.damages import REASONS
+from native_reader.storage.protocol import Disk
 from native_reader.tables.table import NOT_THERE, Missing
 from native_reader.testing.records import Message, pack_properties
 from rmqstore_spark.report.blocks import TOP
 from rmqstore_spark.report.damage_section import findings_sentence
-from rmqstore_spark.report.facts import Facts, Settings, gather
+from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, gather
 from rmqstore_spark.report.file import write_report
 from rmqstore_spark.report.markup import escaped, shortened
 from rmqstore_spark.report.page import page_of
@@ -129,6 +131,60 @@ def test_the_page_holds_the_numbers() -> None:
     assert not facts.is_clean
     assert 'class="broken"' in page
     assert 'class="gone"' in page
+
+
+def without_queues_of(topic: str) -> Files:
+    """A healthy store whose topic was deleted."""
+    files = {path: content for path, content in healthy()[1].items() if f"/consumequeue/{topic}/" not in path}
+    return files | {TOPICS: files[TOPICS].replace(f'"{topic}"'.encode(), b'"T9"')}
+
+
+def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
+    facts = facts_of(without_queues_of("T1"))
+    (row,) = [each for each in facts.log.places.by("topic").top(10).rows if each["topic"] == "T1"]
+    assert facts.deleted == DeletedTopics(("T1",), 20, int(str(row["bytes"])))
+    assert facts.counts()["deleted_topics"] == 1
+    english, chinese = checked(page_of(facts, "en")), checked(page_of(facts, "zh"))
+    taken = size(facts.deleted.bytes)
+    assert f"1 deleted topic still has records: T1, 20 messages, {taken}, until its segments expire." in english.text
+    assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，直到所在的 commitlog 文件过期。" in chinese.text
+    assert "T1 deleted20" in english.text
+    assert "T1 已删除20" in chinese.text
+    assert english.text.count("T0 deleted") == 0
+    several = replace(facts, deleted=DeletedTopics(("a", "b", "<c>", "d", "e", "f"), 7, 1024))
+    assert (
+        "6 deleted topics still have records: a, b, <c>, d, e …, 7 messages, 1.00 KiB, until their" in checked(page_of(several, "en")).text
+    )
+    assert "：a、b、<c>、d、e …，7 条消息" in checked(page_of(several, "zh")).text
+
+
+def test_nothing_is_called_deleted_without_queues() -> None:
+    facts = facts_of({path: content for path, content in without_queues_of("T1").items() if "/consumequeue/" not in path})
+    assert facts.deleted.names == ()
+    assert "deleted topic" not in checked(page_of(facts, "en")).text
+
+
+def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
+    facts = facts_of(healthy()[1], disk=Disk(1, 100 << 30, 60 << 30, 40 << 30))
+    usage = facts.usage
+    assert usage.known == {name: getattr(usage, name) for name in ("log", "queues", "index", "other")}
+    total, log, queues, index, other = (size(each) for each in (usage.total, *usage.known.values()))
+    text = checked(page_of(facts, "en")).text
+    assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100 GiB: " in text
+    assert "60.0 GiB are used, 40.0 GiB are free." in text
+    assert f"Consume queues{queues}{share(usage.queues or 0, usage.total)}" in text
+    assert f"占用磁盘 {total}：commitlog {log}，consumequeue {queues}" in checked(page_of(facts, "zh")).text
+    assert facts.counts()["disk_bytes"] == usage.total
+    unknown = replace(facts, usage=replace(usage, queues=None), settings=replace(facts.settings, disk=None, free=1 << 30))
+    text = checked(page_of(unknown, "en")).text
+    assert f"takes at least {size(unknown.usage.total)} on disk: log {log}, consume queues not counted, " in text
+    assert "1.00 GiB are free on its disk." in text
+
+
+def test_the_page_says_what_frees_space() -> None:
+    for language in LANGUAGES:
+        text = checked(page_of(facts_of(files_of()), language)).text
+        assert all(each in text for each in ("fileReservedTime", "deleteWhen", "diskMaxUsedSpaceRatio", "updateBrokerConfig"))
 
 
 def test_a_time_of_the_summary_stays_on_one_line() -> None:
@@ -255,12 +311,12 @@ def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
         values = [set(re.findall(r"{(\w+)}", text)) - {"s"} for text in texts]
         assert values[0] == values[1] or key == "in_english", key
         assert texts[1], key
-        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag"), key
+        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "two_sentences"), key
 
 
 def test_every_text_is_used() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py") if path.name != "texts.py")
-    made = ("part_", "state_", "fate_", "severity_", "n_")
+    made = ("part_", "state_", "fate_", "severity_", "place_", "n_")
     assert [key for key in TEXTS if f'"{key}"' not in code and not key.startswith(made)] == []
 
 

@@ -15,8 +15,12 @@ from support.stores import ZERO
 ROOT = Path(__file__).parents[2]
 NOT_RUN = "(not run yet)"
 """Instead of an output that is still to be filled in. A test refuses it."""
-_VARIES = ((re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"), (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "))
-"""Times, and the sizes of compressed files."""
+_VARIES = (
+    (re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"),
+    (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "),
+    (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree$)", re.MULTILINE), "…"),
+)
+"""Times, the sizes of compressed files, and blocks of a file system."""
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,8 @@ from support.verified import CHECKPOINT, OFFSETS, TOPICS, beside, codes, finding
 
 import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
+from native_reader.options import MessageOptions
+from native_reader.tables.findings import FINDINGS
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import hash_code
 
@@ -41,6 +43,57 @@ def test_45_a_queue_without_files() -> None:
     _, files = healthy(deleted=["T1"])
     assert codes(files) == {"queue-missing": 20}
     assert codes(files | beside(healthy()[0], ["T0", "T2"])) == {"record-of-deleted-topic": 20}
+
+
+def test_45_a_deleted_topic_is_one_finding() -> None:
+    messages = numbered([message(each, topic="gone" if each % 3 else "T", queue_id=each % 4) for each in range(120)])
+    log = log_of(messages)
+    files = files_of(log) | dispatched(log.placed, deleted=["gone"]) | indexed(log.placed) | beside(log, ["T"])
+    assert len([path for path in files if "/commitlog/" in path]) > 3
+    offsets = [each.offset for each in log.placed if each.message.topic == "gone"]
+    (row,) = findings(files)
+    assert (row["code"], row["topic"], row["queue_id"], row["count"]) == ("record-of-deleted-topic", "gone", None, 80)
+    assert (row["offset"], row["last_offset"]) == (offsets[0], offsets[-1])
+    assert row["message"] == f"80 records of 'gone' in 4 queues, from offset {offsets[0]:,} to {offsets[-1]:,}"
+    (parallel,) = findings(files, jobs=3)
+    assert parallel | {"file": row["file"]} == row
+
+
+def test_45_a_condition_is_about_the_one_row_of_a_deleted_topic() -> None:
+    log, files = healthy(deleted=["T1"])
+    memory = in_memory(files | beside(log, ["T0", "T2"]))
+    table = nr.open(f"{memory.url}/store").table
+    assert table("findings", columns="count", where="count = 20 AND queue_id IS NULL").to_table().to_pylist() == [{"count": 20}]
+    assert table("findings", where="queue_id = 0").count_rows() == 0
+    assert table("findings").count_rows() == 1
+
+
+def test_45_a_task_has_one_row_for_each_deleted_topic() -> None:
+    log, files = healthy(deleted=["T1"])
+    memory = in_memory(files | beside(log, ["T0", "T2"]))
+    scan = nr.open(f"{memory.url}/store").table("findings")
+    projection = MessageOptions().projection(())
+    of_parts = [FINDINGS.read(part, projection) for part in scan.parts()]
+    rows = [row for batches in of_parts for batch in batches for row in batch.to_pylist()]
+    assert len(rows) == len({row["offset"] for row in rows}) > 1
+    assert sum(row["count"] for row in rows) == 20
+    assert {row["topic"] for row in rows} == {"T1"}
+
+
+def test_45_very_many_deleted_topics_are_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, files = healthy(deleted=["T1"])
+    memory = in_memory(files | beside(log, ["T0", "T2"]))
+    monkeypatch.setattr("native_reader.verify.findings._COSTS", 1 << 30)
+    found = nr.open(f"{memory.url}/store").verify().to_pylist()
+    assert sum(row["count"] for row in found) == 20
+    assert len(found) > 1
+
+
+def test_45_a_system_topic_is_not_deleted() -> None:
+    messages = numbered([message(each, topic="RMQ_SYS_TRACE_TOPIC" if each % 2 else "T") for each in range(20)])
+    log = log_of(messages)
+    files = files_of(log) | dispatched(log.placed, deleted=["RMQ_SYS_TRACE_TOPIC"]) | indexed(log.placed) | beside(log, ["T"])
+    assert codes(files) == {"queue-missing": 10}
 
 
 @pytest.mark.parametrize("cut", [19, 21, 399])

@@ -1,0 +1,73 @@
+"""Which topics of the log were deleted: they have records, but neither queues nor a configuration.
+
+A store proves it only if its queues are in files, at least one topic has queues, and the configuration, if there is one, can be read.
+A deleted topic can have an empty directory: 4.x leaves it. System topics are made by the broker itself, and never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from threading import Lock
+
+from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.plan.queues import Topic, numbers_of, topics_in
+from native_reader.storage.rocksdb import is_database
+from native_reader.storage.settings import topic_configs
+
+
+class DeletedTopics:
+    """Decides it for one store. Queues and configuration are listed on first use."""
+
+    def __init__(self, directories: Sequence[str], config: str | None) -> None:
+        self._directories, self._config = tuple(directories), config
+        self._listing = Lock()
+        self._known: dict[str, bool] = {}
+
+    def __reduce__(self) -> tuple[type[DeletedTopics], tuple[tuple[str, ...], str | None]]:
+        return DeletedTopics, (self._directories, self._config)
+
+    @cached_property
+    def can_tell(self) -> bool:
+        """Whether the store has what is needed to decide."""
+        return (
+            bool(self._directories) and not any(map(is_database, self._directories)) and bool(self._topics) and self._configured is not None
+        )
+
+    def has(self, topic: str | None) -> bool:
+        """Whether a topic that has records in the log was deleted. False if the store does not prove it."""
+        if topic is None:
+            return False
+        with self._listing:  # threads ask at the same time, and thousands of queues take long to list
+            if topic not in self._known:
+                self._known[topic] = self.can_tell and self._is_gone(topic)
+            return self._known[topic]
+
+    def among(self, topics: Iterable[str | None]) -> list[str]:
+        """Those of the topics that were deleted, sorted."""
+        return sorted(topic for topic in {each for each in topics if each is not None} if self.has(topic))
+
+    def _is_gone(self, topic: str) -> bool:
+        if kind_of_topic(topic) in SYSTEM_KINDS or topic in (self._configured or ()) or not topic.isprintable():
+            return False
+        try:
+            return not any(numbers_of(each, strict=True) for each in self._topics.get(topic, ()))
+        except OSError:  # it has a directory, but nobody can say what is in it
+            return False
+
+    @cached_property
+    def _topics(self) -> Mapping[str, Sequence[Topic]]:
+        """The directories of each topic. There can be two: one with batches."""
+        found: dict[str, list[Topic]] = {}
+        for each in topics_in(self._directories):
+            found.setdefault(each.name, []).append(each)
+        return found
+
+    @cached_property
+    def _configured(self) -> frozenset[str] | None:
+        """The configured topics; None if the configuration cannot be read."""
+        try:
+            return frozenset(topic_configs(self._config))
+        except (StoreDamaged, UnreadableError):
+            return None

@@ -1,0 +1,54 @@
+"""What fills the disk besides the messages of a topic: the parts of a store, its disk, and topics that were deleted. For commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from native_reader.plan.deleted import DeletedTopics
+from native_reader.plan.ends import counted
+from native_reader.plan.explain import size_of
+from native_reader.storage.usage import Usage, disk_of, usage_of
+
+if TYPE_CHECKING:
+    from native_reader.storage.protocol import Disk
+    from native_reader.storage.store import StoreFiles
+
+NAMES = {"log": "log", "queues": "consume queues", "index": "index", "other": "other"}
+_MOST_NAMES = 5
+
+
+class Deleted:
+    """Which topics were deleted in each of several stores: a row about all of them does not say whose records it counts."""
+
+    def __init__(self, stores: Iterable[StoreFiles]) -> None:
+        self._stores = [DeletedTopics(each.queues, each.config) for each in stores if each.segments]
+
+    def has(self, topic: str | None) -> bool | None:
+        """Whether it was deleted in all stores; None if one does not tell."""
+        if not self._stores or not all(each.can_tell for each in self._stores):
+            return None
+        return all(each.has(topic) for each in self._stores)
+
+
+def on_disk(stores: Sequence[StoreFiles]) -> str:
+    """How large stores are, by part, and their disk."""
+    return usage_in_words(usage_of(stores), disk_of(stores))
+
+
+def usage_in_words(usage: Usage, disk: Disk | None) -> str:
+    """How large a store is, by part, and its disk."""
+    parts = ", ".join(f"{NAMES[name]} {size_of(size)}" for name, size in usage.known.items())
+    unknown = " and ".join(name for part, name in NAMES.items() if part not in usage.known)
+    total = f"{'' if usage.is_whole else 'at least '}{size_of(usage.total)}"
+    of_disk = f"; its disk has {size_of(disk.size)}, {size_of(disk.used)} used, {size_of(disk.free)} free" if disk else ""
+    return f"on disk {total}: {parts}{f', not counted: {unknown}' if unknown else ''}{of_disk}"
+
+
+def deleted_in_words(names: Sequence[str], messages: int, size: int, *, is_all: bool = True) -> str:
+    """Which deleted topics still have records. `is_all`: whether all their messages were counted."""
+    shown = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+    one = len(names) == 1
+    which = f"still {'has' if one else 'have'} records" if is_all else f"{'is' if one else 'are'} among them"
+    counts = f"{counted(messages, 'message')}, {size_of(size)}, until {'its' if one else 'their'} segments expire"
+    return f"{counted(len(names), 'deleted topic')} {which}: {shown}, {counts}"

@@ -1,0 +1,96 @@
+"""What fills the disk: the sentences at the top of the page, and the section."""
+
+from __future__ import annotations
+
+from rmqstore_spark.report import words as write
+from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
+from rmqstore_spark.report.facts import Facts
+from rmqstore_spark.report.log_facts import LogFacts
+from rmqstore_spark.report.markup import Markup, element, filled, joined
+from rmqstore_spark.report.words import Words
+from rmqstore_spark.tally import Row, Tally
+
+_PARTS = ("record", "blank", "damage", "unwritten", "stale", "unread")
+_MOST_NAMES = 5
+
+
+def on_disk(facts: Facts, words: Words) -> Markup:
+    """How large the store is on its disk, and how full the disk is."""
+    usage, settings = facts.usage, facts.settings
+    total = write.size(usage.total) if usage.is_whole else words.say("at_least", size=write.size(usage.total))
+    sizes = {each: words.say("not_counted") for each in ("log", "queues", "index", "other")}
+    sizes |= {each: write.size(size) for each, size in usage.known.items()}
+    text = words.say("on_disk", total=total, **sizes)
+    if settings.disk is not None:
+        of_disk = {each: write.size(getattr(settings.disk, each)) for each in ("size", "used", "free")}
+        text = words.say("two_sentences", first=text, second=words.say("of_disk", **of_disk))
+    elif settings.free is not None:
+        text = words.say("two_sentences", first=text, second=words.say("of_disk_free", free=write.size(settings.free)))
+    return element("p", text)
+
+
+def deleted_topics(facts: Facts, words: Words) -> Markup | None:
+    """Which deleted topics still have records."""
+    found = facts.deleted
+    if not found.names:
+        return None
+    names = [part for each in found.names[:_MOST_NAMES] for part in (words.say("comma"), name(words, each))][1:]
+    more = " …" if len(found.names) > _MOST_NAMES else None
+    key = "deleted_topic" if len(found.names) == 1 else "deleted_topics"
+    counts = {"messages": words.say("n_messages", count=found.messages), "size": write.size(found.bytes)}
+    text = words.say(key, count=len(found.names), names="{names}", **counts)
+    return element("p", filled(text, {"names": joined(*names, more)}))
+
+
+def disk(facts: Facts, words: Words) -> Markup:
+    """What fills the disk."""
+    log = facts.log
+    whole = log.segments.totals()["bytes"]
+
+    def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
+        def cells(row: Row) -> list[Markup]:
+            return [_topic(facts, words, row[each]) if each == "topic" else name(words, row[each], missing) for each in columns]
+
+        return ranking(words, tally.top(TOP), whole, titles, cells)
+
+    sizes = {each: sum(int(getattr(account, f"{each}_bytes")) for account in log.accounts) for each in _PARTS}
+    columns = ((words.say("part"), TEXT), (words.say("size"), NUMBER), (words.say("share"), SHARE))
+    labels = {each: words.say("part_records" if each == "record" else f"part_{each}") for each in _PARTS}
+    parts = [(labels[each], write.size(size), share_cell(size, facts.size)) for each, size in sizes.items() if size]
+    used = facts.usage.known.items()
+    places = [(words.say(f"place_{each}"), write.size(size), share_cell(size, facts.usage.total)) for each, size in used]
+    has_forgotten = any(tally.forgotten_groups for tally in (log.places, log.tags, log.hosts))
+    return section(
+        words,
+        "disk",
+        part(words, "by_place", table(columns, places)),
+        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_lower", "frees_topic"))),
+        note(words.say("disk_note")),
+        part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
+        part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),
+        part(words, "by_tag", ranked(log.tags, ("tag", "topic"), ("tags", "topic"), "no_tag")),
+        part(words, "by_host", _hosts(log, words, whole)),
+        part(words, "by_part", table(columns, parts)),
+        note(words.say("forgotten")) if has_forgotten else None,
+    )
+
+
+def _topic(facts: Facts, words: Words, topic: object) -> Markup:
+    """A topic, with a mark if it was deleted."""
+    mark = element("span", words.say("deleted"), class_="mark") if topic in facts.deleted.names else None
+    return joined(name(words, topic), None if mark is None else " ", mark)
+
+
+def _hosts(log: LogFacts, words: Words, whole: int) -> Markup:
+    """Hosts, each with the topic that it fills most."""
+    top = log.hosts.by("born_host").top(TOP)
+    wanted = {row["born_host"] for row in top.rows}
+    pairs = log.hosts.table()
+    mains: dict[object, object] = {}
+    for batch in () if pairs is None else pairs.select(["born_host", "topic"]).to_batches():  # the largest first
+        for host, topic in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if host in wanted:
+                mains.setdefault(host, topic)
+    return ranking(
+        words, top, whole, ("host", "main_topic"), lambda row: [name(words, row["born_host"]), name(words, mains[row["born_host"]])]
+    )
