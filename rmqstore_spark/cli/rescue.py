@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,10 +34,15 @@ Examples:
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes((*PATHS, click.argument("target", metavar="FOLDER", type=click.Path())), AS_JSON, READING, PLACES)
-def rescue(asked: Asked, target: str) -> int:
+@takes(
+    (*PATHS, click.argument("target", metavar="FOLDER", required=False, type=click.Path())),
+    (click.option("--output", "-o", metavar="FOLDER", type=click.Path(), help="The folder, if it is not the last argument."),),
+    *(AS_JSON, READING, PLACES),
+)
+def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     from native_reader.rescue import rescue as run
 
+    asked, target = _to_folder(asked, target, output)
     values = asked.values()
     rate = values.pop("max_read_rate", None)
     if values:
@@ -49,6 +56,17 @@ def rescue(asked: Asked, target: str) -> int:
         click.echo(as_json(_counts(done)))
     _print_result(done)
     return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+
+
+def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:
+    """What to rescue, and to which folder. The last argument is the folder only without --output."""
+    if output is not None:
+        return (asked if target is None else replace(asked, paths=(*asked.paths, target))), output
+    if target is None or not (asked.paths or asked.places):
+        store = "STORE" if target is None else shlex.quote(target)
+        text = f"The folder for the rescued messages is missing: rmqstore rescue {store} FOLDER"
+        raise click.UsageError(text, click.get_current_context())
+    return asked, target
 
 
 def _note_room(store: Store, target: str) -> None:

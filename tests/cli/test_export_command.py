@@ -76,6 +76,13 @@ def test_rescue_saves_and_prints_what(damaged: Path, tmp_path: Path) -> None:
     assert "1 range of the log could not be read" in ended.err
 
 
+def test_rescue_takes_its_folder_as_an_option_too(store: Path, tmp_path: Path) -> None:
+    assert run("rescue", store, "-o", tmp_path / "out").code == 0
+    assert run("rescue", "-o", tmp_path / "again", "--commitlog", store / "commitlog").code == 0
+    assert {path.name for path in tmp_path.glob("*/rescue.md")} == {"rescue.md"}
+    assert len(list(tmp_path.glob("*/rescue.md"))) == 2
+
+
 def test_rescue_of_a_healthy_store_is_clean(store: Path, tmp_path: Path) -> None:
     ended = run("rescue", store, tmp_path / "out")
     assert (ended.code, ended.out) == (0, "")
