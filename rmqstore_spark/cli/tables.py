@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +67,18 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
 
 
 def _known(name: str | None) -> str:
-    """The name of a table. A single argument is one, so a forgotten name looks like a wrong one."""
+    """The name of a table. A single argument is one, so if the name was forgotten, it is the store."""
     from native_reader.errors import did_you_mean
     from native_reader.tables import TABLE_NAMES
 
-    if name not in TABLE_NAMES:
-        near = did_you_mean(name or "", TABLE_NAMES)
-        raise click.UsageError(f"{name!r} is not a table.{near} All tables: {', '.join(TABLE_NAMES)}")
-    return name
+    known = f"All tables: {', '.join(TABLE_NAMES)}"
+    if name is None:
+        raise click.UsageError(f"The name of a table is missing. {known}")
+    if name in TABLE_NAMES:
+        return name
+    if "/" in name or os.path.exists(name):
+        raise click.UsageError(f"The name of a table is missing after the store: rmqstore tables {shlex.quote(name)} NAME. {known}")
+    raise click.UsageError(f"{name!r} is not a table.{did_you_mean(name, TABLE_NAMES)} {known}")
 
 
 def _describe(output: Output, name: str | None) -> None:
