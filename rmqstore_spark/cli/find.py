@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +12,18 @@ from rmqstore_spark.cli.asked import Asked, spelled, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.stderr import note
+from rmqstore_spark.cli.text import time_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from native_reader import Scan, Store
 
 HELP = """Find messages. All conditions must be true.
 
 Messages that the index names are printed at once. Then the bytes that the index does not cover are searched, with a progress bar.
 There is no limit on the number of results, and all copies of a message are printed. Other messages whose keys have the same hash
-are not.
+are not. Up to 1000 results of a quick search are sorted by store time.
 """
 EPILOG = """\b
 Examples:
@@ -27,6 +34,13 @@ Examples:
   rmqstore find /data/store --offset orders/2/8817
   rmqstore find /data/store --topic orders --where "body_text LIKE '%refund%'"
 """
+
+_QUICK = 256 << 20
+"""Up to this many bytes to read, results are sorted before they are printed."""
+_MOST_HELD, _MOST_BYTES_HELD = 1000, 64 << 20
+_ORDER = "store_timestamp", "physical_offset"
+_MUCH = 16 << 20
+"""A read of fewer bytes is quick in any case."""
 
 
 def _place(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any]:
@@ -60,12 +74,68 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
     messages = Messages(asked, body)
     with Read(asked) as read:
-        scan = asked.open().messages(**asked.of_messages(**messages.defaults, **at))
+        store = asked.open()
+        scan = store.messages(**asked.of_messages(**messages.defaults, **at))
         with closing(read.batches(scan)) as batches:
-            count = messages.print(batches, 1 if first else None)
-        if not first:
-            from native_reader.plan.ends import counted
-            from native_reader.plan.explain import size_of
-
-            note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+            count = messages.print(batches if first or not _is_quick(scan) else in_order(batches), 1 if first else None)
+        if count == 0 or not first:
+            _note_result(read, count)
+        if count == 0 and {"keys", "msg_id"} & asked.options.keys():
+            _note_absence(asked, store)
+        _note_topic(asked, store, scan, read)
     return read.code
+
+
+def _is_quick(scan: Scan) -> bool:
+    """Whether so little is read that the results can wait for each other. In a long search, the first ones are printed at once."""
+    return sum(split.work for split in scan.plan().splits) <= _QUICK
+
+
+def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in the order of their store times, if they are few; otherwise as they come."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) > _MOST_HELD or sum(each.nbytes for each in held) > _MOST_BYTES_HELD:
+            yield from held
+            yield from batches
+            return
+    if held and set(_ORDER) <= set(held[0].schema.names):
+        table = pa.Table.from_batches(held)
+        held = table.sort_by([(name, "ascending") for name in _ORDER]).combine_chunks().to_batches()
+    yield from held
+
+
+def _note_result(read: Read, count: int) -> None:
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+
+
+def _note_absence(asked: Asked, store: Store) -> None:
+    """Say why a key or an id may not be found: how far back the log reaches, and how else to search."""
+    from native_reader.doctor import LENIENT
+    from native_reader.newest import time_span
+
+    pace = {name: value for name, value in asked.values().items() if name == "max_read_rate"}
+    spans = [time_span(each, {**LENIENT, **pace}) for each in store.stores]
+    firsts, lasts = ([time for time in times if time is not None] for times in zip(*spans, strict=True))
+    if not firsts or not lasts:
+        note("note: the log has no messages")
+        return
+    covers = f"{time_text(min(firsts), asked.zone)} to {time_text(max(lasts), asked.zone)}"
+    expired = "; older messages have expired" if any(each.min_offset for each in store.stores) else ""
+    note(f"note: the log has messages stored from {covers}{expired}")
+    case = "keys are case-sensitive; " if "keys" in asked.options else ""
+    note(f"note: {case}--where \"body_text LIKE '%…%'\" searches bodies")
+
+
+def _note_topic(asked: Asked, store: Store, scan: Scan, read: Read) -> None:
+    """Say how to read less, if a search for a key read most of a log that is not small."""
+    ends = dict(scan.plan().ends)
+    size = sum(ends[each.uri] - each.min_offset for each in store.stores)
+    if "keys" in asked.options and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
+        note("note: this read most of the log, because any topic may have the key. Add --topic to read less")
