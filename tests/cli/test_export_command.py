@@ -30,6 +30,24 @@ def test_export_prints_its_counts_as_json(store: Path, tmp_path: Path) -> None:
     assert found["request"]["verify_crc"] is True
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--topic", "T00"], 1, "warning: no record of topic 'T00'; did you mean 'T0'?"),
+        (["--topic", "T0", "--queue", "7"], 1, "warning: no row matches: "),
+        (["--key", "k999"], 1, "warning: nothing was exported: no message that matches has this key or id"),
+        (["--msg-id", "F" * 32], 1, "warning: nothing was exported: no message that matches has this key or id"),
+        (["--topic", "T0", "--since", "2031-01-01 00:00:00Z"], 0, "0 messages in 1 file"),
+        (["--topic", "T0", "--topic", "TO"], 0, "20 messages in 1 file"),
+    ],
+)
+def test_an_export_of_an_unknown_name_exits_with_1(store: Path, tmp_path: Path, arguments: list[str], code: int, text: str) -> None:
+    for _ in range(2):  # the second time, the export is complete already
+        ended = run("export", store, "-o", tmp_path / "out", *arguments)
+        assert (ended.code, ended.out) == (code, "")
+        assert text in ended.err
+
+
 def test_export_skips_damage_and_lists_it(damaged: Path, tmp_path: Path) -> None:
     ended = run("export", damaged, "-o", tmp_path / "out")
     assert ended.code == 1
