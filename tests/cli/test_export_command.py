@@ -91,7 +91,13 @@ def test_rescue_saves_and_prints_what(damaged: Path, tmp_path: Path) -> None:
     found = json.loads(ended.out)
     assert found["messages"] == nr.open(damaged).messages(mode="DROPMALFORMED", fail_on_data_loss=False).count_rows()
     assert (found["damaged_ranges"], found["page"]) == (1, f"{tmp_path / 'out' / 'rescue.md'}")
-    assert "1 range of the log could not be read" in ended.err
+    (lost,) = nr.open(damaged).table("damage").to_table().to_pylist()
+    assert f"warning: {lost['bytes']:,} bytes of the log are lost: 1 range could not be read\n" in ended.err
+    assert ended.err.splitlines()[-1] == f"see {tmp_path / 'out' / 'rescue.md'}"
+    assert "complete already" not in ended.err
+    again = run("rescue", damaged, tmp_path / "out", "--json")
+    assert (again.code, json.loads(again.out)) == (1, found)
+    assert "this rescue was complete already: no message was saved again; " in again.err
 
 
 def test_rescue_takes_its_folder_as_an_option_too(store: Path, tmp_path: Path) -> None:
@@ -104,6 +110,7 @@ def test_rescue_takes_its_folder_as_an_option_too(store: Path, tmp_path: Path) -
 def test_rescue_of_a_healthy_store_is_clean(store: Path, tmp_path: Path) -> None:
     ended = run("rescue", store, tmp_path / "out")
     assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"saved 60 messages\nnothing was found to be lost\nsee {tmp_path / 'out' / 'rescue.md'}\n"
     assert "- **Lost:** nothing was found to be lost." in (tmp_path / "out" / "rescue.md").read_text()
 
 
