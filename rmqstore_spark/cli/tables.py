@@ -13,6 +13,7 @@ from rmqstore_spark.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, A
 from rmqstore_spark.cli.program import CLEAN, FOUND
 from rmqstore_spark.cli.rows import Output
 from rmqstore_spark.cli.stderr import Bar, Warnings, clear
+from rmqstore_spark.cli.text import safe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,9 @@ _ARGUMENTS = (
     click.argument("name", required=False, shell_complete=_complete),
 )
 
+_STORE, _FILE = "store", "file"
+"""Columns that people see once above the rows, and not on a narrow terminal: in most tables it only says where a row was read."""
+
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--limit", "-n", type=click.IntRange(0), metavar="N", help="Print at most this many rows.")
@@ -59,9 +63,15 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
     if name == "messages":
         raise click.UsageError("Use rmqstore cat for messages.")
     with Warnings() as warnings:
-        table = asked.open().table(_known(name), **asked.values())
+        store = asked.open()
+        table = store.table(_known(name), **asked.values())
         batches = table.to_batches(asked.jobs, progress=Bar())
-        count = output.batches(table.schema, batches if limit is None else _limited(batches, limit))
+        hidden: tuple[str, ...] = ()
+        if limit is not None:
+            batches = _limited(batches, limit)
+        if output.is_terminal and len(store.stores) == 1 and "columns" not in asked.options and _STORE in table.schema.names:
+            batches, hidden = _below(output, f"{_STORE}: {safe(store.stores[0].uri)}", batches), (_STORE,)
+        count = output.batches(table.schema, batches, hidden, () if name == "index_files" else (_FILE,))
         clear()
     return FOUND if warnings.has_loss or (name == "damage" and count) else CLEAN
 
@@ -92,6 +102,16 @@ def _describe(output: Output, name: str | None) -> None:
         return
     rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in columns[_known(name)].items())
     output.rows(("column", "type", "meaning"), rows)
+
+
+def _below(output: Output, line: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, with a line above the first rows."""
+    for batch in batches:
+        if len(batch) and line:
+            clear()
+            output.line(line)
+            line = ""
+        yield batch
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
