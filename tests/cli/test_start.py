@@ -111,6 +111,7 @@ def test_completion_lists_commands_and_tables() -> None:
         (["cat", "{store}", "--where", "topc = 'a'"], "Did you mean 'topic'?"),
         (["cat", "{store}", "--where", "topic = 'a"], "error: where: "),
         (["cat", "{store}", "--columns", "topc"], "error: column 'topc' does not exist. Did you mean 'topic'?"),
+        (["cat", "{store}", "--columns", "status"], "error: column 'status' does not exist. All columns: topic, queue_id, "),
         (["cat", "{store}", "--since", "2026-01-31 12:00:00"], "set --time-zone=Asia/Shanghai"),
         (["cat", "{store}", "--rate", "fast"], "error: --rate='fast' is not a size"),
         (["cat", "{store}", "--rate", "2m", "--jobs", "4"], "--rate is too low for 4 jobs"),
