@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from native_reader.api import Scan, TableScan
 from native_reader.errors import OptionError, SchemaError, StoreError, option_name
 from native_reader.log.witness import is_live
-from native_reader.newest import time_span
+from native_reader.newest import newest
 from native_reader.options import MessageOptions
 from native_reader.plan.ends import counted
 from native_reader.plan.explain import size_of
@@ -116,23 +118,25 @@ class _Look:
     def log(self) -> Facts:
         """The segments, the times of the first and the last record, and what is missing."""
         files, found = self._files, self._found
-        options = {**self._options, **LENIENT}
-        plan = Scan((files,), MessageOptions(**options)).plan()
+        options = {**self._options, **LENIENT, "columns": "store_timestamp"}
+        scan = Scan((files,), MessageOptions(**options))
+        plan = scan.plan()
         found.has_gaps = bool(plan.gaps)
         for _, start, stop in plan.gaps:
             found.findings.append(f"no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
         if stale := dict(plan.stale).get(files.uri):
             found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
         end = dict(plan.ends)[files.uri]
-        first, last = time_span(files, options, end)
+        first = scan.head(1)["store_timestamp"].to_pylist()
+        last = [time for batch in newest(_read, files, options, 1, end) for time in batch.column(0).to_pylist()]
         return {
             "directories": sorted({segment.uri.rpartition("/")[0] for segment in files.segments}),
             "segments": len(files.segments),
             "bytes": sum(segment.size for segment in files.segments),
             "first_offset": files.min_offset,
             "end_offset": end,
-            "first_store_timestamp": first,
-            "last_store_timestamp": last,
+            "first_store_timestamp": first[0] if first else None,
+            "last_store_timestamp": last[0] if last else None,
         }
 
     def queues(self) -> Facts:
@@ -188,6 +192,10 @@ class _Look:
         options = MessageOptions(**{**self._options, "columns": columns})
         for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
             yield from batch.to_pylist()
+
+
+def _read(scan: Scan) -> Generator[pa.RecordBatch]:
+    yield from scan.to_batches()
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -1,11 +1,10 @@
-"""The newest messages of a store, found from the end of its log backwards; and the times of its first and last message."""
+"""The newest messages of a store, found from the end of its log backwards."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -41,19 +40,6 @@ def newest(
         count -= sum(map(len, some))
         high, looked = low, looked * _GROWTH
     return list(kept)
-
-
-def time_span(store: StoreFiles, options: Mapping[str, Any], end: int | None = None) -> tuple[datetime | None, datetime | None]:
-    """The store times of the first and the last message, from a little reading. `options`: those of a read, without conditions."""
-    options = {**options, "columns": "store_timestamp"}
-    first = Scan((store,), MessageOptions(**options)).head(1)["store_timestamp"].to_pylist()
-    batches = newest(_batches, store, options, 1, end)
-    latest = [time for batch in batches for time in batch.column(0).to_pylist()]
-    return first[0] if first else None, latest[-1] if latest else None
-
-
-def _batches(scan: Scan) -> Generator[pa.RecordBatch]:
-    yield from scan.to_batches()
 
 
 def last(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:

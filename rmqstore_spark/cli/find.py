@@ -15,9 +15,11 @@ from rmqstore_spark.cli.stderr import note
 from rmqstore_spark.cli.text import time_text
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
 
-    from native_reader import Scan, Store
+    from native_reader.plan.plan import Plan
 
 HELP = """Find messages. All conditions must be true.
 
@@ -76,19 +78,26 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
     with Read(asked) as read:
         store = asked.open()
         scan = store.messages(**asked.of_messages(**messages.defaults, **at))
+        plan = scan.plan()
         with closing(read.batches(scan)) as batches:
-            count = messages.print(batches if first or not _is_quick(scan) else in_order(batches), 1 if first else None)
+            count = messages.print(batches if first or not _is_quick(plan) else in_order(batches), 1 if first else None)
         if count == 0 or not first:
             _note_result(read, count)
+        logs = {each.uri: each.segments for each in store.stores}
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():
-            _note_absence(asked, store)
-        _note_topic(asked, store, scan, read)
+            from native_reader.plan.times import time_span
+
+            is_expired = any(each.min_offset for each in store.stores)
+            _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
+        size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
+        if "keys" in asked.options and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
+            note("note: this read most of the log, because any topic may have the key. Add --topic to read less")
     return read.code
 
 
-def _is_quick(scan: Scan) -> bool:
+def _is_quick(plan: Plan) -> bool:
     """Whether so little is read that the results can wait for each other. In a long search, the first ones are printed at once."""
-    return sum(split.work for split in scan.plan().splits) <= _QUICK
+    return sum(split.work for split in plan.splits) <= _QUICK
 
 
 def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,27 +124,12 @@ def _note_result(read: Read, count: int) -> None:
     note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
 
 
-def _note_absence(asked: Asked, store: Store) -> None:
+def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expired: bool) -> None:
     """Say why a key or an id may not be found: how far back the log reaches, and how else to search."""
-    from native_reader.doctor import LENIENT
-    from native_reader.newest import time_span
-
-    pace = {name: value for name, value in asked.values().items() if name == "max_read_rate"}
-    spans = [time_span(each, {**LENIENT, **pace}) for each in store.stores]
-    firsts, lasts = ([time for time in times if time is not None] for times in zip(*spans, strict=True))
-    if not firsts or not lasts:
+    if span is None:
         note("note: the log has no messages")
         return
-    covers = f"{time_text(min(firsts), asked.zone)} to {time_text(max(lasts), asked.zone)}"
-    expired = "; older messages have expired" if any(each.min_offset for each in store.stores) else ""
-    note(f"note: the log has messages stored from {covers}{expired}")
+    first, last = (time_text(each, asked.zone) for each in span)
+    note(f"note: the log has messages stored from {first} to {last}{'; older messages have expired' if is_expired else ''}")
     case = "keys are case-sensitive; " if "keys" in asked.options else ""
     note(f"note: {case}--where \"body_text LIKE '%…%'\" searches bodies")
-
-
-def _note_topic(asked: Asked, store: Store, scan: Scan, read: Read) -> None:
-    """Say how to read less, if a search for a key read most of a log that is not small."""
-    ends = dict(scan.plan().ends)
-    size = sum(ends[each.uri] - each.min_offset for each in store.stores)
-    if "keys" in asked.options and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
-        note("note: this read most of the log, because any topic may have the key. Add --topic to read less")

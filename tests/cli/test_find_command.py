@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, t
     later = on_disk(tmp_path / "later", files_of(log_of([message(7)], start=1 << 20))) / "store"
     time = "2023-11-14 22:13:20.007Z"
     assert f"from {time} to {time}; older messages have expired\n" in run("find", later, "--key", "K20").err
+
+
+def test_the_times_of_a_damaged_log(damaged: Path) -> None:
+    assert _SPAN in run("find", damaged, "--key", "K20").err
+    first, *_, last = sorted((damaged / "commitlog").iterdir())
+    for path in (first, last):
+        path.write_bytes(b"\1" * 8 + path.read_bytes()[8:])
+    ended = run("find", damaged, "--key", "K20")
+    assert ended.code == 1
+    assert re.search(r"stored from 2023-11-14 22:13:20.0[1-4]\dZ to 2023-11-14 22:13:20.0[45]\dZ\n", ended.err)
 
 
 def test_a_log_without_messages(tmp_path: Path) -> None:
