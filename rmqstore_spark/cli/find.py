@@ -102,19 +102,28 @@ def _is_quick(plan: Plan) -> bool:
 
 def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows in the order of their store times, if they are few; otherwise as they come."""
+    held: list[pa.RecordBatch] = []
+    try:
+        for batch in batches:
+            held.append(batch)
+            if sum(map(len, held)) > _MOST_HELD or sum(each.nbytes for each in held) > _MOST_BYTES_HELD:
+                break
+        else:
+            held = _sorted(held)
+    except Exception:
+        yield from held  # what was found before an error
+        raise
+    yield from held
+    yield from batches
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     import pyarrow as pa
 
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) > _MOST_HELD or sum(each.nbytes for each in held) > _MOST_BYTES_HELD:
-            yield from held
-            yield from batches
-            return
-    if held and set(_ORDER) <= set(held[0].schema.names):
-        table = pa.Table.from_batches(held)
-        held = table.sort_by([(name, "ascending") for name in _ORDER]).combine_chunks().to_batches()
-    yield from held
+    if not batches or not set(_ORDER) <= set(batches[0].schema.names):
+        return batches
+    table = pa.Table.from_batches(batches).sort_by([(name, "ascending") for name in _ORDER])
+    return list(table.combine_chunks().to_batches())
 
 
 def _note_result(read: Read, count: int) -> None:

@@ -95,7 +95,7 @@ class Messages:
 
 def _kind(row: dict[str, Any]) -> str:
     """The kind of a message, unless it is an ordinary one: `retry 2 of invoices`."""
-    kind, times = str(row["kind"]), row["reconsume_times"]
+    kind, times = str(row["kind"] or _NORMAL), row["reconsume_times"]
     origin = f" of {safe(row['origin_topic'])}" if row["origin_topic"] else ""
     if kind in (_NORMAL, _RETRY):
         return (f"{_RETRY} {times}" if times else "" if kind == _NORMAL else kind) + origin

@@ -74,6 +74,13 @@ def test_few_results_are_in_the_order_of_their_times(tmp_path: Path, monkeypatch
             assert numbers() == [f"body {number}" for number in range(4)]
 
 
+def test_what_was_found_before_damage_is_printed(damaged: Path) -> None:
+    ended = run("find", damaged, "--where", "queue_id = 0", "--option", "max_partition_bytes=1k", "--strict", "--json")
+    assert ended.code == 1
+    assert [row["body"] for row in ended.rows] == [f"body {number}" for number in range(len(ended.rows))]
+    assert ended.rows
+
+
 def test_people_see_where_a_message_that_was_sent_back_comes_from(tmp_path: Path) -> None:
     properties = pack_properties({"KEYS": "k", "RETRY_TOPIC": "invoices"})
     topics = {"%RETRY%g": 2, "%DLQ%g": 16, "orders": 0, "payments": 3}
