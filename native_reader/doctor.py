@@ -62,6 +62,8 @@ class Diagnosis:
     facts: dict[str, Facts] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    has_gaps: bool = False
+    """Whether the log lacks bytes between its first and its last file."""
 
     def lines(self, time: _Time) -> Iterator[tuple[str, str]]:
         """The diagnosis for people: a label and a text for each line. `time`: how a time is written."""
@@ -119,6 +121,7 @@ class _Look:
         options = {**self._options, **LENIENT, "columns": "store_timestamp"}
         scan = Scan((files,), MessageOptions(**options))
         plan = scan.plan()
+        found.has_gaps = bool(plan.gaps)
         for _, start, stop in plan.gaps:
             found.findings.append(f"no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
         if stale := dict(plan.stale).get(files.uri):

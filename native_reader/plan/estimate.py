@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class AccessPath:
     """The offset range of the records in the wanted queues."""
     touched: frozenset[int] | None = None
     """The first offsets of the segments that the wanted entries point to, if known."""
+    topics: int = 0
+    """The number of topics that have queues, if these are used."""
 
     def touches(self, base: int, end: int) -> bool:
         """Whether a read that trusts the queues must look at that segment."""
@@ -71,6 +74,11 @@ class _Sample:
     offsets: Numbers | None
 
 
+def is_too_small(uri: str, size: int, topics: int) -> bool:
+    """Whether this part of a segment is read faster than the queues of so many topics are searched for it."""
+    return topics * storage_of(uri).call_costs * TUNING.calls_per_topic > size
+
+
 def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int) -> AccessPath:
     """How to read a store whose log ends at `end`."""
     if access == SCAN:
@@ -87,13 +95,14 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
     if access == AUTO and not any(may_exclude(predicate, topic, facts) for topic in topics):
         return AccessPath(why="messages of every topic may match")
     if not wanted:
-        return AccessPath(access, "no matching topic has a consume queue", _CLAIMS_SHARE, life=(0, 0), touched=frozenset())
+        none: dict[str, Any] = {"life": (0, 0), "touched": frozenset(), "topics": len(topics)}
+        return AccessPath(access, "no matching topic has a consume queue", _CLAIMS_SHARE, **none)
     if len(wanted) > _MOST_TOPICS:
-        return AccessPath(access, f"{len(wanted):,} topics may match")
+        return AccessPath(access, f"{len(wanted):,} topics may match", topics=len(topics))
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
-    return replace(_chosen(samples, [each for each in store.segments if each.base < end], access), queues=len(queues))
+    return replace(_chosen(samples, [each for each in store.segments if each.base < end], access), queues=len(queues), topics=len(topics))
 
 
 def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> AccessPath:

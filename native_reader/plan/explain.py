@@ -8,9 +8,10 @@ from typing import Any
 
 from native_reader.kernel import kernel_info
 from native_reader.plan.ends import counted
-from native_reader.plan.estimate import SCAN, TRUST, AccessPath
+from native_reader.plan.estimate import AUTO, SCAN, TRUST, AccessPath, is_too_small
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
+from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
 
@@ -58,12 +59,16 @@ class Explanation:
 
     def _way(self, uri: str, way: AccessPath) -> dict[str, Any]:
         splits = [split for split in self.plan.splits if split.store == uri]
+        whole = [split for split in splits if _is_read_whole(split, way)]
         return {
             "store": uri,
             "access": way.access,
             "why": way.why,
             "segments": len({split.segment.base for split in splits}),
             "bytes": sum(split.written for split in splits),
+            "bytes_read_whole": sum(split.written for split in whole),
+            "bytes_by_queue": sum(split.written for split in splits if split.access != SCAN) - sum(split.written for split in whole),
+            "topics": way.topics,
             "queues": way.queues,
             "entries": way.entries,
             "entries_wanted": way.wanted,
@@ -119,6 +124,13 @@ class Explanation:
             return
         matching = f"about {way['entries_wanted']:,} ({size_of(way['bytes_wanted'])}) match"
         entries = f"{counted(way['queues'], 'queue')} with {way['entries']:,} entries; {matching}"
+        if way["bytes_read_whole"]:
+            why = f"in small parts, for which searching the queues of {counted(way['topics'], 'topic')} would cost more"
+            if not way["bytes_by_queue"]:
+                yield f"  by scan    {where}, {why}"
+                return
+            yield f"  by scan    {size_of(way['bytes_read_whole'])} {why}"
+            where = size_of(way["bytes_by_queue"])
         yield f"  by queue   {way['why'] or entries}"
         if way["access"] == TRUST:
             yield f"             access=trust: only records in these queues are read, of {where}"
@@ -126,9 +138,14 @@ class Explanation:
             yield f"  no queue   of {where}, only bytes in no consume queue are scanned:"
             yield "             they may contain records of a deleted topic, or records not yet in a queue. access=trust skips them"
 
-    def _by_queue(self) -> str:
+    def _read_whole(self) -> int:
+        """The bytes in splits that are too small for the queues."""
+        ways = dict(self.plan.ways)
+        return sum(split.written for split in self.plan.splits if split.store in ways and _is_read_whole(split, ways[split.store]))
+
+    def _by_queue(self, bytes_to_prune: int) -> str:
         """What is read of the splits that use queues, in a few words."""
-        whole, paths = size_of(self.plan.bytes_to_prune), [path for _, path in self.plan.ways if path.access != SCAN]
+        whole, paths = size_of(bytes_to_prune), [path for _, path in self.plan.ways if path.access != SCAN]
         is_trusted = any(path.access == TRUST for path in paths)
         if all(path.life == (0, 0) for path in paths):
             return f"no consume queue matches; of {whole}, reads {'nothing' if is_trusted else 'only the bytes in no consume queue'}"
@@ -148,10 +165,11 @@ class Explanation:
         lookups = [lookup for _, lookup in plan.lookups if lookup.files]
         if lookups:
             parts.append(f"finds {counted(sum(len(lookup.hits) for lookup in lookups), 'record')} by key")
-        if plan.bytes_to_scan and not all(way.why == BY_KEY for _, way in plan.ways):
-            parts.append(f"scans {size_of(plan.bytes_to_scan)}")
-        if plan.bytes_to_prune:
-            parts.append(self._by_queue())
+        small = self._read_whole()
+        if plan.bytes_to_scan + small and not all(way.why == BY_KEY for _, way in plan.ways):
+            parts.append(f"scans {size_of(plan.bytes_to_scan + small)}")
+        if plan.bytes_to_prune > small:
+            parts.append(self._by_queue(plan.bytes_to_prune - small))
         if plan.bytes_skipped:
             why = ", ".join(sorted({*self._skipped(), *([self._inside()] if self._skips_inside() else [])}))
             parts.append(f"skips {size_of(plan.bytes_skipped)} by {why}")
@@ -160,6 +178,11 @@ class Explanation:
         line = f"{place}: {'; '.join(parts) or 'reads nothing'}"
         unpruned = plan.bytes_to_scan >= BIG and not plan.bytes_to_prune and not plan.bytes_skipped
         return f"{line}; {HINT}" if unpruned else line
+
+
+def _is_read_whole(split: Split, way: AccessPath) -> bool:
+    """Whether a split that may use queues is too small for it."""
+    return split.access == AUTO and is_too_small(split.segment.uri, split.written, way.topics)
 
 
 def stale_text(uri: str, size: int) -> str:

@@ -6,8 +6,9 @@ the clock stepped back further or a head is wrong, so the range is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,8 @@ from native_reader.tuning import TUNING
 
 _LOOK = 256 << 10
 """No sample is taken if no record starts within this many bytes, as in a hole."""
+_LOOKS_BACK = 16 << 10, _LOOK, 16 << 20
+"""How far before its end a segment is searched for its last record: most are small, and each one there is a small read."""
 _MOST_CHECKED = 4
 """How many records near a position are checked against their queues."""
 _FOREVER = 2**62
@@ -83,6 +86,38 @@ def times_of(segments: Sequence[Segment], end: int, predicate: Predicate, *, tol
                 sampled = _sampled(segment, queue, min(segment.size, end - segment.base), first[0], _FOREVER if is_last else after[0])
                 inside[segment.base] = _pieces(sampled, tolerance)
     return Times(bounds, inside)
+
+
+def time_span(logs: Iterable[tuple[Sequence[Segment], int]]) -> tuple[datetime, datetime] | None:
+    """The store times of the first and the last record of some logs, each with its end, from a little reading; None without records."""
+    found: list[int] = []
+    for segments, end in logs:
+        written = [segment for segment in segments if segment.base < end]
+        found += next((first for segment in written if (first := _first_store_times(segment, 1))), [])
+        lasts = (_last_store_time(segment, min(segment.size, end - segment.base)) for segment in reversed(written))
+        found += next(([last] for last in lasts if last is not None), [])
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        return (start + timedelta(microseconds=min(found)), start + timedelta(microseconds=max(found))) if found else None
+    except OverflowError:  # a head with an impossible time
+        return None
+
+
+def _last_store_time(segment: Segment, written: int) -> int | None:
+    """The store time of the last record of a segment, in microseconds since 1970; of the last one before damage, if there is any."""
+    last: int | None = None
+    try:
+        with Window(segment, 64 << 10) as window:
+            position = next((each for look in _LOOKS_BACK if (each := sync(window, max(0, written - look), written)) is not None), written)
+            while position < written:
+                head = head_at(window, position)
+                time, size = _store_time(head), int(head["size"])
+                if head["magic"] not in (MAGIC_V1, MAGIC_V2) or time is None or size <= 0:
+                    break
+                last, position = time, position + size + segment.frame
+    except OSError:  # the read itself reports it
+        return None
+    return last
 
 
 def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:

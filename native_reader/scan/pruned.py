@@ -18,7 +18,7 @@ from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
 from native_reader.plan.directories import Directories
-from native_reader.plan.estimate import TRUST
+from native_reader.plan.estimate import TRUST, is_too_small
 from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.queues import Numbers, Topic
 from native_reader.plan.split import Split
@@ -30,7 +30,6 @@ from native_reader.records.report import Account
 from native_reader.records.trouble import too_large_error
 from native_reader.records.walk import CHUNK, Piece, ReadWalk
 from native_reader.scan.claimed import contradicted, has_true_one, true_claims
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
@@ -94,9 +93,8 @@ class Pruned:
         split = self._split
         begin, stop = self._begin, min(split.stop, split.end)
         topics = self._directories.topics(split.queues)
-        costs = storage_of(split.segment.uri).call_costs * TUNING.calls_per_topic
         written = max(0, self._window.written_end(stop) - begin)  # a hole costs nothing to read
-        if len(topics) * costs > written:
+        if is_too_small(split.segment.uri, written, len(topics)):
             yield from self._scanned(f"looking up {len(topics):,} topics costs more than reading {written:,} bytes")
             return
         wanted, unwanted = self._true_claims(topics, begin, stop)

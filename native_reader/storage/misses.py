@@ -30,7 +30,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
-    where = "" if f"{parent}/{missing}" == uri else f" (nearest existing directory: {parent})"
+    where = "" if f"{parent}/{missing}" == uri else f" (nearest existing directory: {'/' if parent == 'file://' else parent})"
     return f"{uri} does not exist{where}.{did_you_mean(missing, names)}"
 
 

@@ -27,6 +27,8 @@ Examples:
   rmqstore doctor '/backup/*' --json
 """
 
+_RESCUE = "rescue {} FOLDER"
+_WARNING = "do not start a broker on this store before it is copied or rescued: its recovery can delete what follows the damage"
 _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 
 
@@ -36,7 +38,7 @@ def doctor(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
     code = CLEAN
     for number, files in enumerate(store.stores):
-        found = _diagnosis(asked, files)
+        found, is_broken = _diagnosis(asked, files)
         if output.is_json:
             output.line(as_json({**_for_json(found.facts, asked), "findings": found.findings, "notes": found.notes}))
         else:
@@ -44,15 +46,18 @@ def doctor(asked: Asked) -> int:
                 output.line("")
             for label, text in found.lines(lambda moment: time_text(moment, asked.zone)):
                 _print(output, label, _in_words(text))
+            if is_broken:
+                _print(output, "warning", _WARNING)
             path = shlex.quote(asked.paths[0] if len(asked.paths) == 1 and asked.paths[0] else files.uri)
-            for label, command in zip(("try", *[""] * len(_NEXT)), _NEXT, strict=False):
+            commands = (_RESCUE, *_NEXT) if found.findings else _NEXT
+            for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.findings else code
     return code
 
 
-def _diagnosis(asked: Asked, files: StoreFiles) -> Diagnosis:
-    """The diagnosis of one store, with the engine's warnings first."""
+def _diagnosis(asked: Asked, files: StoreFiles) -> tuple[Diagnosis, bool]:
+    """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
     from native_reader.doctor import diagnose
 
     losses: list[str] = []
@@ -61,7 +66,7 @@ def _diagnosis(asked: Asked, files: StoreFiles) -> Diagnosis:
         found = diagnose(files, asked.values())
     found.findings[:] = [*losses, *map(_in_words, found.findings)]
     found.notes[:] = [*others, *map(_in_words, found.notes)]
-    return found
+    return found, bool(losses) or found.has_gaps
 
 
 def _in_words(text: str) -> str:

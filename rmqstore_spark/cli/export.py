@@ -14,12 +14,13 @@ from rmqstore_spark.cli.text import as_json
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from native_reader import Exported
+    from native_reader import Exported, Scan
 
 HELP = """Write messages to files in a folder.
 
 You can stop it at any time, even with kill -9. The same command then continues, and every message is there once. Checksums are
-verified. Damage is skipped and listed in _damage.jsonl; the exit code is then 1. _summary.json has the counts.
+verified. Damage is skipped and listed in _damage.jsonl; the exit code is then 1. It is also 1 if nothing is exported because the
+topic, queue, key or id is not in the store. _summary.json has the counts.
 
 \b
 Formats:
@@ -62,7 +63,16 @@ def export(asked: Asked, output: str, **files: Any) -> int:
     if asked.as_json:
         click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))
     _print_result(done)
-    return FOUND if done.is_damaged or warnings.has_loss else CLEAN
+    is_unknown = not done.rows and _is_unknown(asked, scan)
+    return FOUND if is_unknown or done.is_damaged or warnings.has_loss else CLEAN
+
+
+def _is_unknown(asked: Asked, scan: Scan) -> bool:
+    """Whether no row matches because the store does not have a name in the conditions. Also says so of a key or an id."""
+    if {"keys", "msg_id"} & asked.options.keys():
+        note("warning: nothing was exported: no message that matches has this key or id")
+        return True
+    return bool(scan.doubts())
 
 
 def _print_result(done: Exported) -> None:

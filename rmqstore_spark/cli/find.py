@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +12,20 @@ from rmqstore_spark.cli.asked import Asked, spelled, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.stderr import note
+from rmqstore_spark.cli.text import time_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from native_reader.plan.plan import Plan
 
 HELP = """Find messages. All conditions must be true.
 
 Messages that the index names are printed at once. Then the bytes that the index does not cover are searched, with a progress bar.
 There is no limit on the number of results, and all copies of a message are printed. Other messages whose keys have the same hash
-are not.
+are not. Up to 1000 results of a quick search are sorted by store time.
 """
 EPILOG = """\b
 Examples:
@@ -27,6 +36,13 @@ Examples:
   rmqstore find /data/store --offset orders/2/8817
   rmqstore find /data/store --topic orders --where "body_text LIKE '%refund%'"
 """
+
+_QUICK = 256 << 20
+"""Up to this many bytes to read, results are sorted before they are printed."""
+_MOST_HELD, _MOST_BYTES_HELD = 1000, 64 << 20
+_ORDER = "store_timestamp", "physical_offset"
+_MUCH = 16 << 20
+"""A read of fewer bytes is quick in any case."""
 
 
 def _place(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any]:
@@ -60,12 +76,69 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
     messages = Messages(asked, body)
     with Read(asked) as read:
-        scan = asked.open().messages(**asked.of_messages(**messages.defaults, **at))
+        store = asked.open()
+        scan = store.messages(**asked.of_messages(**messages.defaults, **at))
+        plan = scan.plan()
         with closing(read.batches(scan)) as batches:
-            count = messages.print(batches, 1 if first else None)
-        if not first:
-            from native_reader.plan.ends import counted
-            from native_reader.plan.explain import size_of
+            count = messages.print(batches if first or not _is_quick(plan) else in_order(batches), 1 if first else None)
+        if count == 0 or not first:
+            _note_result(read, count)
+        logs = {each.uri: each.segments for each in store.stores}
+        if count == 0 and {"keys", "msg_id"} & asked.options.keys():
+            from native_reader.plan.times import time_span
 
-            note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+            is_expired = any(each.min_offset for each in store.stores)
+            _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
+        size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
+        if "keys" in asked.options and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
+            note("note: this read most of the log, because any topic may have the key. Add --topic to read less")
     return read.code
+
+
+def _is_quick(plan: Plan) -> bool:
+    """Whether so little is read that the results can wait for each other. In a long search, the first ones are printed at once."""
+    return sum(split.work for split in plan.splits) <= _QUICK
+
+
+def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in the order of their store times, if they are few; otherwise as they come."""
+    held: list[pa.RecordBatch] = []
+    try:
+        for batch in batches:
+            held.append(batch)
+            if sum(map(len, held)) > _MOST_HELD or sum(each.nbytes for each in held) > _MOST_BYTES_HELD:
+                break
+        else:
+            held = _sorted(held)
+    except Exception:
+        yield from held  # what was found before an error
+        raise
+    yield from held
+    yield from batches
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    import pyarrow as pa
+
+    if not batches or not set(_ORDER) <= set(batches[0].schema.names):
+        return batches
+    table = pa.Table.from_batches(batches).sort_by([(name, "ascending") for name in _ORDER])
+    return list(table.combine_chunks().to_batches())
+
+
+def _note_result(read: Read, count: int) -> None:
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+
+
+def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expired: bool) -> None:
+    """Say why a key or an id may not be found: how far back the log reaches, and how else to search."""
+    if span is None:
+        note("note: the log has no messages")
+        return
+    first, last = (time_text(each, asked.zone) for each in span)
+    note(f"note: the log has messages stored from {first} to {last}{'; older messages have expired' if is_expired else ''}")
+    case = "keys are case-sensitive; " if "keys" in asked.options else ""
+    note(f"note: {case}--where \"body_text LIKE '%…%'\" searches bodies")

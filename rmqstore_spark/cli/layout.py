@@ -29,9 +29,9 @@ class Layout:
 
     def shown(self, columns: Sequence[str], whole: Collection[str], less: Sequence[str], room: int) -> list[str] | None:
         """The columns that fit; None if rows must be blocks. `whole`: not to be folded. `less`: may be left out, in this order."""
-        shown = list(columns)
+        shown, unfolded = list(columns), {*whole, *less}  # a folded text that may be left out would make each row longer
         for name in [name for name in less if name in shown]:
-            if self._needed(shown, whole, _EASY) <= room:
+            if self._needed(shown, unfolded, _EASY) <= room:
                 break
             shown.remove(name)
         return shown if self._needed(shown, whole, _LEAST) <= room else None

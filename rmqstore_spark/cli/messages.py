@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 HEADS = ("store_timestamp", "topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "kind", "physical_offset", "store")
 """The columns of a message for people and in a pipe; then comes the body."""
+_OF_RETRIES = "reconsume_times", "origin_topic"
+"""More columns for people: where a message that was sent back comes from."""
+_NORMAL, _RETRY = "normal", "retry"
 _SHOWN = 4096
 """Bytes of a body that people see; programs get all."""
 
@@ -42,7 +45,8 @@ class Messages:
         if self._is_chosen:
             return {}
         if not self._output.is_json:
-            return {"columns": HEADS if self._body == NONE else (*HEADS, "body")}
+            more = _OF_RETRIES if self._output.is_terminal else ()
+            return {"columns": (*HEADS, *more) if self._body == NONE else (*HEADS, *more, "body")}
         from native_reader.columns.schema import DEFAULT_COLUMNS
 
         return {"columns": [name for name in DEFAULT_COLUMNS if name != "body" or self._body != NONE]}
@@ -72,8 +76,7 @@ class Messages:
         moment = "no time" if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)
         place = f"{safe(row['topic'])}/{row['queue_id']} offset {row['queue_offset']:,}"
         more = [f"tag {safe(row['tags'])}" if row["tags"] else "", f"keys {cell(row['keys'])}" if row["keys"] else ""]
-        kind = "" if row["kind"] == "normal" else row["kind"]
-        heading = "  ".join(part for part in (moment, place, kind, *more) if part)
+        heading = "  ".join(part for part in (moment, place, _kind(row), *more) if part)
         self._output.line(self._output.styled(heading, bold=True))
         self._output.line(f"    id {cell(row['msg_id'])}, at {row['physical_offset']:,} of {safe(row['store'])}")
         if "body" in row:
@@ -88,6 +91,15 @@ class Messages:
             self._output.line(f"    {line}")
         if len(shown) < len(body):
             self._output.line(f"    … {len(body) - len(shown):,} more bytes; --json prints all")
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """The kind of a message, unless it is an ordinary one: `retry 2 of invoices`."""
+    kind, times = str(row["kind"] or _NORMAL), row["reconsume_times"]
+    origin = f" of {safe(row['origin_topic'])}" if row["origin_topic"] else ""
+    if kind in (_NORMAL, _RETRY):
+        return (f"{_RETRY} {times}" if times else "" if kind == _NORMAL else kind) + origin
+    return kind + origin + (f" after retry {times}" if times else "")
 
 
 def _first(body: bytes) -> bytes:

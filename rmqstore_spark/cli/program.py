@@ -136,7 +136,11 @@ def _flushed(code: int) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """A wrong argument, with how the command is used."""
+    """A wrong argument, with how the command is used; without any argument, the help."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        for line in error.format_message().splitlines():
+            note(line)
+        return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         for line in error.ctx.get_usage().splitlines():
             note(line)

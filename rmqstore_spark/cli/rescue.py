@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,23 +34,43 @@ Examples:
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes((*PATHS, click.argument("target", metavar="FOLDER", type=click.Path())), AS_JSON, READING, PLACES)
-def rescue(asked: Asked, target: str) -> int:
+@takes(
+    (*PATHS, click.argument("target", metavar="FOLDER", required=False, type=click.Path())),
+    (click.option("--output", "-o", metavar="FOLDER", type=click.Path(), help="The folder, if it is not the last argument."),),
+    *(AS_JSON, READING, PLACES),
+)
+def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     from native_reader.rescue import rescue as run
 
+    asked, target = _to_folder(asked, target, output)
     values = asked.values()
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
     store = asked.open()
-    _note_room(store, target)
+    is_again = (Path(target) / "rescue.md").exists()  # it is written last
+    if not is_again:
+        _note_room(store, target)
     with Warnings() as warnings:
         done = run(store, target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
+    if is_again:
+        note("this rescue was complete already: no message was saved again; the check was repeated and the page written again")
     _print_result(done)
     return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+
+
+def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:
+    """What to rescue, and to which folder. The last argument is the folder only without --output."""
+    if output is not None:
+        return (asked if target is None else replace(asked, paths=(*asked.paths, target))), output
+    if target is None or not (asked.paths or asked.places):
+        store = "STORE" if target is None else shlex.quote(target)
+        text = f"The folder for the rescued messages is missing: rmqstore rescue {store} FOLDER"
+        raise click.UsageError(text, click.get_current_context())
+    return asked, target
 
 
 def _note_room(store: Store, target: str) -> None:
@@ -80,12 +102,15 @@ def _print_result(done: Rescued) -> None:
     """Print what was saved and lost; the page has the details."""
     from native_reader.plan.ends import counted
 
-    ranges = len(done.exported.report.damage) + len(done.exported.missing)
-    note(f"saved {counted(done.exported.rows, 'message')}")
-    if ranges:
-        note(f"warning: {counted(ranges, 'range')} of the log could not be read")
+    exported = done.exported
+    sizes = [*(each.end - each.start for each in exported.report.damage), *(each.stop - each.start for each in exported.missing)]
+    note(f"saved {counted(exported.rows, 'message')}")
+    if sizes:
+        note(f"warning: {counted(sum(sizes), 'byte')} of the log are lost: {counted(len(sizes), 'range')} could not be read")
     if done.missing:
         note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
     if done.problems:
         note(f"warning: {counted(done.problems, 'finding')} of the check")
-    note(f"read {done.page}")
+    if done.is_whole:
+        note("nothing was found to be lost")
+    note(f"see {done.page}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,15 +95,15 @@ class Output:
             self._has_head = True
         sys.stdout.flush()
 
-    def batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], looks: Mapping[str, Look] | None = None) -> int:
-        """Print Arrow batches as they come; returns the number of rows."""
-        looks, count = looks_of(schema) | dict(looks or {}), 0
+    def batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], hidden: Collection[str] = (), less: Sequence[str] = ()) -> int:
+        """Print Arrow batches as they come; returns the number of rows. `hidden`: columns to leave out. `less`: as in `rows`."""
+        looks, count = looks_of(schema), 0
         if not self.is_json and not self.is_terminal:
             self.rows(schema.names, ())
         for batch in batches:
             count += len(batch)
             stderr.clear()
-            self.rows(schema.names, rows_of(batch), looks)
+            self.rows([name for name in schema.names if name not in hidden], rows_of(batch), looks, less)
         return count
 
     def line(self, text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from rmqstore_spark.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, A
 from rmqstore_spark.cli.program import CLEAN, FOUND
 from rmqstore_spark.cli.rows import Output
 from rmqstore_spark.cli.stderr import Bar, Warnings, clear
+from rmqstore_spark.cli.text import safe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +48,9 @@ _ARGUMENTS = (
     click.argument("name", required=False, shell_complete=_complete),
 )
 
+_STORE, _FILE = "store", "file"
+"""Columns that people see once above the rows, and not on a narrow terminal: in most tables it only says where a row was read."""
+
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--limit", "-n", type=click.IntRange(0), metavar="N", help="Print at most this many rows.")
@@ -57,22 +63,32 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
     if name == "messages":
         raise click.UsageError("Use rmqstore cat for messages.")
     with Warnings() as warnings:
-        table = asked.open().table(_known(name), **asked.values())
+        store = asked.open()
+        table = store.table(_known(name), **asked.values())
         batches = table.to_batches(asked.jobs, progress=Bar())
-        count = output.batches(table.schema, batches if limit is None else _limited(batches, limit))
+        hidden: tuple[str, ...] = ()
+        if limit is not None:
+            batches = _limited(batches, limit)
+        if output.is_terminal and len(store.stores) == 1 and "columns" not in asked.options and _STORE in table.schema.names:
+            batches, hidden = _below(output, f"{_STORE}: {safe(store.stores[0].uri)}", batches), (_STORE,)
+        count = output.batches(table.schema, batches, hidden, () if name == "index_files" else (_FILE,))
         clear()
     return FOUND if warnings.has_loss or (name == "damage" and count) else CLEAN
 
 
 def _known(name: str | None) -> str:
-    """The name of a table. A single argument is one, so a forgotten name looks like a wrong one."""
+    """The name of a table. A single argument is one, so if the name was forgotten, it is the store."""
     from native_reader.errors import did_you_mean
     from native_reader.tables import TABLE_NAMES
 
-    if name not in TABLE_NAMES:
-        near = did_you_mean(name or "", TABLE_NAMES)
-        raise click.UsageError(f"{name!r} is not a table.{near} All tables: {', '.join(TABLE_NAMES)}")
-    return name
+    known = f"All tables: {', '.join(TABLE_NAMES)}"
+    if name is None:
+        raise click.UsageError(f"The name of a table is missing. {known}")
+    if name in TABLE_NAMES:
+        return name
+    if "/" in name or os.path.exists(name):
+        raise click.UsageError(f"The name of a table is missing after the store: rmqstore tables {shlex.quote(name)} NAME. {known}")
+    raise click.UsageError(f"{name!r} is not a table.{did_you_mean(name, TABLE_NAMES)} {known}")
 
 
 def _describe(output: Output, name: str | None) -> None:
@@ -86,6 +102,16 @@ def _describe(output: Output, name: str | None) -> None:
         return
     rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in columns[_known(name)].items())
     output.rows(("column", "type", "meaning"), rows)
+
+
+def _below(output: Output, line: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, with a line above the first rows."""
+    for batch in batches:
+        if len(batch) and line:
+            clear()
+            output.line(line)
+            line = ""
+        yield batch
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

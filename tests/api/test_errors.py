@@ -79,11 +79,13 @@ def test_text_that_only_looks_like_a_mark_is_shown():
         ("topik", " Did you mean 'topic'?"),
         ("body_", " Did you mean 'body'?"),
         ("zzzzz", ""),
+        ("status", ""),
+        ("host", " Did you mean 'born_host'?"),
         ("", ""),
     ],
 )
 def test_the_nearest_name(name, expected):
-    assert did_you_mean(name, ["topic", "body", "store_timestamp", "born_timestamp"]) == expected
+    assert did_you_mean(name, ["topic", "tags", "body", "store_timestamp", "born_host"]) == expected
 
 
 def test_no_name_is_near_an_empty_text():

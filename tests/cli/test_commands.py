@@ -20,6 +20,7 @@ import native_reader as nr
 from native_reader.plan.explain import size_of
 from native_reader.storage.local import LocalFile
 from native_reader.tables import TABLE_NAMES
+from native_reader.tuning import tuned
 from rmqstore_spark import disk
 
 
@@ -278,6 +279,25 @@ def test_explain_prints_the_plan(store: Path) -> None:
     explanation = nr.open(store).messages(topic="T1", mode="DROPMALFORMED", fail_on_data_loss=False).explain()
     assert run("explain", store, "-t", "T1").out == f"{explanation}\n"
     assert run("explain", store, "-t", "T1", "--json").rows == [json.loads(json.dumps(explanation.to_dict()))]
+
+
+def test_explain_says_which_parts_are_too_small_for_the_queues(store: Path) -> None:
+    scan = nr.open(store).messages(topic="T1")
+    size, run_of = size_of(scan.plan().bytes_to_prune), scan.run()
+    assert sum(map(len, run_of)) == 20
+    assert run_of.report.bytes_read >= scan.plan().bytes_to_prune
+    shown = run("explain", store, "-t", "T1").out
+    assert f"  by scan    {size} in " in shown
+    assert ", in small parts, for which searching the queues of 3 topics would cost more" in shown
+    assert "no queue" not in shown
+    with tuned(calls_per_topic=0):
+        shown = run("explain", store, "-t", "T1").out
+    assert "  by queue   1 queue with 20 entries; about 20 (" in shown
+    assert f"  no queue   of {size} in " in shown
+    assert "by scan" not in shown
+    with tuned(calls_per_topic=0):
+        assert "by consume queue" in nr.open(store).messages(topic="T1").explain().in_short(1)
+    assert f": scans {size}" in nr.open(store).messages(topic="T1").explain().in_short(1)
 
 
 def test_verify_of_a_healthy_store_is_clean(store: Path) -> None:

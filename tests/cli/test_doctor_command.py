@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.command_line import run, unsafe
 from support.stores import on_disk
 from support.verified import healthy
@@ -65,3 +66,25 @@ def test_damage_that_doctor_meets_is_a_finding(tmp_path: Path) -> None:
         == f"{root.as_uri()}/commitlog/{lost.segment:020}: skipped {lost.size} damaged bytes at offset {lost.offset:,}: no record magic"
     )
     assert not [note for note in told.rows[0]["notes"] if "damaged" in note]
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_doctor_of_a_damaged_log_suggests_a_rescue_first(damaged: Path, is_missing: bool) -> None:
+    if is_missing:
+        sorted((damaged / "commitlog").iterdir())[1].unlink()
+    ended = run("doctor", damaged)
+    warning, suggestion, *others = ended.out.splitlines()[-5:]
+    assert ended.code == 1
+    assert warning == (
+        "warning    do not start a broker on this store before it is copied or rescued: its recovery can delete what follows the damage"
+    )
+    assert suggestion == f"try        rmqstore rescue {damaged} FOLDER"
+    assert [line.split()[1] for line in others] == ["stat", "find", "verify"]
+
+
+def test_a_finding_that_is_not_about_the_log_has_no_warning_about_brokers(store: Path) -> None:
+    (store / "checkpoint").unlink()
+    (store / "checkpoint").mkdir()
+    lines = run("doctor", store).out.splitlines()
+    assert f"try        rmqstore rescue {store} FOLDER" in lines
+    assert not [line for line in lines if line.startswith("warning")]

@@ -30,6 +30,24 @@ def test_export_prints_its_counts_as_json(store: Path, tmp_path: Path) -> None:
     assert found["request"]["verify_crc"] is True
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--topic", "T00"], 1, "warning: no record of topic 'T00'; did you mean 'T0'?"),
+        (["--topic", "T0", "--queue", "7"], 1, "warning: no row matches: "),
+        (["--key", "k999"], 1, "warning: nothing was exported: no message that matches has this key or id"),
+        (["--msg-id", "F" * 32], 1, "warning: nothing was exported: no message that matches has this key or id"),
+        (["--topic", "T0", "--since", "2031-01-01 00:00:00Z"], 0, "0 messages in 1 file"),
+        (["--topic", "T0", "--topic", "TO"], 0, "20 messages in 1 file"),
+    ],
+)
+def test_an_export_of_an_unknown_name_exits_with_1(store: Path, tmp_path: Path, arguments: list[str], code: int, text: str) -> None:
+    for _ in range(2):  # the second time, the export is complete already
+        ended = run("export", store, "-o", tmp_path / "out", *arguments)
+        assert (ended.code, ended.out) == (code, "")
+        assert text in ended.err
+
+
 def test_export_skips_damage_and_lists_it(damaged: Path, tmp_path: Path) -> None:
     ended = run("export", damaged, "-o", tmp_path / "out")
     assert ended.code == 1
@@ -73,12 +91,26 @@ def test_rescue_saves_and_prints_what(damaged: Path, tmp_path: Path) -> None:
     found = json.loads(ended.out)
     assert found["messages"] == nr.open(damaged).messages(mode="DROPMALFORMED", fail_on_data_loss=False).count_rows()
     assert (found["damaged_ranges"], found["page"]) == (1, f"{tmp_path / 'out' / 'rescue.md'}")
-    assert "1 range of the log could not be read" in ended.err
+    (lost,) = nr.open(damaged).table("damage").to_table().to_pylist()
+    assert f"warning: {lost['bytes']:,} bytes of the log are lost: 1 range could not be read\n" in ended.err
+    assert ended.err.splitlines()[-1] == f"see {tmp_path / 'out' / 'rescue.md'}"
+    assert "complete already" not in ended.err
+    again = run("rescue", damaged, tmp_path / "out", "--json")
+    assert (again.code, json.loads(again.out)) == (1, found)
+    assert "this rescue was complete already: no message was saved again; " in again.err
+
+
+def test_rescue_takes_its_folder_as_an_option_too(store: Path, tmp_path: Path) -> None:
+    assert run("rescue", store, "-o", tmp_path / "out").code == 0
+    assert run("rescue", "-o", tmp_path / "again", "--commitlog", store / "commitlog").code == 0
+    assert {path.name for path in tmp_path.glob("*/rescue.md")} == {"rescue.md"}
+    assert len(list(tmp_path.glob("*/rescue.md"))) == 2
 
 
 def test_rescue_of_a_healthy_store_is_clean(store: Path, tmp_path: Path) -> None:
     ended = run("rescue", store, tmp_path / "out")
     assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"saved 60 messages\nnothing was found to be lost\nsee {tmp_path / 'out' / 'rescue.md'}\n"
     assert "- **Lost:** nothing was found to be lost." in (tmp_path / "out" / "rescue.md").read_text()
 
 

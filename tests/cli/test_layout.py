@@ -59,7 +59,8 @@ def test_a_narrow_terminal_shows_the_most_important_columns(store: Path) -> None
 
 def test_rows_that_do_not_fit_become_blocks(store: Path) -> None:
     lines = uncolored(run_on_terminal("tables", store, "queues", width=70).out).splitlines()
+    assert lines.pop(0) == f"store: {store.as_uri()}"
     first, second = lines[: lines.index("")], lines[lines.index("") + 1 :]
     titles = [line.split()[0] for line in first if not line.startswith(" ")]
-    assert titles[:5] == ["store", "topic", "queue_id", "type", "min_offset"]
+    assert titles[:5] == ["topic", "queue_id", "type", "min_offset", "max_offset"]
     assert [line.split()[0] for line in second if line.strip() and not line.startswith(" ")][: len(titles)] == titles

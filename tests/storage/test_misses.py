@@ -17,6 +17,7 @@ def test_a_path_that_does_not_exist(store):
     assert path_error(store.parent / "sotre" / "commitlog") == (
         f"{parent}/sotre/commitlog does not exist (nearest existing directory: {parent}). Did you mean 'store'?"
     )
+    assert path_error("/nowhere/else") == "file:///nowhere/else does not exist (nearest existing directory: /)."
     assert path_error(store / "zzz") == f"{uri}/zzz does not exist."
     assert path_error(store / "commitlog" / f"{1:020}").startswith(f"{uri}/commitlog/{1:020} does not exist. Did you mean '{ZERO[:10]}")
     assert path_error(store / "lock" / "x") == f"{uri}/lock/x does not exist."

@@ -1,0 +1,91 @@
+"""`rmqstore find` says why nothing is found, and prints few results in the order of their times."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.command_line import run, run_on_terminal, uncolored
+from support.stores import files_of, log_of, message, on_disk
+from support.verified import healthy
+
+from native_reader.testing.records import pack_properties
+
+_SPAN = "note: the log has messages stored from 2023-11-14 22:13:20.000Z to 2023-11-14 22:13:20.059Z"
+
+
+def test_a_key_that_is_not_found(store: Path) -> None:
+    ended = run("find", store, "--key", "K20", "--topic", "T1")
+    assert ended.code == 0
+    assert ended.err.splitlines()[-2:] == [_SPAN, "note: keys are case-sensitive; --where \"body_text LIKE '%…%'\" searches bodies"]
+    assert "messages stored from 2023-11-15 06:13" in run("find", store, "--key", "K20", "--time-zone", "Asia/Shanghai").err
+    assert _SPAN in run("find", store, "--key", "K20", "--first").err
+    ended = run("find", store, "--msg-id", "U9999")
+    assert ended.err.splitlines()[-2:] == [_SPAN, "note: --where \"body_text LIKE '%…%'\" searches bodies"]
+    for found in (["--key", "k20"], ["--where", "queue_id = 9"]):
+        assert "note: the log" not in run("find", store, *found).err
+
+
+def test_older_messages_have_expired_only_if_the_log_begins_later(store: Path, tmp_path: Path) -> None:
+    assert "expired" not in run("find", store, "--key", "K20").err
+    later = on_disk(tmp_path / "later", files_of(log_of([message(7)], start=1 << 20))) / "store"
+    time = "2023-11-14 22:13:20.007Z"
+    assert f"from {time} to {time}; older messages have expired\n" in run("find", later, "--key", "K20").err
+
+
+def test_the_times_of_a_damaged_log(damaged: Path) -> None:
+    assert _SPAN in run("find", damaged, "--key", "K20").err
+    first, *_, last = sorted((damaged / "commitlog").iterdir())
+    for path in (first, last):
+        path.write_bytes(b"\1" * 8 + path.read_bytes()[8:])
+    ended = run("find", damaged, "--key", "K20")
+    assert ended.code == 1
+    assert re.search(r"stored from 2023-11-14 22:13:20.0[1-4]\dZ to 2023-11-14 22:13:20.0[45]\dZ\n", ended.err)
+
+
+def test_a_log_without_messages(tmp_path: Path) -> None:
+    (tmp_path / "store" / "commitlog").mkdir(parents=True)
+    assert "note: the log has no messages" in run("find", tmp_path / "store", "--key", "k").err
+
+
+def test_a_key_without_a_topic_reads_most_of_the_log(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = "note: this read most of the log, because any topic may have the key. Add --topic to read less"
+    assert note not in run("find", store, "--key", "k20").err
+    monkeypatch.setattr("rmqstore_spark.cli.find._MUCH", 0)
+    assert run("find", store, "--key", "k20").err.splitlines()[-1] == note
+    assert note not in run("find", store, "--key", "k20", "--topic", "T2").err
+    assert note not in run("find", store, "--where", "queue_id = 0").err
+
+
+def test_few_results_are_in_the_order_of_their_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = [message(number, store_timestamp=1_700_000_000_000 + time) for number, time in enumerate((5, 3, 3, 9))]
+    store = on_disk(tmp_path, healthy(messages)[1]) / "store"
+
+    def numbers(*more: str) -> list[str]:
+        return [row["body"] for row in run("find", store, "--key", "all", "--json", *more).rows]
+
+    assert numbers() == ["body 1", "body 2", "body 0", "body 3"]
+    assert len(run("find", store, "--key", "all", "--json", "--columns", "topic").rows) == 4
+    assert numbers("--first") == ["body 0"]
+    for name in ("_MOST_HELD", "_MOST_BYTES_HELD", "_QUICK"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"rmqstore_spark.cli.find.{name}", 1)
+            assert numbers() == [f"body {number}" for number in range(4)]
+
+
+def test_what_was_found_before_damage_is_printed(damaged: Path) -> None:
+    ended = run("find", damaged, "--where", "queue_id = 0", "--option", "max_partition_bytes=1k", "--strict", "--json")
+    assert ended.code == 1
+    assert [row["body"] for row in ended.rows] == [f"body {number}" for number in range(len(ended.rows))]
+    assert ended.rows
+
+
+def test_people_see_where_a_message_that_was_sent_back_comes_from(tmp_path: Path) -> None:
+    properties = pack_properties({"KEYS": "k", "RETRY_TOPIC": "invoices"})
+    topics = {"%RETRY%g": 2, "%DLQ%g": 16, "orders": 0, "payments": 3}
+    messages = [message(n, topic=topic, reconsume_times=times, properties=properties) for n, (topic, times) in enumerate(topics.items())]
+    store = on_disk(tmp_path, healthy(messages)[1]) / "store"
+    lines = [line for line in uncolored(run_on_terminal("find", store, "--key", "k").out).splitlines() if line.startswith("2023")]
+    assert [line.split("  ")[2] for line in lines] == ["retry 2 of invoices", "dlq of invoices after retry 16", "keys k", "retry 3"]
+    assert "origin_topic" not in run("find", store, "--key", "k").out
