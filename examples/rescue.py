@@ -35,7 +35,8 @@ def rescue(path: str, target: str | None = None) -> None:
 
     for lost in store.table("damage", verify_crc=True).to_table(jobs=4).to_pylist():
         name = (lost["segment"] or "no file").rpartition("/")[2]
-        print(f"  lost: {lost['bytes']:>9,} bytes at {lost['start_offset']:>12,} in {name}: {lost['reason']} ({lost['found']})")
+        found = "" if lost["found"] == lost["reason"] else f" ({lost['found']})"
+        print(f"  lost: {lost['bytes']:>9,} bytes at {lost['start_offset']:>12,} in {name}: {lost['reason']}{found}")
 
     left = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "verify_crc": True}
     end = pc.min(segments["broker_end"]).as_py()
