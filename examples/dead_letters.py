@@ -33,10 +33,10 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", help="a new folder for the messages")
     arguments = parser.parse_args()
     settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
-    spark = SparkSession.builder.appName("dead letters").config(map=settings).getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
-    rmqstore_spark.register(spark)  # not needed after an install from a wheel
     try:
+        spark = SparkSession.builder.appName("dead letters").config(map=settings).getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
+        rmqstore_spark.register(spark)  # not needed after an install from a wheel
         letters = dead_letters(spark, arguments.store)
         by_group(letters).show(50, truncate=False)
         if arguments.folder:

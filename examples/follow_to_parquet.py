@@ -33,11 +33,11 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="start at the beginning of the log")
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     arguments = parser.parse_args()
-    spark = SparkSession.builder.appName("follow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
-    rmqstore_spark.register(spark)
-    spark.streams.addListener(LagListener())
     try:
+        spark = SparkSession.builder.appName("follow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
+        rmqstore_spark.register(spark)
+        spark.streams.addListener(LagListener())
         query = followed(
             spark, arguments.store, arguments.folder, topic=arguments.topic, everything=arguments.all, until_now=arguments.until_now
         )

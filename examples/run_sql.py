@@ -29,11 +29,11 @@ def main() -> None:
     except OSError as error:
         parser.exit(2, f"{arguments.file}: {error.strerror}\n")
     settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
-    spark = SparkSession.builder.appName("SQL").config(map=settings).getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
-    rmqstore_spark.register(spark)  # not needed after an install from a wheel
-    spark.conf.set("path", arguments.store)  # SQL reads it as ${path}
     try:
+        spark = SparkSession.builder.appName("SQL").config(map=settings).getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
+        rmqstore_spark.register(spark)  # not needed after an install from a wheel
+        spark.conf.set("path", arguments.store)  # SQL reads it as ${path}
         for statement in statements(text):
             result = spark.sql(statement)
             if result.columns:

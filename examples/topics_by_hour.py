@@ -35,10 +35,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50)
     arguments = parser.parse_args()
     settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
-    spark = SparkSession.builder.appName("topics by hour").config(map=settings).getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
-    rmqstore_spark.register(spark)  # Spark does not discover the format in a zip
     try:
+        spark = SparkSession.builder.appName("topics by hour").config(map=settings).getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
+        rmqstore_spark.register(spark)  # Spark does not discover the format in a zip
         by_hour(spark, arguments.store, arguments.since).show(arguments.rows, truncate=False)
     except PySparkException as error:
         parser.exit(2, f"{rmqstore_spark.reason(error)}\n")

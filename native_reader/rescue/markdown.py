@@ -22,18 +22,18 @@ def text(value: object, longest: int = LONGEST) -> str:
     return _LINK.sub(r"\1\3\\\2\4", _MARKUP.sub(r"\\\1", visible)).translate(_HTML)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], longest: int = LONGEST) -> list[str]:
     """The lines of a table. Numbers are grouped by thousands and on the right; a column of numbers has only numbers and None."""
     filled = [list(row) for row in rows]
     is_number = [all(isinstance(row[place], int | None) for row in filled) for place in range(len(heads))]
     rule = "|".join("--:" if number else "---" for number in is_number)
-    return [_line(heads), f"|{rule}|", *(_line(map(_cell, row)) for row in filled)]
+    return [_line(heads), f"|{rule}|", *(_line(_cell(value, longest) for value in row) for row in filled)]
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, longest: int) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else text(value)
+    return f"{value:,}" if isinstance(value, int) else text(value, longest)
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby, islice
@@ -14,10 +14,11 @@ from native_reader.export.account import Exported
 from native_reader.plan.ends import counted
 from native_reader.plan.explain import size_of
 from native_reader.records.damages import CHECKSUM
+from native_reader.rescue.around import Around
 from native_reader.rescue.markdown import LONGEST_SENTENCE, table, text
 from native_reader.rescue.saved import Run, SavedQueue
 from native_reader.tables.table import LOST, MISSING
-from native_reader.verify.codes import NOTE, SEVERITIES
+from native_reader.verify.codes import NOTE, SEVERITIES, TRUNCATED
 
 _MOST = 200
 """Rows of one table of the page; the files beside it have all."""
@@ -33,12 +34,16 @@ class Checked:
     problems: int = 0
     error: str | None = None
     """Why the check did not reach its end."""
+    truncated_at: int | None = None
+    """Where a starting broker would truncate the log; None if it would not, or if that is unknown."""
     _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
 
     def add(self, row: dict[str, Any]) -> None:
         """Add a row of the table `findings`. A broken store can have a million, so only those that the page shows are kept."""
         self.count += 1
         self.problems += row["severity"] != NOTE
+        if row["code"] == TRUNCATED and (self.truncated_at is None or row["offset"] < self.truncated_at):
+            self.truncated_at = row["offset"]
         kept = self._first[row["severity"]]
         if len(kept) < _MOST:
             kept.append(row)
@@ -62,6 +67,9 @@ class Findings:
     queues: Sequence[SavedQueue]
     knows_gaps: bool
     checked: Checked
+    losses: Sequence[Mapping[str, Any]]
+    """The rows of the table `damage` that the page shows."""
+    around: Around
     warnings: Sequence[str]
     end: datetime
 
@@ -88,11 +96,12 @@ def lines_of(found: Findings) -> Iterator[str]:
         ("The store", _store(found.diagnosis)),
         ("Saved, by topic", _topics(found.queues)),
         ("Missing, by queue", _queues(found)),
-        ("Lost parts of the log", _damage(found.exported)),
+        ("Lost parts of the log", _damage(found)),
         ("The log, byte by byte", _bytes(found.exported)),
         ("What the check of the store found", _checked(found.checked)),
         ("Warnings", [f"- {text(each, LONGEST_SENTENCE)}" for each in found.warnings] or ["None."]),
         ("The files", _files(found.exported)),
+        ("What to do next", _next(found)),
     ):
         yield from ("", f"## {title}", "", *lines)
 
@@ -113,6 +122,9 @@ def _result(found: Findings) -> Iterator[str]:
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
         yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
+    if (offset := found.checked.truncated_at) is not None:
+        kept = counted(found.around.kept, "message")
+        yield f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep {kept}."
     if not (exported.is_damaged or found.missing):
         yield "- **Lost:** nothing was found to be lost."
 
@@ -160,18 +172,30 @@ def ranges_text(ranges: Sequence[Run]) -> str:
     return f"{shown} and {len(ranges) - _MOST_GAPS:,} more ranges" if len(ranges) > _MOST_GAPS else shown
 
 
-def _damage(exported: Exported) -> list[str]:
-    count = len(exported.report.damage) + len(exported.missing)
-    if not count:
-        return ["None."]
+def shown_losses(exported: Exported) -> list[dict[str, Any]]:
+    """The rows of the table `damage` that the page shows, by offset."""
     # Missing ranges come last there, and are few: they must not be cut off.
     ranges = [row for row in exported.damage_rows() if row["reason"] in _WHOLE_DAMAGE]
     ranges += islice((row for row in exported.damage_rows() if row["reason"] not in _WHOLE_DAMAGE), max(0, _MOST - len(ranges)))
-    names = ("start_offset", "end_offset", "bytes", "reason", "found")
-    ranges.sort(key=lambda row: row["start_offset"])
-    rows = [((row["segment"] or "no file").rpartition("/")[2], *(row[name] for name in names)) for row in ranges]
-    heads = ("file", "from offset", "to offset", "bytes", "reason", "found")
-    return [*table(heads, rows), *_more(count, "ranges", "messages/_damage.jsonl")]
+    return sorted(ranges, key=lambda row: row["start_offset"])
+
+
+def _damage(found: Findings) -> list[str]:
+    if not found.losses:
+        return ["None."]
+    names, rows = ("start_offset", "end_offset", "bytes", "reason"), []
+    for row, times in zip(found.losses, found.around.times, strict=True):
+        what = None if row["found"] == row["reason"] else row["found"]
+        moments = (None if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}"[:-3] for time in times)
+        rows.append(((row["segment"] or "no file").rpartition("/")[2], *(row[name] for name in names), *moments, what))
+    heads = ("file", "from offset", "to offset", "bytes", "reason", "record before (UTC)", "record after (UTC)", "found")
+    count = len(found.exported.report.damage) + len(found.exported.missing)
+    return [
+        "The two times are the store times of the last saved message before the range and of the first one after it.",
+        "",
+        *table(heads, rows, LONGEST_SENTENCE),
+        *_more(count, "ranges", "messages/_damage.jsonl"),
+    ]
 
 
 def _bytes(exported: Exported) -> list[str]:
@@ -195,17 +219,37 @@ def _checked(checked: Checked) -> list[str]:
     names = ("severity", "code", "count", "topic", "queue_id", "offset", "message", "advice")
     heads = ("severity", "code", "count", "topic", "queue", "log offset", "found first", "advice")
     shown = [tuple(row[name] for name in names) for row in checked.first()]
-    return [*stopped, *table(heads, shown), *_more(checked.count, "findings", "findings.jsonl")]
+    return [*stopped, *table(heads, shown, LONGEST_SENTENCE), *_more(checked.count, "findings", "findings.jsonl")]
 
 
 def _files(exported: Exported) -> list[str]:
     return [
-        f"- `messages/`: {counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. Read it with any tool for Parquet.",
+        f"- `messages/`: {counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. All readable messages.",
         "- `messages/_damage.jsonl`: each damaged or missing range of the log.",
         "- `messages/_summary.json`: the counts of this page, and those of each segment.",
         "- `queues.jsonl`: each queue, with all its missing offsets.",
         "- `findings.jsonl`: all that the check of the store found.",
     ]
+
+
+def _next(found: Findings) -> list[str]:
+    """The folder is named as in the table of files, because it may be moved."""
+    lines = [
+        "Read the messages, in the folder of this page, with one of these:",
+        "",
+        "```python",
+        'pyarrow.parquet.read_table("messages")  # import pyarrow.parquet',
+        "duckdb.sql(\"FROM read_parquet('messages/*.parquet')\")  # import duckdb",
+        'spark.read.parquet("messages")  # any Spark',
+        "```",
+        "",
+        "To send messages again, read them there and use a producer of RocketMQ. This project never writes to a broker.",
+    ]
+    if not found.exported.files:
+        lines = ["No message was saved. Look on a slave or in a backup."]
+    elif found.exported.is_damaged or found.missing:
+        lines += ["", "To find lost messages, look on a slave, in a backup, or at the producers, for the times and queue offsets above."]
+    return lines
 
 
 def _more(count: int, what: str, name: str) -> list[str]:

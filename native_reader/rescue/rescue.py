@@ -17,7 +17,8 @@ from native_reader.doctor import diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, spelled
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
-from native_reader.rescue.page import Checked, Findings, lines_of
+from native_reader.rescue.around import Around
+from native_reader.rescue.page import Checked, Findings, lines_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
@@ -86,17 +87,19 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
     diagnosis = diagnose(store.stores[0], {"ignore_missing_files": True, **reading})
     messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
-    saved = SavedQueues()
-    for batch in exported.batches(COLUMNS):  # read back, so the page describes the files
+    checked = Checked()
+    folder.write_text(FINDINGS, _finding_lines(store.table("findings", **reading).to_batches(**running), checked))
+    saved, losses = SavedQueues(), shown_losses(exported)
+    surroundings = Around(losses, checked.truncated_at)
+    for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
         saved.add(batch)
+        surroundings.add(batch)
     named = ("topic", "queue_id", "type", "min_offset", "max_offset")
     for batch in store.table("queues", columns=named).to_batches(running["jobs"]):
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    checked = Checked()
-    folder.write_text(FINDINGS, _finding_lines(store.table("findings", **reading).to_batches(**running), checked))
-    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, list(warnings.texts), datetime.now(UTC))
+    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, list(warnings.texts), datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
     return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems)

@@ -246,7 +246,7 @@ class Stream:
             self._announce(line)
 
     def _announce_warnings(self) -> None:
-        """Once per run: doubts about the conditions, and that an old stream ignores where a new one would begin."""
+        """Once per run: doubts about the conditions, and that an old stream continues."""
         if self._has_batches:
             return
         self._has_batches = True
@@ -255,7 +255,7 @@ class Stream:
                 self._announce_once(doubt.text)
         if self._initial is None and self._start.position is not None:
             self._announce_once(
-                f"{option_name('starting_offsets')}={self._start.position} has no effect: this query continues from its checkpoint"
+                f"this query continues from its checkpoint; {option_name('starting_offsets')}={self._start.position} is for new queries"
             )
 
 

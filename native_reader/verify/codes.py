@@ -7,6 +7,7 @@ from typing import NamedTuple
 from native_reader.errors import option_name, spelled
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
+TRUNCATED = "log-truncated-by-start"
 SEVERITIES = {
     ERROR: "messages are damaged, lost or cannot be found",
     WARNING: "something is wrong or unusual, but the messages can still be read",
@@ -42,12 +43,14 @@ CODES = {
         ERROR, "other files name records after the end of the log, and their bytes are missing", "look for a newer copy of the log"
     ),
     "log-short": Code(
-        WARNING, "other files name records after the end of the log, where nothing is written", "copy the queues before the log, or again"
+        WARNING,
+        "other files name records after the end of the log, where nothing is written",
+        "if its broker runs, copy the store again, the queues first; otherwise look for the messages on a slave",
     ),
     "log-old-records": Code(
         NOTE, "old records follow the end of the log: a broker discarded them", f"set {option_name('tail=all')} to read them too"
     ),
-    "log-truncated-by-start": Code(
+    TRUNCATED: Code(
         ERROR, "a starting broker would discard valid records from here on", "copy or read the store before a broker starts on it"
     ),
     "time-goes-back": Code(

@@ -1,4 +1,4 @@
-"""From a running broker into a lake table, with examples/lake.py, which is killed in its batches: each message once."""
+"""From a running broker into a lake table, with examples/lake.py or lake_delta.py, killed in their batches: each message once."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def producing(broker: Broker) -> Iterator[None]:
 
 
 class Lake:
-    """The example, in a process of its own, with its table and its checkpoint."""
+    """An example, in a process of its own, with its table and its checkpoint."""
 
-    def __init__(self, store: Path, warehouse: Path, python: str, *options: str) -> None:
-        self._command = [python, HERE / "examples/lake.py", store, warehouse, *options]
+    def __init__(self, script: str, store: Path, warehouse: Path, python: str) -> None:
+        self._command = [python, HERE / "examples" / script, store, warehouse]
         self._checkpoint, self._log = warehouse / "checkpoint", warehouse.with_suffix(".log")
         self._environment = os.environ | {"PYTHONPATH": str(HERE), "PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
         self._environment["PYSPARK_SUBMIT_ARGS"] = "--conf spark.ui.enabled=false pyspark-shell"
@@ -122,7 +122,7 @@ def test_a_killed_stream_into_a_lake_has_each_message_once(
 ) -> None:
     python = python_with_delta(tmp_path / "environment") if read is delta else sys.executable
     running = broker("5.5.0", **SMALL_FILES)
-    lake = Lake(running.store, tmp_path / "warehouse", python, *(["--iceberg"] if read is iceberg else []))
+    lake = Lake("lake.py" if read is iceberg else "lake_delta.py", running.store, tmp_path / "warehouse", python)
     (tmp_path / "warehouse").mkdir()
     counts, random = Counter[str](), Random(2665)
     with producing(running):

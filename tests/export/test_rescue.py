@@ -53,6 +53,28 @@ def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
     assert (queue["saved"], queue["missing"]) == ([[0, 1], [2, 40]], [[1, 2]])
 
 
+def test_each_loss_has_the_store_times_around_it(tmp_path: Path) -> None:
+    start = 1_700_000_000_000
+    log = log_of([message(number, topic="orders", queue_offset=number, store_timestamp=start + number) for number in range(40)])
+    rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    assert "| zeros | 2023-11-14 22:13:20.000 | 2023-11-14 22:13:20.002 |  |" in page
+
+
+def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
+    log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
+    rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    offset = log.placed[1].offset
+    assert f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep 1 message.\n" in page
+    assert "use a producer of RocketMQ" in page
+
+
+def test_long_descriptions_are_whole() -> None:
+    described = "x" * 999
+    assert table(("found",), [(described,)], 1000)[-1] == f"| {described} |"
+
+
 def test_everything_is_saved(tmp_path: Path) -> None:
     store = on_disk(tmp_path, files_of(log_of(30))) / "store"
     rescue(nr.open(store), tmp_path / "out")
@@ -207,7 +229,7 @@ def test_a_check_that_fails_does_not_cost_the_page(tmp_path: Path, monkeypatch: 
 def test_a_million_findings_are_not_held_in_memory() -> None:
     checked = Checked()
     for number in range(5000):
-        checked.add({"severity": ("note", "warning", "error")[number % 3], "number": number})
+        checked.add({"severity": ("note", "warning", "error")[number % 3], "code": "", "number": number})
     assert (checked.count, checked.problems) == (5000, 3333)
     kept = [row for rows in checked._first.values() for row in rows]
     assert len(kept) == 600

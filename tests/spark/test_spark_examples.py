@@ -31,7 +31,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 WITH_SPARK: dict[str, list[str]] = {
     "dead_letters.py": [],
     "follow_to_parquet.py": ["out"],
-    "lake.py": ["out", "--iceberg"],
+    "lake.py": ["out"],
     "run_sql.py": [],
     "topics_by_hour.py": [],
 }
@@ -96,10 +96,49 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
     "script", ["dead_letters.py", *(pytest.param(each, marks=streams) for each in ("follow_to_parquet.py", "lake.py")), "topics_by_hour.py"]
 )
 def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
-    more = {"follow_to_parquet.py": [stores / "out", "--all", "--until-now"], "lake.py": [stores / "out", "--iceberg", "--until-now"]}
+    more = {"follow_to_parquet.py": [stores / "out", "--all", "--until-now"], "lake.py": [stores / "out", "--until-now"]}
     failed = run(script, stores / "damaged", *more.get(script, []))
-    assert (failed.code, failed.out) == (2, "")
+    table = f"Iceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db: 0 messages\n"
+    assert (failed.code, failed.out) == (2, table if script == "lake.py" else "")
     assert re.fullmatch(r"file://.*/damaged/commitlog/\d{20} at offset [\d,]+ .*found zeros.*mode=DROPMALFORMED.*\n", failed.err)
+
+
+@streams
+def test_a_lake_has_each_message_once_and_says_so(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = nr.open(stores / "store").messages().count_rows()
+    table = f"Iceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db"
+    for before, batches in ((0, f"batch 0: {count} messages\n"), (count, "")):
+        done = run("lake.py", stores / "store", stores / "out", "--until-now")
+        last = f"{count} messages in rocketmq.messages, {count - before} of them new\n"
+        assert (done.code, done.out) == (0, f"{table}: {before} messages\n{batches}{last}")
+    (compared,) = re.findall(r"```python\n(from pyiceberg.*?)```", (ROOT / "docs/lake.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compared.replace("/data/store", str(stores / "store")).replace("/lake", str(stores / "out")), {})
+    assert capsys.readouterr().out == "True\n"
+
+
+@streams
+def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path) -> None:
+    done = run("lake.py", stores / "store", stores / "out", "--topic", "Plain", "--until-now")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "43 messages in rocketmq.messages, 43 of them new")
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        ("lake.py", "pyiceberg.catalog.sql", "pip install 'pyiceberg[pyarrow,sql-sqlite]'"),
+        ("lake_delta.py", "delta", "pip install pyspark==4.2.0 delta-spark==4.4.0"),
+    ],
+)
+def test_a_lake_without_its_library(
+    which: tuple[str, str, str], run: Callable[..., Ended], stores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, module, install = which
+    monkeypatch.setitem(sys.modules, module, None)
+    done = run(script, stores / "store", stores / "out")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(f". Run: {install}\n")
+    assert done.err.count("\n") == 1
+    assert not (stores / "out").exists()
 
 
 def test_dead_letters_are_counted_and_saved(run: Callable[..., Ended], stores: Path, spark: SparkSession) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pysparks import streams
@@ -100,6 +101,12 @@ def test_a_format_that_does_not_exist(spark: SparkSession) -> None:
     said = why(lambda: spark.read.format("rocketmq-stor").load("x"))
     assert said.startswith("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: rocketmq-stor. Make sure")
     assert said.endswith("compatible with your Spark version.")
+
+
+def test_a_host_without_java() -> None:
+    error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+    said = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number"
+    assert reason(error) == f"{said}. Spark needs Java 17 or newer: install it, or set JAVA_HOME"
 
 
 def test_errors_that_are_not_of_spark() -> None:

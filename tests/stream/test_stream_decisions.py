@@ -135,4 +135,4 @@ def test_a_resumed_stream_announces_warnings_once(disk: Disk, grown: GrowingStor
     assert resumed.next_offset(offset, NO_LIMIT) is offset
     assert len(lines) == 2
     assert lines[0].startswith("topic 'T00' is not in the consume queues or the configuration")
-    assert spelled(lines[1], str) == "starting_offsets=earliest has no effect: this query continues from its checkpoint"
+    assert spelled(lines[1], str) == "this query continues from its checkpoint; starting_offsets=earliest is for new queries"

@@ -87,7 +87,7 @@ def test_the_first_batch_begins_where_it_began_before_it_was_killed(disk: Disk, 
     assert offsets_of(query) == expected + [each.offset for each in grown.placed[-4:]]
 
 
-def test_a_resumed_query_announces_that_its_start_has_no_effect(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
+def test_a_resumed_query_announces_that_it_continues(disk: Disk, grown: GrowingStore, announced: list[str]) -> None:
     query = Query(f"{disk.url}/store", {"startingOffsets": "earliest"})
     query.start()
     query.trigger()
@@ -96,7 +96,7 @@ def test_a_resumed_query_announces_that_its_start_has_no_effect(disk: Disk, grow
     query.trigger()
     query.trigger()
     assert [spelled(line, str) for line in announced] == [
-        "starting_offsets=earliest has no effect: this query continues from its checkpoint"
+        "this query continues from its checkpoint; starting_offsets=earliest is for new queries"
     ]
     assert grown.end
 
