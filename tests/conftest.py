@@ -26,7 +26,6 @@ from native_reader.storage import Storage
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.tuning import tuned
 
-
 # Every Java that tests start lives for seconds or minutes. Half of what it does is to compile for hours.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
