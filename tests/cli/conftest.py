@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import HOSTILE
 from support.stores import message, on_disk
 from support.verified import healthy
 
+import native_reader as nr
 from native_reader.testing.records import Message, pack_properties
 
 
@@ -16,6 +18,12 @@ from native_reader.testing.records import Message, pack_properties
 def store(tmp_path: Path) -> Path:
     """A healthy store of 60 messages in three topics, with queues, index, checkpoint and configuration."""
     return on_disk(tmp_path, healthy()[1]) / "store"
+
+
+@pytest.fixture
+def rows(store: Path) -> list[dict[str, Any]]:
+    """All messages, as the engine returns them."""
+    return list(nr.open(store).messages(columns="*").to_table().to_pylist())
 
 
 @pytest.fixture
