@@ -114,17 +114,20 @@ def spelled(text: str, spell: Callable[[str], str]) -> str:
     return _MARKED.sub(lambda marked: spell(marked[1]), text)
 
 
-_NEAR = 0.65
-"""How like two names must be, from 0 to 1: `host` is near `born_host`, but `status` is not near `tags`."""
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like this one; None if none is."""
     if len(name) > _TAIL:
         return None
     by_folded = {each.lower().replace("_", ""): each for each in known}
-    near = difflib.get_close_matches(name.lower().replace("_", ""), by_folded, n=1, cutoff=_NEAR)
-    return by_folded[near[0]] if near else None
+    folded = name.lower().replace("_", "")
+    near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.5)
+    return by_folded[near[0]] if near and _is_near(folded, near[0]) else None
+
+
+def _is_near(name: str, known: str) -> bool:
+    """Whether two names are worth a guess: `endpoint` and `endpointoverride`, but not `status` and `tags`."""
+    both = difflib.SequenceMatcher(None, name, known)
+    return both.ratio() > 0.6 or both.find_longest_match().size > min(len(name), len(known)) / 2
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -81,6 +81,7 @@ def test_text_that_only_looks_like_a_mark_is_shown():
         ("zzzzz", ""),
         ("status", ""),
         ("host", " Did you mean 'born_host'?"),
+        ("born", " Did you mean 'born_host'?"),
         ("", ""),
     ],
 )
