@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from native_reader.storage.protocol import storage_of
 
-_SIDE_BY_SIDE, _SLOW = 64, 1 << 20
+_SIDE_BY_SIDE = 64
 Result = TypeVar("Result")
 
 
@@ -17,7 +17,7 @@ def map_files(function: Callable[[Any], Result], files: Sequence[Any], advanced:
 
     `advanced`: called after each result, in this thread.
     """
-    if not files or storage_of(files[0].uri).call_costs < _SLOW:  # threads cost more than such calls
+    if not files or not storage_of(files[0].uri).is_slow:  # threads cost more than such calls
         return list(_counted(map(function, files), advanced))
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         return list(_counted(threads.map(function, files), advanced))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from math import isqrt
 
 import numpy as np
 
@@ -131,9 +132,10 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
     samples = [(0, first)]
     try:
         with Window(segment, 64 << 10) as window:
-            for which in range(1, TUNING.time_samples):
-                place = written * which // TUNING.time_samples
-                start = _named_from(window, queue, place, min(written, place + min(written // TUNING.time_samples, _LOOK)))
+            parts = _parts_of(segment, written)
+            for which in range(1, parts):
+                place = written * which // parts
+                start = _named_from(window, queue, place, min(written, place + min(written // parts, _LOOK)))
                 if start is not None:
                     time = _store_time(head_at(window, start))
                     if time is None:
@@ -142,6 +144,12 @@ def _sampled(segment: Segment, queue: str, written: int, first: int, after: int)
     except OSError:  # the read itself reports it
         return []
     return [*samples, (segment.size, after)]
+
+
+def _parts_of(segment: Segment, written: int) -> int:
+    """In how many parts samples cut a segment. On a slow storage, each sample takes as long as reading some megabytes."""
+    storage = storage_of(segment.uri)
+    return min(TUNING.time_samples, isqrt(written // storage.call_costs)) if storage.is_slow else TUNING.time_samples
 
 
 def _named_from(window: Window, queue: str, start: int, stop: int) -> int | None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from native_reader.errors import PathError, StoreError, UnreadableError
 
 Buffer = bytearray | memoryview
+_SLOW = 1 << 20
 _MOST_LISTED = 100
 """Directories that `occupied` lists one by one: each can be a call over a network."""
 
@@ -133,6 +134,11 @@ class Storage(ABC):
 
     call_costs = 4 << 20
     """The bytes that can be scanned in the time of one call. The higher, the more large reads beat small ones."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a call takes so long that several at a time, or fewer, are worth the effort."""
+        return self.call_costs >= _SLOW
 
     @abstractmethod
     def _list(self, uri: str) -> list[DirEntry]: ...

@@ -23,7 +23,6 @@ from native_reader.storage.tar_names import Names, path_of
 TAR = "tar+"
 """Before the scheme of a URI: a part of the path is an archive."""
 _ARCHIVE = re.compile(r"\.tar(?=/|$)", re.IGNORECASE)
-_SLOW = 1 << 20
 _CONFIRMED_FOR = 2.0
 """On a slow storage, an archive that was the same this many seconds ago is still the same, for listings."""
 _KEPT = 64
@@ -87,7 +86,6 @@ class TarStorage(Storage):
     def __init__(self, origin: str) -> None:
         self._origin = origin.removeprefix(TAR)
         self.call_costs = self._inner.call_costs
-        self._is_slow = self.call_costs >= _SLOW
         self._lock = Lock()
         self._known: dict[str, _Known] = {}
 
@@ -185,11 +183,11 @@ class TarStorage(Storage):
             if known is None or known.stamp != stamp:
                 if stamp.size > _LARGEST:
                     raise UnreadableError(f"{archive} is too large: {stamp.size:,} bytes; the limit is {_LARGEST:,}")
-                names = Names(Headers(file, is_slow=self._is_slow), lossless=self._is_lossless)
+                names = Names(Headers(file, is_slow=self.is_slow), lossless=self._is_lossless)
                 if len(self._known) >= _KEPT:
                     del self._known[next(iter(self._known))]
                 known = _Known(stamp, names, 0.0)
-            if self._is_slow:
+            if self.is_slow:
                 known = known._replace(until=monotonic() + _CONFIRMED_FOR)
             self._known[archive] = known
             return known

@@ -149,6 +149,21 @@ def test_a_key_lookup_reads_kilobytes(written: Path, monkeypatch: pytest.MonkeyP
         assert [call for call in small if "/index/" not in call.key] == []  # the last page of an index file may be short
 
 
+def test_a_time_inside_a_segment_is_found_with_few_calls(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a disk, 64 samples of a segment cost nothing. Each is about four calls, one after another."""
+    monkeypatch.setattr(S3Storage, "call_costs", 1 << 20)
+    times = nr.open(written).messages(columns="store_timestamp").to_table()["store_timestamp"].cast("int64").to_pylist()
+    middle = times[len(times) // 6] // 1000
+    second = {"starting_timestamp": middle, "ending_timestamp": middle + 1000, "columns": "physical_offset"}
+    second |= {"time_skew_tolerance": "1s", "max_partition_bytes": 1 << 20}
+    with bucket_of({f"store/{name}": content for name, content in files_in(written).items()}) as bucket:
+        scan = opened(bucket).messages(**second)
+        bucket.link.reset()
+        scan.plan()
+        assert 1 <= sum("/consumequeue/" in call.key for call in bucket.link.calls if call.kind == "get") <= 8
+        assert scan.to_table().equals(nr.open(written).messages(**second).to_table())
+
+
 def length_of(call: Call) -> int:
     """How many bytes a call asks for."""
     first, last = (int(place) for place in str(call.range).removeprefix("bytes=").split("-"))
