@@ -13,7 +13,7 @@ _AFTERWARDS = re.compile(r"\s*(?:\bSQLSTATE: \w{5}|\n\s*(?:at |Caused by: |JVM s
 """What Spark writes after a message."""
 _ADVICE = {
     "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: rocketmq-store.": "Call rmqstore_spark.register(spark) before the read",
-    "[JAVA_GATEWAY_EXITED]": "Spark needs Java 17 or newer: install it, or set JAVA_HOME",
+    "[JAVA_GATEWAY_EXITED]": "If nothing above says why: Spark needs Java 17 or newer. Install it, or set JAVA_HOME",
     "No module named 'native_reader'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
     "No module named 'rmqstore_spark'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
 }

@@ -106,7 +106,7 @@ def test_a_format_that_does_not_exist(spark: SparkSession) -> None:
 def test_a_host_without_java() -> None:
     error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
     said = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number"
-    assert reason(error) == f"{said}. Spark needs Java 17 or newer: install it, or set JAVA_HOME"
+    assert reason(error) == f"{said}. If nothing above says why: Spark needs Java 17 or newer. Install it, or set JAVA_HOME"
 
 
 def test_errors_that_are_not_of_spark() -> None:
