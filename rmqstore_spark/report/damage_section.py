@@ -45,6 +45,11 @@ def damage_sentence(facts: Facts, words: Words) -> str:
     return words.say("damaged", size=write.size(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
 
 
+def warning(facts: Facts, words: Words) -> Markup | None:
+    """What not to do with a damaged store. It is above all else: a reader who acts on the rest of the page can lose records."""
+    return element("p", words.say("do_not_start"), class_="warning") if facts.damaged_places else None
+
+
 def _reasons(facts: Facts, words: Words) -> Markup:
     ranges = facts.log.damage.ranges
     found: dict[str, tuple[int, int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from native_reader.version import version
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import pairs, section
-from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence
+from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence, warning
 from rmqstore_spark.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.log_sections import over_time, sizes, skew
@@ -46,7 +46,7 @@ def page_of(facts: Facts, language: str) -> str:
     links = [element("li", element("a", words.say(key), href=f"#{key}")) for key in (*_SECTIONS, "made")]
     body = element(
         "body",
-        element("header", element("h1", title), _summary(facts, words), on_disk(facts, words), deleted_topics(facts, words)),
+        element("header", element("h1", title), *(make(facts, words) for make in _HEADER)),
         element("nav", element("ul", *links), aria_label=words.say("contents")),
         element("main", *sections, _made(facts, words)),
     )
@@ -76,6 +76,9 @@ def _summary(facts: Facts, words: Words) -> Markup:
     )
     times = {name: element("span", words.time(time), class_="time") for name, time in (("first", log.first), ("last", log.last))}
     return element("p", filled(text, times), class_="lead")
+
+
+_HEADER = (warning, _summary, on_disk, deleted_topics)
 
 
 def _made(facts: Facts, words: Words) -> Markup:

@@ -36,6 +36,10 @@ nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; 
 .note { color: var(--quiet); font-size: .9rem; }
 .mark { color: var(--quiet); font-size: .8rem; border: 1px solid var(--line); padding: 0 .3rem; white-space: nowrap; }
 .alarm { color: var(--broken); font-weight: 600; }
+.warning {
+  padding: .6rem .9rem; border: 2px solid var(--broken); border-left-width: .6rem; background: var(--fill); font-weight: 600;
+  break-inside: avoid;
+}
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .25rem 1rem; margin: .5rem 0; }
 .pairs dt { color: var(--quiet); }
 .pairs dd { margin: 0; overflow-wrap: anywhere; }

@@ -9,6 +9,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     "two_sentences": ("{first} {second}", "{first}{second}"),
     "comma": (", ", "、"),
     "contents": ("Contents", "目录"),
+    "do_not_start": (
+        "Do not start a broker on this store yet: its recovery can delete what follows the damage. "
+        "First save it: rmqstore rescue STORE FOLDER",
+        "请先不要启动 broker：恢复过程会截断损坏位置之后的日志。先用 rmqstore rescue STORE FOLDER 救出数据。",
+    ),
     # One sentence
     "summary": (
         "{size} in {segments} with {messages} of {topics}, stored from {first} to {last}. {damage}",

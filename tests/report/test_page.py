@@ -181,6 +181,18 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert "1.00 GiB are free on its disk." in text
 
 
+def test_a_damaged_store_begins_with_a_warning() -> None:
+    facts, begins = facts_of(damaged()), {"en": "Do not start a broker on this store yet", "zh": "请先不要启动 broker"}
+    clean = facts_of(healthy()[1])
+    for language in LANGUAGES:
+        page = page_of(facts, language)
+        warning, frees = page.index('<p class="warning">'), page.index(TEXTS["what_frees"][LANGUAGES.index(language)])
+        assert warning < page.index('class="lead"') < frees
+        assert begins[language] in checked(page).text
+        assert "rmqstore rescue STORE FOLDER" in page
+        assert '<p class="warning">' not in page_of(clean, language)
+
+
 def test_the_page_says_what_frees_space() -> None:
     for language in LANGUAGES:
         text = checked(page_of(facts_of(files_of()), language)).text
