@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from native_reader.storage.protocol import Disk
+from rmqstore_spark.disk import used_percent
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore_spark.report.facts import Facts
@@ -22,11 +24,18 @@ def on_disk(facts: Facts, words: Words) -> Markup:
     sizes |= {each: write.size(size) for each, size in usage.known.items()}
     text = words.say("on_disk", total=total, **sizes)
     if settings.disk is not None:
-        of_disk = {each: write.size(getattr(settings.disk, each)) for each in ("size", "used", "free")}
-        text = words.say("two_sentences", first=text, second=words.say("of_disk", **of_disk))
+        text = words.say("two_sentences", first=text, second=_of_disk(settings.disk, words))
     elif settings.free is not None:
         text = words.say("two_sentences", first=text, second=words.say("of_disk_free", free=write.size(settings.free)))
     return element("p", text)
+
+
+def _of_disk(disk: Disk, words: Words) -> str:
+    """How full the disk is. What only root may use is neither used nor free, so without its name the sizes seem not to add up."""
+    sizes = {each: write.size(getattr(disk, each)) for each in ("size", "used", "free")}
+    rest = words.say("reserved") if disk.used + disk.free < disk.size else ""
+    text = words.say("of_disk", **sizes, rest=rest, percent=used_percent(disk))
+    return words.say("two_sentences", first=text, second=words.say("limits"))
 
 
 def deleted_topics(facts: Facts, words: Words) -> Markup | None:
@@ -64,7 +73,7 @@ def disk(facts: Facts, words: Words) -> Markup:
         words,
         "disk",
         part(words, "by_place", table(columns, places)),
-        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_lower", "frees_topic"))),
+        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_limits", "frees_lower", "frees_topic"))),
         note(words.say("disk_note")),
         part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
         part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),

@@ -24,7 +24,15 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The whole store takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}.",
         "整个存储占用磁盘 {total}：commitlog {log}，consumequeue {queues}，索引 {index}，其他文件 {other}。",
     ),
-    "of_disk": ("Its disk has {size}: {used} are used, {free} are free.", "所在磁盘共 {size}，已用 {used}，剩余 {free}。"),
+    "of_disk": (
+        "Its disk has {size}: {used} are used, {free} are free{rest}. It is {percent} % full, as df counts it: used / (used + free).",
+        "所在磁盘共 {size}，已用 {used}，可用 {free}{rest}。使用率 {percent} %，按 df 的算法：已用 /（已用 + 可用）。",
+    ),
+    "reserved": (", the rest is reserved by the file system", "，其余为文件系统保留"),
+    "limits": (
+        "The broker acts at 75 %, 85 % and 90 %: see “What frees space”.",
+        "broker 的阈值是 75 %、85 % 和 90 %：见“如何释放空间”。",
+    ),
     "of_disk_free": ("{free} are free on its disk.", "所在磁盘剩余 {free}。"),
     "at_least": ("at least {size}", "至少 {size}"),
     "not_counted": ("not counted", "未统计"),
@@ -83,11 +91,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     "what_frees": ("What frees space", "如何释放空间"),
     "frees": (
         "A broker frees space only by deleting whole segments, the oldest first. It deletes a segment that was last written more than "
-        "fileReservedTime hours ago (72 by default), at the hour deleteWhen (04 by default) or while the disk is fuller than "
-        "diskMaxUsedSpaceRatio (75 % by default). If the disk is fuller than 85 %, it deletes the oldest segments whatever their age.",
+        "fileReservedTime hours ago (72 by default), at the hour deleteWhen (04 by default).",
         "broker 只通过删除整个 commitlog 文件来释放空间，从最旧的开始。最后写入时间距今超过 fileReservedTime（默认 72 小时）的文件，"
-        "在 deleteWhen 指定的时刻（默认凌晨 4 点）或磁盘使用率超过 diskMaxUsedSpaceRatio（默认 75 %）时删除。"
-        "磁盘使用率超过 85 % 时，无论是否过期，都会删除最旧的文件。",
+        "在 deleteWhen 指定的时刻（默认凌晨 4 点）删除。",
+    ),
+    "frees_limits": (
+        "As the disk fills, a broker does more. These are its defaults. Above 75 % (diskMaxUsedSpaceRatio), it deletes such expired "
+        "segments at once. Above 85 % (diskSpaceCleanForciblyRatio), it deletes the oldest segments whatever their age. "
+        "Above 90 % (diskSpaceWarningLevelRatio), it refuses messages.",
+        "磁盘越满，broker 的动作越强（以下为默认值）：使用率超过 75 %（diskMaxUsedSpaceRatio）时，立即删除已过期的文件；"
+        "超过 85 %（diskSpaceCleanForciblyRatio）时，强制删除最旧的文件，无论是否过期；"
+        "超过 90 %（diskSpaceWarningLevelRatio）时，拒绝写入新消息。",
     ),
     "frees_lower": (
         "A lower fileReservedTime, set with mqadmin updateBrokerConfig, makes more segments old enough. "

@@ -171,7 +171,11 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     total, log, queues, index, other = (size(each) for each in (usage.total, *usage.known.values()))
     text = checked(page_of(facts, "en")).text
     assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100 GiB: " in text
-    assert "60.0 GiB are used, 40.0 GiB are free." in text
+    assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
+    reserving = replace(facts, settings=replace(facts.settings, disk=Disk(1, 252 << 30, 40 << 30, 51 << 30)))
+    english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
+    assert "51.0 GiB are free, the rest is reserved by the file system. It is 44 % full" in english
+    assert "可用 51.0 GiB，其余为文件系统保留。使用率 44 %" in chinese
     assert f"Consume queues{queues}{share(usage.queues or 0, usage.total)}" in text
     assert f"占用磁盘 {total}：commitlog {log}，consumequeue {queues}" in checked(page_of(facts, "zh")).text
     assert facts.counts()["disk_bytes"] == usage.total
@@ -196,7 +200,9 @@ def test_a_damaged_store_begins_with_a_warning() -> None:
 def test_the_page_says_what_frees_space() -> None:
     for language in LANGUAGES:
         text = checked(page_of(facts_of(files_of()), language)).text
-        assert all(each in text for each in ("fileReservedTime", "deleteWhen", "diskMaxUsedSpaceRatio", "updateBrokerConfig"))
+        assert all(each in text for each in ("fileReservedTime", "deleteWhen", "updateBrokerConfig"))
+        limits = {"75": "diskMaxUsedSpaceRatio", "85": "diskSpaceCleanForciblyRatio", "90": "diskSpaceWarningLevelRatio"}
+        assert all(re.search(rf"{percent} % ?[(（]{name}[)）]", text) for percent, name in limits.items())
 
 
 def test_a_time_of_the_summary_stays_on_one_line() -> None:
