@@ -11,7 +11,7 @@ from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.markup import Markup, element
-from rmqstore_spark.report.reasons import meaning_of
+from rmqstore_spark.report.reasons import described, meaning_of
 from rmqstore_spark.report.segment_map import segment_map
 from rmqstore_spark.report.side_facts import Findings, Problem
 from rmqstore_spark.report.words import Words
@@ -79,7 +79,13 @@ def _largest(facts: Facts, words: Words) -> Markup:
     rows.sort(key=lambda row: (row[0] - row[1], row[0]))
     columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER), *((words.say(key), TEXT) for key in ("reason", "found", "file"))]
     lines = [
-        (f"{start:,}", write.size(stop - start), reason, name(words, text), name(words, file.rpartition("/")[2]))
+        (
+            f"{start:,}",
+            write.size(stop - start),
+            reason,
+            name(words, described(text, reason, words.language)),
+            name(words, file.rpartition("/")[2]),
+        )
         for start, stop, reason, text, file in rows[:TOP]
     ]
     return table(columns, lines)

@@ -16,9 +16,8 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
-from native_reader.records.damages import REASONS
 from native_reader.storage.protocol import Disk
-from native_reader.tables.table import NOT_THERE, Missing
+from native_reader.tables.table import Missing
 from native_reader.testing.records import Message, pack_properties
 from rmqstore_spark.report.blocks import TOP
 from rmqstore_spark.report.damage_section import findings_sentence
@@ -26,7 +25,6 @@ from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, gather
 from rmqstore_spark.report.file import write_report
 from rmqstore_spark.report.markup import escaped, shortened
 from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.reasons import CHINESE
 from rmqstore_spark.report.seen import MOST_PLACES
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
@@ -349,10 +347,6 @@ def test_the_limits_are_documented() -> None:
 def test_only_two_modules_make_markup() -> None:
     making = {path.name for path in FOLDER.glob("*.py") if re.search(r"\bMarkup\((?!str)", path.read_text(encoding="utf-8"))}
     assert making == {"markup.py", "style.py"}
-
-
-def test_every_reason_has_a_meaning_in_both_languages() -> None:
-    assert CHINESE.keys() == (REASONS | NOT_THERE).keys()
 
 
 @pytest.mark.parametrize(
