@@ -170,12 +170,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     "skew_note": (
         "For each topic: its fullest queue, compared with the mean of the queues that have messages in the log. "
         "The topics with the most messages above the mean come first.",
-        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值最多的 topic 排在最前。",
+        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值的消息最多的 topic 排在最前。倍数 = 该队列消息数 / 平均值。",
     ),
     "queues": ("Queues", "队列数"),
-    "fullest": ("Fullest queue", "最满的队列"),
-    "in_fullest": ("Messages in it", "其中的消息"),
-    "ratio": ("Times the mean", "与平均值之比"),
+    "fullest": ("Fullest queue (queueId)", "消息最多的队列（queueId）"),
+    "in_fullest": ("Messages in it", "该队列消息数"),
+    "excess": ("Messages above the mean", "超出的消息数"),
+    "ratio": ("Times the mean", "倍数"),
     # Lag
     "lag": ("Lag by consumer group", "各消费组的消息堆积"),
     "lag_column": ("Lag", "堆积"),
