@@ -170,7 +170,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "skew_note": (
         "For each topic: its fullest queue, compared with the mean of the queues that have messages in the log. "
         "The topics with the most messages above the mean come first.",
-        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值的消息最多的 topic 排在最前。倍数 = 该队列消息数 / 平均值。",
+        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值的消息最多的 topic 排在最前。"
+        "倍数 = 该队列消息数 / 平均值。",
     ),
     "queues": ("Queues", "队列数"),
     "fullest": ("Fullest queue (queueId)", "消息最多的队列（queueId）"),
@@ -180,7 +181,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     # Lag
     "lag": ("Lag by consumer group", "各消费组的消息堆积"),
     "lag_column": ("Lag", "堆积"),
-    "largest_lag": ("Largest in one queue", "单个队列的最大堆积"),
+    "largest_lag": ("Largest in one queue", "最大堆积"),
     "lag_note": (
         "Lag is the number of queue offsets between a group's offset and the end of the queue.",
         "堆积是消费位点与队列末尾之间的偏移数。",
