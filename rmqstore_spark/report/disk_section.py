@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from native_reader.storage.protocol import Disk
 from rmqstore_spark.disk import used_percent
 from rmqstore_spark.report import words as write
@@ -9,6 +11,7 @@ from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, p
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.log_facts import LogFacts
 from rmqstore_spark.report.markup import Markup, element, filled, joined
+from rmqstore_spark.report.reasons import kind_in_words
 from rmqstore_spark.report.words import Words
 from rmqstore_spark.tally import Row, Tally
 
@@ -56,9 +59,14 @@ def disk(facts: Facts, words: Words) -> Markup:
     log = facts.log
     whole = log.segments.totals()["bytes"]
 
+    shown: dict[str, Callable[[object], Markup]] = {
+        "topic": lambda topic: _topic(facts, words, topic),
+        "kind": lambda kind: name(words, kind and kind_in_words(str(kind), words.language)),
+    }
+
     def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
         def cells(row: Row) -> list[Markup]:
-            return [_topic(facts, words, row[each]) if each == "topic" else name(words, row[each], missing) for each in columns]
+            return [shown[each](row[each]) if each in shown else name(words, row[each], missing) for each in columns]
 
         return ranking(words, tally.top(TOP), whole, titles, cells)
 

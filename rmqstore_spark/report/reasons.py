@@ -1,4 +1,4 @@
-"""Reasons for damage and descriptions of it, in both languages. The engine has the English ones."""
+"""Reasons for damage, descriptions of it, and kinds of messages, in both languages. The engine has the English ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from native_reader.records.damages import REASONS
 from native_reader.tables.table import NOT_THERE
 
 CHINESE = {
-    "zeros": "范围以零开头：页从未写入，或已丢失",
+    "zeros": "该区间以全零开头：页未刷盘或已丢失",
     "magic": "应为记录开头的位置没有记录的魔数",
     "size": "记录的长度不可能成立",
     "cut off": "记录超出文件末尾，或文件在记录中间结束",
@@ -69,6 +69,28 @@ WHY = {
 }
 """The second sentence about what is lost."""
 _PLACES = {"{}": r"([\d,]+)", "{s}": "s?", "{are}": "(?:is|are)", "{contain}": "contains?"}
+KINDS = {
+    "prepared": "旧版半事务消息",
+    "rollback": "旧版事务回滚",
+    "half": "半事务消息",
+    "op": "事务处理标记",
+    "delay": "延时消息",
+    "timer": "定时消息",
+    "retry": "重试消息",
+    "dlq": "死信消息",
+    "trace": "消息轨迹",
+    "pop": "POP 消费记录",
+    "system": "系统内部消息",
+    "committed": "已提交的事务消息",
+    "batch": "批量消息",
+    "normal": "普通消息",
+}
+"""Kinds of messages. `prepared` and `rollback` are those of 4.0 to 4.2, which are stored in the topic itself."""
+
+
+def kind_in_words(kind: str, language: str) -> str:
+    """A kind as in the tables and options, in Chinese with its meaning: its name is an English word."""
+    return f"{kind}（{KINDS[kind]}）" if language == "zh" and kind in KINDS else kind
 
 
 def _translated(text: str, known: dict[str, str]) -> str | None:

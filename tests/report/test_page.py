@@ -145,7 +145,7 @@ def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     english, chinese = checked(page_of(facts, "en")), checked(page_of(facts, "zh"))
     taken = size(facts.deleted.bytes)
     assert f"1 deleted topic still has records: T1, 20 messages, {taken}, until its segments expire." in english.text
-    assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，直到所在的 commitlog 文件过期。" in chinese.text
+    assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，其空间要等所在 commitlog 文件过期删除后才会释放。" in chinese.text
     assert "T1 deleted20" in english.text
     assert "T1 已删除20" in chinese.text
     assert english.text.count("T0 deleted") == 0
@@ -327,7 +327,7 @@ def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
         values = [set(re.findall(r"{(\w+)}", text)) - {"s"} for text in texts]
         assert values[0] == values[1] or key == "in_english", key
         assert texts[1], key
-        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "two_sentences"), key
+        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "semicolon", "two_sentences"), key
 
 
 def test_every_text_is_used() -> None:

@@ -9,12 +9,13 @@ from support.stores import in_memory
 from support.verified import healthy
 
 import native_reader as nr
+from native_reader.layout import kinds
 from native_reader.records.damages import REASONS
 from native_reader.records.trouble import ANOMALIES
 from native_reader.tables.table import NOT_THERE
 from rmqstore_spark.report.facts import Settings, gather
 from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.reasons import CHINESE, DESCRIPTIONS, LOST, WHY, described
+from rmqstore_spark.report.reasons import CHINESE, DESCRIPTIONS, KINDS, LOST, WHY, described, kind_in_words
 
 ROOT = Path(__file__).parents[2]
 NOW = 1_800_000_000_000_000
@@ -23,6 +24,11 @@ ZEROS = "Only zeros or half a record follow: the log was copied before its consu
 
 def test_every_reason_has_a_meaning_in_both_languages() -> None:
     assert CHINESE.keys() == (REASONS | NOT_THERE).keys()
+
+
+def test_every_kind_has_a_meaning_in_chinese() -> None:
+    assert KINDS.keys() == set(kinds.KINDS)
+    assert [kind_in_words("half", language) for language in ("en", "zh")] == ["half", "half（半事务消息）"]
 
 
 def test_every_description_of_damage_is_translated() -> None:
