@@ -77,7 +77,8 @@ def _largest(facts: Facts, words: Words) -> Markup:
     missing = sorted(facts.missing, key=lambda each: (each.start - each.stop, each.start))[:TOP]
     rows += [(each.start, each.stop, each.reason, each.description, "–") for each in missing]
     rows.sort(key=lambda row: (row[0] - row[1], row[0]))
-    columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER), *((words.say(key), TEXT) for key in ("reason", "found", "file"))]
+    columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER)]
+    columns += [(words.say("reason"), TEXT), (words.say("found"), LONG), (words.say("file"), TEXT)]
     lines = [
         (
             f"{start:,}",

@@ -87,7 +87,7 @@ summary { cursor: pointer; color: var(--data); }
   body { padding: .75rem .75rem 3rem; }
   th, td { padding: .3rem .35rem; }
   thead th, thead th.number { white-space: normal; min-width: 3.2em; }
-  th bdi, td bdi { max-width: 15rem; }
+  th bdi, td bdi { max-width: 18rem; }
   td.share { min-width: 4rem; }
   tbody th, td.text { min-width: 6rem; }
   .pairs { grid-template-columns: 1fr; gap: 0; }
