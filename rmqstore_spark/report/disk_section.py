@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from native_reader.storage.protocol import Disk
 from rmqstore_spark.disk import used_percent
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
@@ -21,20 +20,22 @@ _MOST_NAMES = 5
 
 def on_disk(facts: Facts, words: Words) -> Markup:
     """How large the store is on its disk, and how full the disk is."""
-    usage, settings = facts.usage, facts.settings
+    usage = facts.usage
     total = write.size(usage.total) if usage.is_whole else words.say("at_least", size=write.size(usage.total))
     sizes = {each: words.say("not_counted") for each in ("log", "queues", "index", "other")}
     sizes |= {each: write.size(size) for each, size in usage.known.items()}
     text = words.say("on_disk", total=total, **sizes)
-    if settings.disk is not None:
-        text = words.say("two_sentences", first=text, second=_of_disk(settings.disk, words))
-    elif settings.free is not None:
-        text = words.say("two_sentences", first=text, second=words.say("of_disk_free", free=write.size(settings.free)))
+    of_disk = _of_disk(facts, words)
+    if of_disk is not None:
+        text = words.say("two_sentences", first=text, second=of_disk)
     return element("p", text)
 
 
-def _of_disk(disk: Disk, words: Words) -> str:
+def _of_disk(facts: Facts, words: Words) -> str | None:
     """How full the disk is. What only root may use is neither used nor free, so without its name the sizes seem not to add up."""
+    disk, free = facts.settings.disk, facts.settings.free
+    if disk is None:
+        return None if free is None else words.say("of_disk_free", free=write.size(free))
     sizes = {each: write.size(getattr(disk, each)) for each in ("size", "used", "free")}
     rest = words.say("reserved") if disk.used + disk.free < disk.size else ""
     text = words.say("of_disk", **sizes, rest=rest, percent=used_percent(disk))

@@ -31,8 +31,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "reserved": (", the rest is reserved by the file system", "，其余为文件系统保留"),
     "limits": (
-        "The broker acts at 75 %, 85 % and 90 %: see “What frees space”.",
-        "broker 的阈值是 75 %、85 % 和 90 %：见“如何释放空间”。",
+        "By default, the broker acts at 75 %, 85 % and 90 %: see “What frees space”.",
+        "broker 的默认阈值是 75 %、85 % 和 90 %：见“如何释放空间”。",
     ),
     "of_disk_free": ("{free} are free on its disk.", "所在磁盘剩余 {free}。"),
     "at_least": ("at least {size}", "至少 {size}"),
