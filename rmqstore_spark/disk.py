@@ -36,12 +36,22 @@ def on_disk(stores: Sequence[StoreFiles]) -> str:
     return usage_in_words(usage_of(stores), disk_of(stores))
 
 
+def used_percent(disk: Disk) -> int:
+    """How full a disk is, as `df` counts it: without what is reserved, and rounded up."""
+    usable = disk.used + disk.free
+    return -(-disk.used * 100 // usable) if usable else 0
+
+
 def usage_in_words(usage: Usage, disk: Disk | None) -> str:
     """How large a store is, by part, and its disk."""
     parts = ", ".join(f"{NAMES[name]} {size_of(size)}" for name, size in usage.known.items())
     unknown = " and ".join(name for part, name in NAMES.items() if part not in usage.known)
     total = f"{'' if usage.is_whole else 'at least '}{size_of(usage.total)}"
-    of_disk = f"; its disk has {size_of(disk.size)}, {size_of(disk.used)} used, {size_of(disk.free)} free" if disk else ""
+    if disk is None:
+        of_disk = ""
+    else:
+        used = f"{size_of(disk.used)} ({used_percent(disk)} %) used"
+        of_disk = f"; its disk has {size_of(disk.size)}, {used}, {size_of(disk.free)} free"
     return f"on disk {total}: {parts}{f', not counted: {unknown}' if unknown else ''}{of_disk}"
 
 

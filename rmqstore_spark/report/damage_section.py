@@ -11,7 +11,7 @@ from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.markup import Markup, element
-from rmqstore_spark.report.reasons import meaning_of
+from rmqstore_spark.report.reasons import described, meaning_of
 from rmqstore_spark.report.segment_map import segment_map
 from rmqstore_spark.report.side_facts import Findings, Problem
 from rmqstore_spark.report.words import Words
@@ -45,6 +45,11 @@ def damage_sentence(facts: Facts, words: Words) -> str:
     return words.say("damaged", size=write.size(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
 
 
+def warning(facts: Facts, words: Words) -> Markup | None:
+    """What not to do with a damaged store. It is above all else: a reader who acts on the rest of the page can lose records."""
+    return element("p", words.say("do_not_start"), class_="warning") if facts.damaged_places else None
+
+
 def _reasons(facts: Facts, words: Words) -> Markup:
     ranges = facts.log.damage.ranges
     found: dict[str, tuple[int, int]] = {}
@@ -72,9 +77,16 @@ def _largest(facts: Facts, words: Words) -> Markup:
     missing = sorted(facts.missing, key=lambda each: (each.start - each.stop, each.start))[:TOP]
     rows += [(each.start, each.stop, each.reason, each.description, "–") for each in missing]
     rows.sort(key=lambda row: (row[0] - row[1], row[0]))
-    columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER), *((words.say(key), TEXT) for key in ("reason", "found", "file"))]
+    columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER)]
+    columns += [(words.say("reason"), TEXT), (words.say("found"), LONG), (words.say("file"), TEXT)]
     lines = [
-        (f"{start:,}", write.size(stop - start), reason, name(words, text), name(words, file.rpartition("/")[2]))
+        (
+            f"{start:,}",
+            write.size(stop - start),
+            reason,
+            name(words, described(text, reason, words.language)),
+            name(words, file.rpartition("/")[2]),
+        )
         for start, stop, reason, text, file in rows[:TOP]
     ]
     return table(columns, lines)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from rmqstore_spark.disk import used_percent
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.log_facts import LogFacts
 from rmqstore_spark.report.markup import Markup, element, filled, joined
+from rmqstore_spark.report.reasons import kind_in_words
 from rmqstore_spark.report.words import Words
 from rmqstore_spark.tally import Row, Tally
 
@@ -16,17 +20,26 @@ _MOST_NAMES = 5
 
 def on_disk(facts: Facts, words: Words) -> Markup:
     """How large the store is on its disk, and how full the disk is."""
-    usage, settings = facts.usage, facts.settings
+    usage = facts.usage
     total = write.size(usage.total) if usage.is_whole else words.say("at_least", size=write.size(usage.total))
     sizes = {each: words.say("not_counted") for each in ("log", "queues", "index", "other")}
     sizes |= {each: write.size(size) for each, size in usage.known.items()}
     text = words.say("on_disk", total=total, **sizes)
-    if settings.disk is not None:
-        of_disk = {each: write.size(getattr(settings.disk, each)) for each in ("size", "used", "free")}
-        text = words.say("two_sentences", first=text, second=words.say("of_disk", **of_disk))
-    elif settings.free is not None:
-        text = words.say("two_sentences", first=text, second=words.say("of_disk_free", free=write.size(settings.free)))
+    of_disk = _of_disk(facts, words)
+    if of_disk is not None:
+        text = words.say("two_sentences", first=text, second=of_disk)
     return element("p", text)
+
+
+def _of_disk(facts: Facts, words: Words) -> str | None:
+    """How full the disk is. What only root may use is neither used nor free, so without its name the sizes seem not to add up."""
+    disk, free = facts.settings.disk, facts.settings.free
+    if disk is None:
+        return None if free is None else words.say("of_disk_free", free=write.size(free))
+    sizes = {each: write.size(getattr(disk, each)) for each in ("size", "used", "free")}
+    rest = words.say("reserved") if disk.used + disk.free < disk.size else ""
+    text = words.say("of_disk", **sizes, rest=rest, percent=used_percent(disk))
+    return words.say("two_sentences", first=text, second=words.say("limits"))
 
 
 def deleted_topics(facts: Facts, words: Words) -> Markup | None:
@@ -47,9 +60,14 @@ def disk(facts: Facts, words: Words) -> Markup:
     log = facts.log
     whole = log.segments.totals()["bytes"]
 
+    shown: dict[str, Callable[[object], Markup]] = {
+        "topic": lambda topic: _topic(facts, words, topic),
+        "kind": lambda kind: name(words, kind and kind_in_words(str(kind), words.language)),
+    }
+
     def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
         def cells(row: Row) -> list[Markup]:
-            return [_topic(facts, words, row[each]) if each == "topic" else name(words, row[each], missing) for each in columns]
+            return [shown[each](row[each]) if each in shown else name(words, row[each], missing) for each in columns]
 
         return ranking(words, tally.top(TOP), whole, titles, cells)
 
@@ -64,7 +82,7 @@ def disk(facts: Facts, words: Words) -> Markup:
         words,
         "disk",
         part(words, "by_place", table(columns, places)),
-        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_lower", "frees_topic"))),
+        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_limits", "frees_lower", "frees_topic"))),
         note(words.say("disk_note")),
         part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
         part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),

@@ -104,6 +104,11 @@ class Skew(NamedTuple):
     messages: int
     mean: float
 
+    @property
+    def excess(self) -> float:
+        """How many messages the fullest queue has above the mean."""
+        return self.messages - self.mean
+
 
 def skews(log: LogFacts) -> list[Skew]:
     """The topics of users with several queues, most messages above the mean first."""
@@ -118,13 +123,13 @@ def skews(log: LogFacts) -> list[Skew]:
         for topic, queues in by_topic.items()
         if len(queues) > 1
     ]
-    return sorted(several, key=lambda each: (each.mean - each.messages, each.topic))
+    return sorted(several, key=lambda each: (-each.excess, each.topic))
 
 
 def skew(facts: Facts, words: Words) -> Markup:
     """Queue skew."""
     found = skews(facts.log)
-    keys = ("queues", "fullest", "in_fullest", "ratio")
+    keys = ("queues", "fullest", "in_fullest", "excess", "ratio")
     columns = [(words.say("topic"), TEXT), *((words.say(key), NUMBER) for key in keys)]
     rows = [
         (
@@ -132,6 +137,7 @@ def skew(facts: Facts, words: Words) -> Markup:
             write.number(each.queues),
             str(each.fullest),
             write.number(each.messages),
+            write.number(round(each.excess)),
             f"{each.messages / each.mean:.2f}",
         )
         for each in found[:TOP]

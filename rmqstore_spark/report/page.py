@@ -5,11 +5,11 @@ from __future__ import annotations
 from native_reader.version import version
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import pairs, section
-from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence
+from rmqstore_spark.report.damage_section import damage, damage_sentence, findings_sentence, warning
 from rmqstore_spark.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore_spark.report.facts import Facts
 from rmqstore_spark.report.log_sections import over_time, sizes, skew
-from rmqstore_spark.report.markup import Markup, element, filled, joined, name_of, shortened
+from rmqstore_spark.report.markup import Markup, element, filled, name_of, shortened
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.side_sections import lag, pending
 from rmqstore_spark.report.style import style_sheet
@@ -46,7 +46,7 @@ def page_of(facts: Facts, language: str) -> str:
     links = [element("li", element("a", words.say(key), href=f"#{key}")) for key in (*_SECTIONS, "made")]
     body = element(
         "body",
-        element("header", element("h1", title), _summary(facts, words), on_disk(facts, words), deleted_topics(facts, words)),
+        element("header", element("h1", title), *(make(facts, words) for make in _HEADER)),
         element("nav", element("ul", *links), aria_label=words.say("contents")),
         element("main", *sections, _made(facts, words)),
     )
@@ -61,7 +61,7 @@ def _summary(facts: Facts, words: Words) -> Markup:
         "damage": damage_sentence(facts, words),
     }
     if isinstance(facts.findings, Findings):
-        common["damage"] = f"{common['damage']} {findings_sentence(facts.findings, words)}"
+        common["damage"] = words.say("two_sentences", first=common["damage"], second=findings_sentence(facts.findings, words))
     if not log.messages:
         return element("p", words.say("summary_empty", **common), class_="lead")
     topics = log.places.by("topic")
@@ -78,13 +78,18 @@ def _summary(facts: Facts, words: Words) -> Markup:
     return element("p", filled(text, times), class_="lead")
 
 
+_HEADER = (warning, _summary, on_disk, deleted_topics)
+
+
 def _made(facts: Facts, words: Words) -> Markup:
     settings = facts.settings
     options = [f"--lang {words.language}", f"--time-zone {settings.zone_name}"]
     options += [f"--disk-free {settings.free}"] if settings.free is not None else []
     options += ["--verify"] if settings.verify else []
     options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
-    is_verified = facts.findings is not None
+    not_looked = words.say("not_contents")
+    if facts.findings is None:
+        not_looked = words.say("two_sentences", first=not_looked, second=words.say("not_verified"))
     rows: list[tuple[str, str]] = [
         (words.say("store"), name_of(facts.uri)),
         (words.say("at"), words.time(settings.now)),
@@ -92,7 +97,7 @@ def _made(facts: Facts, words: Words) -> Markup:
         (words.say("version"), f"rmqstore-spark {version()}"),
         (words.say("options"), " ".join(options)),
         (words.say("read"), write.size(facts.log.bytes_read)),
-        (words.say("not_looked"), joined(words.say("not_contents"), " ", None if is_verified else words.say("not_verified"))),
+        (words.say("not_looked"), not_looked),
         (words.say("holds"), words.say("holds_text")),
         (words.say("terms"), words.say("terms_text")),
     ]

@@ -76,7 +76,7 @@ def _rows(facts: Facts, words: Words) -> Iterator[Markup]:
         texts = [label, *(words.say(key, number=f"{count:,}") for key, count in counts.items() if count)]
         inside = borders[(borders > start) & (borders < stop)]
         lines = ((inside - start) / width).tolist() if len(inside) <= _MOST_BORDERS else []
-        title = "; ".join(texts)
+        title = words.say("semicolon").join(texts)
         yield element("div", element("div", title, class_="label"), strip(ranges, lines, title), class_="row")
 
 

@@ -1,4 +1,9 @@
-"""The style sheet: light and dark, narrow and wide, screen and paper."""
+"""The style sheet: light and dark, narrow and wide, screen and paper.
+
+A name in a table is not broken inside a word, so that an address can be read: its table scrolls instead. Only a name that is
+longer than the greatest width of its box is broken. The shadow at the right of a table says that it can be scrolled: at its end,
+the first background, which moves with the table, covers it.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +41,29 @@ nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; 
 .note { color: var(--quiet); font-size: .9rem; }
 .mark { color: var(--quiet); font-size: .8rem; border: 1px solid var(--line); padding: 0 .3rem; white-space: nowrap; }
 .alarm { color: var(--broken); font-weight: 600; }
+.warning {
+  padding: .6rem .9rem; border: 2px solid var(--broken); border-left-width: .6rem; background: var(--fill); font-weight: 600;
+  break-inside: avoid;
+}
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .25rem 1rem; margin: .5rem 0; }
 .pairs dt { color: var(--quiet); }
 .pairs dd { margin: 0; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
+.wide {
+  overflow-x: auto;
+  background: linear-gradient(var(--paper), var(--paper)) right / 1rem 100% no-repeat local,
+    linear-gradient(to left, var(--line), transparent) right / .8rem 100% no-repeat scroll;
+}
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { padding: .3rem .6rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
 thead th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
-tbody th { font-weight: 400; min-width: 9rem; overflow-wrap: anywhere; }
-td.text { min-width: 9rem; overflow-wrap: anywhere; }
+tbody th { font-weight: 400; min-width: 9rem; }
+td.text { min-width: 9rem; }
+th bdi, td bdi { display: inline-block; max-width: 20rem; overflow-wrap: break-word; vertical-align: top; }
+td.long bdi { display: inline; }
 td.long { min-width: 14rem; width: 28%; overflow-wrap: break-word; }
 .number { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
 tr.others th, tr.others td { color: var(--quiet); }
-td.share { min-width: 8rem; width: 22%; }
+td.share { min-width: 8rem; width: 22%; white-space: nowrap; }
 td.share svg { display: block; width: 100%; height: .5rem; background: var(--empty); margin-top: .15rem; }
 figure { margin: 1rem 0; }
 figcaption { font-size: .9rem; color: var(--quiet); }
@@ -71,8 +86,9 @@ summary { cursor: pointer; color: var(--data); }
 @media (max-width: 34rem) {
   body { padding: .75rem .75rem 3rem; }
   th, td { padding: .3rem .35rem; }
-  thead th { white-space: normal; }
-  td.share { min-width: 5rem; }
+  thead th, thead th.number { white-space: normal; min-width: 3.2em; }
+  th bdi, td bdi { max-width: 18rem; }
+  td.share { min-width: 4rem; }
   tbody th, td.text { min-width: 6rem; }
   .pairs { grid-template-columns: 1fr; gap: 0; }
   .pairs dd { margin-bottom: .5rem; }
@@ -83,7 +99,7 @@ summary { cursor: pointer; color: var(--data); }
   nav { display: none; }
   h2, h3 { break-after: avoid; }
   tr, figure, .row { break-inside: avoid; }
-  .wide { overflow: visible; }
+  .wide { overflow: visible; background: none; }
   svg { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   details { display: none; }
 }

@@ -8,7 +8,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     "title": ("RocketMQ store report: {name}", "RocketMQ 存储报告：{name}"),
     "two_sentences": ("{first} {second}", "{first}{second}"),
     "comma": (", ", "、"),
+    "semicolon": ("; ", "；"),
     "contents": ("Contents", "目录"),
+    "do_not_start": (
+        "Do not start a broker on this store yet: its recovery can delete what follows the damage. "
+        "First save it: rmqstore rescue STORE FOLDER",
+        "请先不要启动 broker：恢复过程会截断损坏位置之后的日志。先用 rmqstore rescue STORE FOLDER 救出数据。",
+    ),
     # One sentence
     "summary": (
         "{size} in {segments} with {messages} of {topics}, stored from {first} to {last}. {damage}",
@@ -19,17 +25,25 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The whole store takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}.",
         "整个存储占用磁盘 {total}：commitlog {log}，consumequeue {queues}，索引 {index}，其他文件 {other}。",
     ),
-    "of_disk": ("Its disk has {size}: {used} are used, {free} are free.", "所在磁盘共 {size}，已用 {used}，剩余 {free}。"),
+    "of_disk": (
+        "Its disk has {size}: {used} are used, {free} are free{rest}. It is {percent} % full, as df counts it: used / (used + free).",
+        "所在磁盘共 {size}，已用 {used}，可用 {free}{rest}。使用率 {percent} %，按 df 的算法：已用 /（已用 + 可用）。",
+    ),
+    "reserved": (", the rest is reserved by the file system", "，其余为文件系统保留"),
+    "limits": (
+        "By default, the broker acts at 75 %, 85 % and 90 %: see “What frees space”.",
+        "broker 的默认阈值是 75 %、85 % 和 90 %：见“如何释放空间”。",
+    ),
     "of_disk_free": ("{free} are free on its disk.", "所在磁盘剩余 {free}。"),
     "at_least": ("at least {size}", "至少 {size}"),
     "not_counted": ("not counted", "未统计"),
     "deleted_topic": (
         "1 deleted topic still has records: {names}, {messages}, {size}, until its segments expire.",
-        "1 个已删除的 topic 仍有记录：{names}，{messages}，{size}，直到所在的 commitlog 文件过期。",
+        "1 个已删除的 topic 仍有记录：{names}，{messages}，{size}，其空间要等所在 commitlog 文件过期删除后才会释放。",
     ),
     "deleted_topics": (
         "{count} deleted topics still have records: {names}, {messages}, {size}, until their segments expire.",
-        "{count} 个已删除的 topic 仍有记录：{names}，{messages}，{size}，直到所在的 commitlog 文件过期。",
+        "{count} 个已删除的 topic 仍有记录：{names}，{messages}，{size}，其空间要等所在 commitlog 文件过期删除后才会释放。",
     ),
     "deleted": ("deleted", "已删除"),
     "n_segments": ("{count} segment{s}", "{count} 个 commitlog 文件"),
@@ -78,11 +92,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     "what_frees": ("What frees space", "如何释放空间"),
     "frees": (
         "A broker frees space only by deleting whole segments, the oldest first. It deletes a segment that was last written more than "
-        "fileReservedTime hours ago (72 by default), at the hour deleteWhen (04 by default) or while the disk is fuller than "
-        "diskMaxUsedSpaceRatio (75 % by default). If the disk is fuller than 85 %, it deletes the oldest segments whatever their age.",
+        "fileReservedTime hours ago (72 by default), at the hour deleteWhen (04 by default).",
         "broker 只通过删除整个 commitlog 文件来释放空间，从最旧的开始。最后写入时间距今超过 fileReservedTime（默认 72 小时）的文件，"
-        "在 deleteWhen 指定的时刻（默认凌晨 4 点）或磁盘使用率超过 diskMaxUsedSpaceRatio（默认 75 %）时删除。"
-        "磁盘使用率超过 85 % 时，无论是否过期，都会删除最旧的文件。",
+        "在 deleteWhen 指定的时刻（默认凌晨 4 点）删除。",
+    ),
+    "frees_limits": (
+        "As the disk fills, a broker does more. These are its defaults. Above 75 % (diskMaxUsedSpaceRatio), it deletes such expired "
+        "segments at once. Above 85 % (diskSpaceCleanForciblyRatio), it deletes the oldest segments whatever their age. "
+        "Above 90 % (diskSpaceWarningLevelRatio), it refuses messages.",
+        "磁盘越满，broker 的动作越强（以下为默认值）：使用率超过 75 %（diskMaxUsedSpaceRatio）时，立即删除已过期的文件；"
+        "超过 85 %（diskSpaceCleanForciblyRatio）时，强制删除最旧的文件，无论是否过期；"
+        "超过 90 %（diskSpaceWarningLevelRatio）时，拒绝写入新消息。",
     ),
     "frees_lower": (
         "A lower fileReservedTime, set with mqadmin updateBrokerConfig, makes more segments old enough. "
@@ -107,7 +127,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "part_unread": ("Not read", "未读取"),
     # Over time
     "time": ("The log over time", "日志随时间的变化"),
-    "time_chart": ("Bytes stored per {width}. The highest: {peak}", "每 {width} 写入的字节数，最高 {peak}"),
+    "time_chart": ("Bytes stored per {width}. The highest: {peak}", "每 {width}写入的字节数，最高 {peak}"),
     "times_in": ("Times are in {zone}.", "时间为 {zone} 时间。"),
     "time_table": ("The chart as a table", "以表格查看"),
     "from": ("From", "起始时间"),
@@ -151,19 +171,21 @@ TEXTS: dict[str, tuple[str, str]] = {
     "skew_note": (
         "For each topic: its fullest queue, compared with the mean of the queues that have messages in the log. "
         "The topics with the most messages above the mean come first.",
-        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值最多的 topic 排在最前。",
+        "对每个 topic，比较消息最多的队列与日志中有消息的各队列的平均值；超出平均值的消息最多的 topic 排在最前。"
+        "倍数 = 该队列消息数 / 平均值。",
     ),
     "queues": ("Queues", "队列数"),
-    "fullest": ("Fullest queue", "最满的队列"),
-    "in_fullest": ("Messages in it", "其中的消息"),
-    "ratio": ("Times the mean", "与平均值之比"),
+    "fullest": ("Fullest queue (queueId)", "消息最多的队列（queueId）"),
+    "in_fullest": ("Messages in it", "该队列消息数"),
+    "excess": ("Messages above the mean", "超出的消息数"),
+    "ratio": ("Times the mean", "倍数"),
     # Lag
     "lag": ("Lag by consumer group", "各消费组的消息堆积"),
     "lag_column": ("Lag", "堆积"),
-    "largest_lag": ("Largest in one queue", "单个队列的最大堆积"),
+    "largest_lag": ("Largest in one queue", "最大堆积"),
     "lag_note": (
         "Lag is the number of queue offsets between a group's offset and the end of the queue.",
-        "堆积是消费位点与队列末尾之间的偏移数。",
+        "堆积量 = 队列最大位点 − 消费位点。",
     ),
     "lag_none": ("The store has no consumer offsets.", "此存储中没有消费位点。"),
     "lag_zero": ("No group is behind.", "没有消费组存在堆积。"),
@@ -182,14 +204,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "level": ("Delay level", "延时级别"),
     "timer": ("no level: timer message", "无级别：定时消息"),
     "state": ("State", "状态"),
-    "overdue": ("Overdue", "已超时"),
-    "due": ("Next due", "最早投递时间"),
-    "latest": ("Last due", "最晚投递时间"),
+    "overdue": ("Overdue", "已到期未投递"),
+    "due": ("Next due", "最早应投递时间"),
+    "latest": ("Last due", "最晚应投递时间"),
     "since": ("Oldest stored", "最早存储时间"),
     "state_pending": ("pending", "待投递"),
     "state_recalled": ("recalled", "已撤回"),
     "state_unknown": ("not known: pending or delivered", "未知：待投递或已投递"),
-    "halves": ("Half messages without a decision", "未决的半消息"),
+    "halves": ("Half messages without a decision", "未决的半事务消息"),
     "producer_group": ("Producer group", "生产者组"),
     "transactions": ("Transactions", "事务数"),
     "checks": ("Most checks", "最多回查次数"),
@@ -219,8 +241,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "by_reason": ("By reason", "按原因"),
     "reason": ("Reason", "原因"),
     "meaning": ("Meaning", "含义"),
-    "ranges": ("Ranges", "范围数"),
-    "largest_ranges": ("The largest ranges", "最大的范围"),
+    "ranges": ("Ranges", "处数"),
+    "largest_ranges": ("The largest ranges", "最大的几处"),
     "offset": ("Offset", "偏移"),
     "file": ("File", "文件"),
     "found": ("Found", "说明"),

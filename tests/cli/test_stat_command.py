@@ -17,6 +17,7 @@ from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.plan.explain import size_of
+from native_reader.storage.protocol import Disk
 from rmqstore_spark import disk
 
 
@@ -126,10 +127,15 @@ def test_stat_of_several_stores_marks_what_is_deleted_in_all(store: Path, tmp_pa
     assert [row["topic"] for row in run("stat", *both, "--json").rows if row["is_deleted"]] == []
 
 
+@pytest.mark.parametrize(("used", "free", "percent"), [(40, 51, 44), (0, 10, 0), (1, 999, 1), (50, 50, 50), (0, 0, 0)])
+def test_the_used_share_is_that_of_df(used: int, free: int, percent: int) -> None:
+    assert disk.used_percent(Disk(1, 252, used, free)) == percent
+
+
 def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
     last = run("stat", store).err.splitlines()[-1]
     assert last.partition(";")[0] == disk.on_disk(nr.open(store).stores).partition(";")[0]
-    assert re.search(r"; its disk has .*, .* used, .* free$", last)
+    assert re.search(r"; its disk has .*, .* \(\d+ %\) used, .* free$", last)
     with tarfile.open(tmp_path / "store.tar", "w") as archive:
         archive.add(store, "store")
     packed = run("stat", tmp_path / "store.tar").err.splitlines()[-1]

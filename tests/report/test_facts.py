@@ -116,6 +116,7 @@ def test_queue_skew_and_wrong_times() -> None:
         ("skewed", 2, 0, 90, 50.0),
         ("even", 2, 0, 50, 50.0),
     ]
+    assert [each.excess for each in found] == [40.0, 0.0]
     assert log.wrong_times == 1
     assert log.last is not None
     assert log.last < NOW

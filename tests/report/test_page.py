@@ -16,9 +16,8 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
-from native_reader.records.damages import REASONS
 from native_reader.storage.protocol import Disk
-from native_reader.tables.table import NOT_THERE, Missing
+from native_reader.tables.table import Missing
 from native_reader.testing.records import Message, pack_properties
 from rmqstore_spark.report.blocks import TOP
 from rmqstore_spark.report.damage_section import findings_sentence
@@ -26,7 +25,6 @@ from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, gather
 from rmqstore_spark.report.file import write_report
 from rmqstore_spark.report.markup import escaped, shortened
 from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.reasons import CHINESE
 from rmqstore_spark.report.seen import MOST_PLACES
 from rmqstore_spark.report.side_facts import Findings
 from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
@@ -147,7 +145,7 @@ def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     english, chinese = checked(page_of(facts, "en")), checked(page_of(facts, "zh"))
     taken = size(facts.deleted.bytes)
     assert f"1 deleted topic still has records: T1, 20 messages, {taken}, until its segments expire." in english.text
-    assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，直到所在的 commitlog 文件过期。" in chinese.text
+    assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，其空间要等所在 commitlog 文件过期删除后才会释放。" in chinese.text
     assert "T1 deleted20" in english.text
     assert "T1 已删除20" in chinese.text
     assert english.text.count("T0 deleted") == 0
@@ -171,7 +169,11 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     total, log, queues, index, other = (size(each) for each in (usage.total, *usage.known.values()))
     text = checked(page_of(facts, "en")).text
     assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100 GiB: " in text
-    assert "60.0 GiB are used, 40.0 GiB are free." in text
+    assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
+    reserving = replace(facts, settings=replace(facts.settings, disk=Disk(1, 252 << 30, 40 << 30, 51 << 30)))
+    english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
+    assert "51.0 GiB are free, the rest is reserved by the file system. It is 44 % full" in english
+    assert "可用 51.0 GiB，其余为文件系统保留。使用率 44 %" in chinese
     assert f"Consume queues{queues}{share(usage.queues or 0, usage.total)}" in text
     assert f"占用磁盘 {total}：commitlog {log}，consumequeue {queues}" in checked(page_of(facts, "zh")).text
     assert facts.counts()["disk_bytes"] == usage.total
@@ -181,10 +183,24 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert "1.00 GiB are free on its disk." in text
 
 
+def test_a_damaged_store_begins_with_a_warning() -> None:
+    facts, begins = facts_of(damaged()), {"en": "Do not start a broker on this store yet", "zh": "请先不要启动 broker"}
+    clean = facts_of(healthy()[1])
+    for language in LANGUAGES:
+        page = page_of(facts, language)
+        warning, frees = page.index('<p class="warning">'), page.index(TEXTS["what_frees"][LANGUAGES.index(language)])
+        assert warning < page.index('class="lead"') < frees
+        assert begins[language] in checked(page).text
+        assert "rmqstore rescue STORE FOLDER" in page
+        assert '<p class="warning">' not in page_of(clean, language)
+
+
 def test_the_page_says_what_frees_space() -> None:
     for language in LANGUAGES:
         text = checked(page_of(facts_of(files_of()), language)).text
-        assert all(each in text for each in ("fileReservedTime", "deleteWhen", "diskMaxUsedSpaceRatio", "updateBrokerConfig"))
+        assert all(each in text for each in ("fileReservedTime", "deleteWhen", "updateBrokerConfig"))
+        limits = {"75": "diskMaxUsedSpaceRatio", "85": "diskSpaceCleanForciblyRatio", "90": "diskSpaceWarningLevelRatio"}
+        assert all(re.search(rf"{percent} % ?[(（]{name}[)）]", text) for percent, name in limits.items())
 
 
 def test_a_time_of_the_summary_stays_on_one_line() -> None:
@@ -311,7 +327,7 @@ def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
         values = [set(re.findall(r"{(\w+)}", text)) - {"s"} for text in texts]
         assert values[0] == values[1] or key == "in_english", key
         assert texts[1], key
-        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "two_sentences"), key
+        assert re.search("[\u4e00-\u9fff]", texts[1]) or key in ("topic", "tag", "comma", "semicolon", "two_sentences"), key
 
 
 def test_every_text_is_used() -> None:
@@ -331,10 +347,6 @@ def test_the_limits_are_documented() -> None:
 def test_only_two_modules_make_markup() -> None:
     making = {path.name for path in FOLDER.glob("*.py") if re.search(r"\bMarkup\((?!str)", path.read_text(encoding="utf-8"))}
     assert making == {"markup.py", "style.py"}
-
-
-def test_every_reason_has_a_meaning_in_both_languages() -> None:
-    assert CHINESE.keys() == (REASONS | NOT_THERE).keys()
 
 
 @pytest.mark.parametrize(
