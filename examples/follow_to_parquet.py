@@ -6,6 +6,8 @@ Usage: python examples/follow_to_parquet.py STORE FOLDER [--topic NAME] [--all] 
 from __future__ import annotations
 
 import argparse
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -25,6 +27,18 @@ def followed(spark: SparkSession, store: str, folder: str, *, topic: str | None,
     return writer.trigger(availableNow=True).start() if until_now else writer.trigger(processingTime="1 minute").start()
 
 
+def follow(arguments: argparse.Namespace) -> None:
+    spark = SparkSession.builder.appName("follow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; `main` prints its reason
+    rmqstore_spark.register(spark)
+    spark.streams.addListener(LagListener())
+    query = followed(
+        spark, arguments.store, arguments.folder, topic=arguments.topic, everything=arguments.all, until_now=arguments.until_now
+    )
+    query.awaitTermination()
+    print(f"{spark.read.parquet(f'{arguments.folder}/messages').count():,} messages in {arguments.folder}/messages")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store")
@@ -34,17 +48,12 @@ def main() -> None:
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     arguments = parser.parse_args()
     try:
-        spark = SparkSession.builder.appName("follow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-        spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; below is its reason
-        rmqstore_spark.register(spark)
-        spark.streams.addListener(LagListener())
-        query = followed(
-            spark, arguments.store, arguments.folder, topic=arguments.topic, everything=arguments.all, until_now=arguments.until_now
-        )
-        query.awaitTermination()
+        ThreadPoolExecutor(1).submit(follow, arguments).result()
+    except KeyboardInterrupt:  # here, so that it does not end a call to Spark, which prints tracebacks
+        print("stopped; the same command continues", flush=True)
+        os._exit(0)  # Java ends with this process. The files bear it at any time
     except PySparkException as error:
         parser.exit(2, f"{rmqstore_spark.reason(error)}\n")
-    print(f"{spark.read.parquet(f'{arguments.folder}/messages').count():,} messages in {arguments.folder}/messages")
 
 
 if __name__ == "__main__":

@@ -6,23 +6,25 @@ Usage: python examples/lake_delta.py STORE FOLDER [--topic NAME] [--until-now]
 from __future__ import annotations
 
 import argparse
-import signal
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import native_reader as nr
 import rmqstore_spark
+from rmqstore_spark.lag import is_up_to_date
 
 COLUMNS = "store,physical_offset,topic,queue_id,queue_offset,kind,tags,msg_id,born_timestamp,store_timestamp,body"
 OPTIONS = {"startingOffsets": "earliest", "columns": COLUMNS, "maxBytesPerTrigger": "64m"}
 SETTINGS = {
+    "spark.log.level": "OFF",  # Spark would print pages about an error; `main` prints its reason
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-interrupts: list[int] = []
 
 
 def stream(given: argparse.Namespace, folder: Path) -> None:
@@ -31,8 +33,6 @@ def stream(given: argparse.Namespace, folder: Path) -> None:
 
     builder = SparkSession.builder.appName("lake").config(map=SETTINGS)
     spark = configure_spark_with_delta_pip(builder).getOrCreate()  # Spark fetches jars from Maven Central at the first time
-    signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))  # an exception inside a call to Spark prints tracebacks
-    spark.sparkContext.setLogLevel("OFF")  # Spark would print pages about an error; `main` prints its reason
     rmqstore_spark.register(spark)
     reader = spark.readStream.format("rocketmq-store").options(**OPTIONS)
     frame = (reader.option("topic", given.topic) if given.topic else reader).load(given.store)
@@ -45,14 +45,15 @@ def stream(given: argparse.Namespace, folder: Path) -> None:
     writer = frame.selectExpr("*", "to_date(store_timestamp) day").writeStream.format("delta").partitionBy("topic", "day")
     writer = writer.trigger(availableNow=True) if given.until_now else writer.trigger(processingTime="10 seconds")
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(table))
-    shown, ended = -1, False
+    shown, ended, is_told = -1, False, given.until_now
     while not ended:
         ended = query.awaitTermination(1) is True
         for each in (each for each in query.recentProgress if each.numInputRows and each.batchId > shown):
-            shown = each.batchId
+            shown, is_told = each.batchId, given.until_now
             print(f"batch {shown}: {each.numInputRows:,} messages", flush=True)
-        if interrupts:
-            raise KeyboardInterrupt
+        if not (ended or is_told) and is_up_to_date(query):
+            is_told = True
+            print("up to date; waiting for new messages (Ctrl-C stops)", flush=True)
     print(f"{(after := size()):,} messages in {table}, {after - before:,} of them new")
 
 
@@ -64,13 +65,15 @@ def main() -> None:
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     given = parser.parse_args()
     try:
-        stream(given, given.folder.absolute())
-    except KeyboardInterrupt:
-        print("stopped; the same command continues")
-    except ImportError as error:
-        parser.exit(2, f"{error}. Run: pip install pyspark==4.2.0 delta-spark==4.4.0\n")
-    except PySparkException as error:
-        parser.exit(2, f"{rmqstore_spark.reason(error)}\n")
+        if doubts := nr.open(given.store).messages(topic=given.topic).doubts():
+            parser.exit(2, f"{doubts[0]}\n")  # such as a topic that the store does not have
+        ThreadPoolExecutor(1).submit(stream, given, given.folder.absolute()).result()
+    except KeyboardInterrupt:  # here, so that it does not end a call to Spark, which prints tracebacks
+        print("stopped; the same command continues", flush=True)
+        os._exit(0)  # Java ends with this process. The table bears it at any time
+    except Exception as error:
+        advice = ". Run: pip install pyspark==4.2.0 delta-spark==4.4.0" if isinstance(error, ImportError) else ""
+        parser.exit(2, f"{rmqstore_spark.reason(error)}{advice}\n")
 
 
 if __name__ == "__main__":

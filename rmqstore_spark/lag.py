@@ -22,6 +22,7 @@ from native_reader.stream.offset import OffsetError, ends_from_json, from_json
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class Lag(NamedTuple):
@@ -57,6 +58,13 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
             seconds = None if last is None or first is None else max(0.0, (last.stored - first.stored) / 1000)
             rows = round(unread * source.numInputRows / read) if read and source.numInputRows else None
             yield Lag(uri, unread, seconds, rows)
+
+
+def is_up_to_date(query: StreamingQuery) -> bool:
+    """Whether a running query has read all that was in the logs at its last trigger."""
+    # While a trigger is active, the last progress is of an earlier one.
+    progress = None if query.status["isTriggerActive"] else query.lastProgress
+    return progress is not None and not any(lag.bytes for lag in lags(progress))
 
 
 class LagListener(StreamingQueryListener):

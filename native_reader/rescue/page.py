@@ -24,6 +24,7 @@ _MOST = 200
 """Rows of one table of the page; the files beside it have all."""
 _MOST_GAPS = 5
 _WHOLE_DAMAGE = (MISSING, LOST)
+_LOST = "after the end of the log, to which consume queues or index files still point"
 
 
 @dataclass(slots=True)
@@ -115,10 +116,10 @@ def _result(found: Findings) -> Iterator[str]:
     if len(damage):
         wrong = f", of which {counted(failed, 'whole record')} with a wrong checksum" if failed else ""
         yield f"- **Damaged:** {counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
-    for reason, words in ((MISSING, "no file contains"), (LOST, "other files name after the end of the log")):
+    for reason, words in ((MISSING, "that no file contains"), (LOST, _LOST)):
         ranges = [each for each in exported.missing if each.reason == reason]
         if ranges:
-            yield f"- **Missing:** {counted(len(ranges), 'range')} that {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
+            yield f"- **Missing:** {counted(len(ranges), 'range')} {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
         yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
@@ -227,6 +228,7 @@ def _files(exported: Exported) -> list[str]:
         f"- `messages/`: {counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. All readable messages.",
         "- `messages/_damage.jsonl`: each damaged or missing range of the log.",
         "- `messages/_summary.json`: the counts of this page, and those of each segment.",
+        "- `messages/_export.json` and `messages/_parts/`: what a rescue that was stopped needs to continue.",
         "- `queues.jsonl`: each queue, with all its missing offsets.",
         "- `findings.jsonl`: all that the check of the store found.",
     ]

@@ -7,6 +7,7 @@ import dataclasses
 import re
 import sys
 import time
+from datetime import UTC, datetime
 
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
@@ -20,6 +21,11 @@ def size(text: str) -> int:
     if not match or match[2].upper() not in _UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64KiB, 16MiB or 1GiB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def time_of(milliseconds: int) -> str:
+    """A store time in UTC: 2026-01-05 08:00:00.001Z."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03}Z"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,7 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     for name, value in dataclasses.asdict(summary).items():
         if name != "topics":
-            sys.stdout.write(f"{name:>14} {value:>16,}\n")
+            shown = time_of(value) if name in ("first_stored", "last_stored") else f"{value:,}"
+            sys.stdout.write(f"{name:>14} {shown:>24}\n")
     return 0
 
 

@@ -140,5 +140,7 @@ def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expir
         return
     first, last = (time_text(each, asked.zone) for each in span)
     note(f"note: the log has messages stored from {first} to {last}{'; older messages have expired' if is_expired else ''}")
-    case = "keys are case-sensitive; " if "keys" in asked.options else ""
-    note(f"note: {case}--where \"body_text LIKE '%…%'\" searches bodies")
+    keys = asked.options.get("keys", ())
+    case = "keys are case-sensitive; " if keys else ""
+    comma = "a comma is part of the key; repeat --key for several keys; " if any("," in key for key in keys) else ""
+    note(f"note: {case}{comma}--where \"body_text LIKE '%…%'\" searches bodies")

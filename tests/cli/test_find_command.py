@@ -23,6 +23,10 @@ def test_a_key_that_is_not_found(store: Path) -> None:
     assert _SPAN in run("find", store, "--key", "K20", "--first").err
     ended = run("find", store, "--msg-id", "U9999")
     assert ended.err.splitlines()[-2:] == [_SPAN, "note: --where \"body_text LIKE '%…%'\" searches bodies"]
+    ended = run("find", store, "--key", "k20,k21")
+    hint = "keys are case-sensitive; a comma is part of the key; repeat --key for several keys; --where"
+    assert ended.err.splitlines()[-1].startswith(f"note: {hint} ")
+    assert "comma" not in run("find", store, "--key", "K20", "--key", "K21").err
     for found in (["--key", "k20"], ["--where", "queue_id = 9"]):
         assert "note: the log" not in run("find", store, *found).err
 

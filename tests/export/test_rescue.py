@@ -14,6 +14,7 @@ from support.exported import json_lines
 from support.golden import Golden
 from support.locks import held
 from support.stores import files_of, in_memory, log_of, message, on_disk
+from support.verified import healthy
 
 import native_reader as nr
 from native_reader.doctor import diagnose
@@ -68,6 +69,25 @@ def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     offset = log.placed[1].offset
     assert f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep 1 message.\n" in page
     assert "use a producer of RocketMQ" in page
+
+
+def test_the_page_names_what_queues_have_after_the_log(tmp_path: Path) -> None:
+    log, files = healthy(60)
+    *whole, last = sorted(files_of(log))
+    begin, end = int(last[-20:]), log.placed[-1].offset + log.placed[-1].size
+    assert whole
+    rescue(nr.open(on_disk(tmp_path, {name: files[name] for name in files if name != last}) / "store"), tmp_path / "out")
+    page = (tmp_path / "out" / "rescue.md").read_text()
+    where = "after the end of the log, to which consume queues or index files still point"
+    assert f"- **Missing:** 1 range {where}: {end - begin:,} bytes.\n" in page
+
+
+def test_the_page_names_all_files(tmp_path: Path) -> None:
+    rescue(nr.open(on_disk(tmp_path, files_of(log_of(3))) / "store"), tmp_path / "out")
+    part = (tmp_path / "out" / "rescue.md").read_text().partition("\n## The files\n")[2].partition("\n## ")[0]
+    names = {name.rstrip("/").rpartition("/")[2] for name in re.findall("`(.*?)`", part)} | {"rescue.md"}
+    files = {path.name for folder in ("out", "out/messages") for path in (tmp_path / folder).iterdir() if path.suffix != ".parquet"}
+    assert names == files
 
 
 def test_long_descriptions_are_whole() -> None:

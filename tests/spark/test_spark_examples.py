@@ -122,6 +122,14 @@ def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path) -> None:
     assert (done.code, done.out.splitlines()[-1]) == (0, "43 messages in rocketmq.messages, 43 of them new")
 
 
+@pytest.mark.parametrize("script", ["lake.py", "lake_delta.py"])
+def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores: Path) -> None:
+    done = ended([sys.executable, f"examples/{script}", "store", "out", "--topic", "Plan"], stores, {"SPARK_HOME": "nowhere"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"topic 'Plan' is not in .* Did you mean 'Plain'\?\n", done.stderr)
+    assert not (stores / "out").exists()
+
+
 @pytest.mark.parametrize(
     "which",
     [
@@ -220,6 +228,47 @@ def test_a_script_starts_its_own_spark(script: str, stores: Path) -> None:
     assert "Traceback" not in done.stderr
     result = {"dead_letters.py": "2 messages in dead-letters", "follow_to_parquet.py": "43 messages in out/messages"}
     assert result.get(script, "|CG_new ") in done.stdout
+
+
+def started(script: str, folder: Path) -> subprocess.Popen[str]:
+    """The script, in a process group of its own. Java has its output too, so the output ends when Java has ended."""
+    where = os.environ | OF_SPARK | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, str(EXAMPLES / script), "store", "out"]
+    output = subprocess.PIPE
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored, and so in the script
+    return subprocess.Popen(command, cwd=folder, env=where, stdout=output, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("seconds", [3, 6, 10])
+@pytest.mark.parametrize("script", ["lake.py", "follow_to_parquet.py"])
+def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, stores: Path) -> None:
+    process = started(script, stores)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    printed = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert printed.count("stopped; the same command continues\n") == 1
+    assert "Traceback" not in printed
+    assert "Exception" not in printed
+
+
+@pytest.mark.gate
+@streams
+def test_a_lake_says_once_that_it_is_up_to_date(stores: Path) -> None:
+    for has_batch in (True, False):
+        process = started("lake.py", stores)
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("up to date; "):
+                break
+        time.sleep(12)  # a trigger that finds nothing
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "stopped; the same command continues\n"
+        assert lines[-1] == "up to date; waiting for new messages (Ctrl-C stops)\n"
+        assert any(line.startswith("batch 0: ") for line in lines) == has_batch
 
 
 @pytest.mark.gate

@@ -20,7 +20,7 @@ from support.growing import Disk, GrowingStore
 from support.stores import on_disk
 
 import native_reader as nr
-from rmqstore_spark.lag import LagListener, lags
+from rmqstore_spark.lag import LagListener, is_up_to_date, lags
 
 pytestmark = streams
 
@@ -132,6 +132,7 @@ def test_progress_shows_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
     assert [(lag.store, lag.bytes, lag.seconds) for lag in first] == [(uri, store.log.end - begin, 15.0)]
     assert first[0].rows == round((store.log.end - begin) * 25 / begin)
     assert [(lag.bytes, lag.seconds, lag.rows) for lag in last] == [(0, 0.0, 0)]
+    assert is_up_to_date(query)
     size = f"{(store.log.end - begin) / 1024:.1f} KiB"
     assert [line.partition(": ")[2] for line in printed] == [
         f"{uri}: {size} behind, 15.0 s, about {first[0].rows} rows",

@@ -257,6 +257,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main([str(tmp_path / "store"), *options]) == 0
     seen = capsys.readouterr()
     assert re.search(r"records +\d", seen.out)
+    assert re.search(r"first_stored 2026-01-05 08:00:00\.\d{3}Z\n +last_stored 2026-01-05 08:0\d:\d\d\.\d{3}Z\n", seen.out)
     assert "MB/s" in seen.err
     assert main([str(tmp_path / "store"), *options]) == 1
     assert "is not empty" in capsys.readouterr().err

@@ -326,7 +326,10 @@ def test_a_changed_magic_or_body_is_found_once_and_a_starting_broker_would_trunc
     name = f"store/commitlog/{placed.segment:020}"
     content = bytearray(files[name])
     content[placed.offset - placed.segment + part] ^= 1
-    assert codes(files | {name: bytes(content)}) == {code: 1, "log-truncated-by-start": 1}
+    damaged = files | {name: bytes(content)}
+    assert codes(damaged) == {code: 1, "log-truncated-by-start": 1}
+    (text,) = (row["message"] for row in findings(damaged) if row["code"] == "log-truncated-by-start")
+    assert text.startswith(f"a broker that starts would truncate the log at offset {placed.offset:,}, ")
 
 
 def test_a_missing_segment() -> None:
