@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import runpy
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -70,6 +72,8 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             runpy.run_path(str(EXAMPLES / script), run_name="__main__")
         except SystemExit as ended:
             code = ended.code
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            gc.collect()  # what a script leaves open ends with its process
         assert isinstance(code, int)
         return Ended(code, *capsys.readouterr())
 
