@@ -78,7 +78,7 @@ def arrows(diagram: str) -> str:
 
 
 class SourcePage(File):
-    """A file that is no Markdown, as a page."""
+    """A page made from a file that is not Markdown."""
 
     def is_documentation_page(self) -> bool:
         return True

@@ -53,7 +53,7 @@ class DeletedTopics:
             return False
         try:
             return not any(numbers_of(each, strict=True) for each in self._topics.get(topic, ()))
-        except OSError:  # it has a directory, but nobody can say what is in it
+        except OSError:  # it has a directory, which cannot be read
             return False
 
     @cached_property
