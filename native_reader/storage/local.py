@@ -245,7 +245,7 @@ class LocalStorage(Storage):
                             continue
                         status = entry.stat(follow_symlinks=False)
                         blocks, sizes = blocks + status.st_blocks, sizes + status.st_size
-            except (OSError, ValueError):  # deleted meanwhile, or of another user
+            except (OSError, ValueError):  # deleted since it was listed, or not readable
                 continue
             if count > _MOST_COUNTED:
                 return None

@@ -151,7 +151,7 @@ class Table(NamedTuple):
     def read_all(
         self, parts: Sequence[Part], projection: Projection, selection: Selection, jobs: int, progress: Watch
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of all parts, of which `jobs` are read in parallel."""
+        """The rows of all parts. Up to `jobs` parts are read in parallel."""
         if self.merged is None:
             yield from self._read_each(parts, projection, selection, jobs, progress)
         else:  # the condition is about the combined rows
