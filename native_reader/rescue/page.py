@@ -84,6 +84,13 @@ class Findings:
         """The number of missing messages that queue offsets show."""
         return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
 
+    @property
+    def start(self) -> str | None:
+        """What a starting broker would do to the log; None if nothing, or if that is unknown."""
+        if (offset := self.checked.truncated_at) is None:
+            return None
+        return f"it would truncate the log at {offset:,} and keep {counted(self.around.kept, 'message')}"
+
 
 def lines_of(found: Findings) -> Iterator[str]:
     """The lines of the page."""
@@ -123,9 +130,8 @@ def _result(found: Findings) -> Iterator[str]:
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
         yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
-    if (offset := found.checked.truncated_at) is not None:
-        kept = counted(found.around.kept, "message")
-        yield f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep {kept}."
+    if found.start is not None:
+        yield f"- **Start no broker on this store yet:** {found.start}."
     if not (exported.is_damaged or found.missing):
         yield "- **Lost:** nothing was found to be lost."
 
@@ -241,7 +247,7 @@ def _next(found: Findings) -> list[str]:
         "",
         "```python",
         'pyarrow.parquet.read_table("messages")  # import pyarrow.parquet',
-        "duckdb.sql(\"FROM read_parquet('messages/*.parquet')\")  # import duckdb",
+        "duckdb.sql(\"FROM read_parquet('messages/*.parquet')\")  # pip install duckdb; import duckdb",
         'spark.read.parquet("messages")  # any Spark',
         "```",
         "",
@@ -251,7 +257,19 @@ def _next(found: Findings) -> list[str]:
         lines = ["No message was saved. Look on a slave or in a backup."]
     elif found.exported.is_damaged or found.missing:
         lines += ["", "To find lost messages, look on a slave, in a backup, or at the producers, for the times and queue offsets above."]
-    return lines
+    return lines if found.start is None else [*lines, "", *_serving(counted(found.around.kept, "message"))]
+
+
+def _serving(kept: str) -> list[str]:
+    """How to get a broker again that serves its topics."""
+    return [
+        "To run a broker again (this project has not tested these steps):",
+        "",
+        "1. Rename the folder of the store, so that no broker starts on it. Keep it until nothing more is wanted from it.",
+        "2. Start the broker with an empty `storePathRootDir`. Copy only `config/topics.json` and `config/subscriptionGroup.json` into it.",
+        "3. Leave out `consumerOffset.json` and `delayOffset.json`: their offsets are of the old queues, and the new ones begin at 0.",
+        f"4. Or start it on a copy of the whole store. It then keeps only {kept}, and deletes the others from the copy.",
+    ]
 
 
 def _more(count: int, what: str, name: str) -> list[str]:

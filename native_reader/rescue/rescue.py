@@ -40,6 +40,8 @@ class Rescued:
     exported: Exported
     missing: int
     problems: int
+    start: str | None = None
+    """What a starting broker would do to the log."""
 
     @property
     def is_whole(self) -> bool:
@@ -102,7 +104,7 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
     found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, list(warnings.texts), datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)
 
 
 def _finding_lines(batches: Iterable[pa.RecordBatch], checked: Checked) -> Iterator[str]:

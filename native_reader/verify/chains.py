@@ -98,7 +98,9 @@ class _File:
         self._findings.add_rows("index-expired", self._uri, expired, lambda _: f"the log begins at offset {sides.begin:,}")
         if not sides.is_live:
             code = "entry-discarded" if sides.discarded else "index-after-end"
-            self._findings.add_rows(code, self._uri, after, lambda _: f"the log ends at offset {sides.end:,}")
+            self._findings.add_rows(
+                code, self._uri, after, lambda each: f"an entry names offset {after[each]:,}: the log ends at offset {sides.end:,}"
+            )
 
     def _slots_match(self) -> None:
         """Each slot must lead to the newest entry of its chain."""

@@ -105,14 +105,16 @@ CODES = {
     "index-without-record": Code(ERROR, "an index entry names an offset where no record begins", _REINDEX),
     "index-other-key": Code(ERROR, "an index entry names a record without such a key", _REINDEX),
     "index-expired": Code(NOTE, "index entries of records that expired", "no action needed"),
-    "index-after-end": Code(WARNING, "index entries name offsets after the end of the log", "compare with the end of the log"),
+    "index-after-end": Code(WARNING, "index entries name offsets after the end of the log", "look for missing segments at the end"),
     "index-unreadable": Code(ERROR, "an index file cannot be read", "check the disk and the permissions"),
     "index-not-checked": Code(NOTE, "the store has no index, or its number of slots is unknown", f"set {option_name('max_hash_slot_num')}"),
     "key-without-entry": Code(ERROR, "a key of a record is missing in an index file that covers it", _REINDEX),
     "key-not-covered": Code(WARNING, "no index file covers records with keys", f"read keys with {option_name('access=scan')}"),
     "key-rolled-back": Code(NOTE, "keys of records that roll back a transaction: brokers do not index them", f"{_SCAN} to find them"),
     # Checkpoint and configuration
-    "broker-crashed": Code(NOTE, "the file `abort` exists: the broker crashed, or ran while the store was copied", "no action needed"),
+    "broker-crashed": Code(
+        NOTE, "the file `abort` exists: the broker crashed, or ran while the store was copied", "no action needed if there are no errors"
+    ),
     "checkpoint-missing": Code(
         WARNING, "the checkpoint is missing, too short or without times", "a start makes a new one, and checks the whole log"
     ),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
 from native_reader.plan.ends import counted
-from native_reader.verify.codes import CODES, SEVERITIES
+from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED
 
 COLUMNS = {
     "code": ColumnSpec(pa.string(), "the kind of finding; one of the codes below"),
@@ -136,10 +136,12 @@ class _Topic:
 
 
 def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same findings, but those about deleted topics come last, one for each topic."""
+    """The same findings, but those about deleted topics come last, one for each topic. Of truncations, only the first of each log."""
     topics: dict[tuple[str, str], _Topic] = {}
+    truncated = set[str]()
     held = 0
-    for batch in batches:
+    for each in batches:
+        batch = _truncated_once(each, truncated)
         is_held = pc.fill_null(pc.and_(pc.equal(batch["code"], _OF_TOPIC), pc.is_valid(batch["queue_id"])), False)
         others = batch.filter(pc.invert(is_held))
         if len(others):
@@ -156,6 +158,16 @@ def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             topics, held = {}, 0
     if topics:
         yield _in_rows(topics.values())
+
+
+def _truncated_once(batch: pa.RecordBatch, known: set[str]) -> pa.RecordBatch:
+    """Without truncations of a log that has one: a broker truncates once, and segments come in the order of the log."""
+    kept = np.ones(len(batch), bool)
+    for row in np.flatnonzero(pc.equal(batch["code"], TRUNCATED).to_numpy(zero_copy_only=False)).tolist():
+        folder = batch["file"][row].as_py().rpartition("/")[0]
+        kept[row] = folder not in known
+        known.add(folder)
+    return batch if kept.all() else batch.filter(pa.array(kept))
 
 
 def _in_rows(topics: Iterable[_Topic]) -> pa.RecordBatch:

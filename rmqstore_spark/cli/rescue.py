@@ -103,14 +103,20 @@ def _print_result(done: Rescued) -> None:
     from native_reader.plan.ends import counted
 
     exported = done.exported
-    sizes = [*(each.end - each.start for each in exported.report.damage), *(each.stop - each.start for each in exported.missing)]
+    damaged = [each.end - each.start for each in exported.report.damage]
+    missing = [each.stop - each.start for each in exported.missing]
+    parts = [
+        f"{sum(sizes):,} in {counted(len(sizes), f'{kind} range')}" for kind, sizes in (("damaged", damaged), ("missing", missing)) if sizes
+    ]
     note(f"saved {counted(exported.rows, 'message')}")
-    if sizes:
-        note(f"warning: {counted(sum(sizes), 'byte')} of the log are lost: {counted(len(sizes), 'range')} could not be read")
+    if parts:
+        note(f"warning: {counted(sum(damaged + missing), 'byte')} of the log are lost: {' and '.join(parts)}")
     if done.missing:
         note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
     if done.problems:
         note(f"warning: {counted(done.problems, 'finding')} of the check")
+    if done.start is not None:
+        note(f"warning: start no broker on this store yet: {done.start}")
     if done.is_whole:
         note("nothing was found to be lost")
     note(f"see {done.page}")

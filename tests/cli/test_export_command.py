@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from support.command_line import run, unsafe
 from support.exported import data_files, expected_rows, exported_rows, json_lines, summary
+from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 
@@ -92,7 +93,7 @@ def test_rescue_saves_and_prints_what(damaged: Path, tmp_path: Path) -> None:
     assert found["messages"] == nr.open(damaged).messages(mode="DROPMALFORMED", fail_on_data_loss=False).count_rows()
     assert (found["damaged_ranges"], found["page"]) == (1, f"{tmp_path / 'out' / 'rescue.md'}")
     (lost,) = nr.open(damaged).table("damage").to_table().to_pylist()
-    assert f"warning: {lost['bytes']:,} bytes of the log are lost: 1 range could not be read\n" in ended.err
+    assert f"warning: {lost['bytes']:,} bytes of the log are lost: {lost['bytes']:,} in 1 damaged range\n" in ended.err
     assert ended.err.splitlines()[-1] == f"see {tmp_path / 'out' / 'rescue.md'}"
     assert "complete already" not in ended.err
     again = run("rescue", damaged, tmp_path / "out", "--json")
@@ -131,3 +132,14 @@ def test_rescue_says_at_the_start_that_the_disk_may_be_too_small(store: Path, tm
     assert f"but {tmp_path} has only 1 byte free" in ended.err
     monkeypatch.undo()
     assert "note: " not in run("rescue", store, tmp_path / "again").err
+
+
+def test_rescue_warns_of_a_start(tmp_path: Path) -> None:
+    log = log_of(40)
+    root, record = on_disk(tmp_path, files_of(log)) / "store", log.placed[1]
+    first = min((root / "commitlog").iterdir())
+    content = bytearray(first.read_bytes())
+    content[record.offset : record.offset + record.size] = bytes(record.size)
+    first.write_bytes(content)
+    ended = run("rescue", root, tmp_path / "out")
+    assert f"warning: start no broker on this store yet: it would truncate the log at {record.offset:,} and keep 1 message\n" in ended.err

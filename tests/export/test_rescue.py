@@ -68,6 +68,8 @@ def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "rescue.md").read_text()
     offset = log.placed[1].offset
     assert f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep 1 message.\n" in page
+    assert "1. Rename the folder of the store" in page
+    assert "It then keeps only 1 message, and deletes the others from the copy." in page
     assert "use a producer of RocketMQ" in page
 
 
@@ -265,3 +267,9 @@ def test_offsets_that_a_running_broker_adds_are_not_called_lost(tmp_path: Path) 
     assert sentence in (tmp_path / "live" / "rescue.md").read_text()
     rescue(nr.open(store), tmp_path / "rest")
     assert sentence not in (tmp_path / "rest" / "rescue.md").read_text()
+
+
+def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
+    log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
+    done = rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    assert done.start == f"it would truncate the log at {log.placed[1].offset:,} and keep 1 message"

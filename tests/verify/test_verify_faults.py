@@ -332,6 +332,20 @@ def test_a_changed_magic_or_body_is_found_once_and_a_starting_broker_would_trunc
     assert text.startswith(f"a broker that starts would truncate the log at offset {placed.offset:,}, ")
 
 
+def test_a_starting_broker_truncates_once_at_the_lowest_place() -> None:
+    log, files = healthy()
+    damaged, first = dict(files), log.placed[50]
+    second = next(each for each in log.placed[51:] if each.segment != first.segment)
+    for placed in (first, second):
+        name = f"store/commitlog/{placed.segment:020}"
+        content = bytearray(damaged[name])
+        content[placed.offset - placed.segment + 4] ^= 1
+        damaged[name] = bytes(content)
+    assert codes(damaged) == {"log-damage": 2, "log-truncated-by-start": 1}
+    (row,) = (row for row in findings(damaged) if row["code"] == "log-truncated-by-start")
+    assert row["offset"] == first.offset
+
+
 def test_a_missing_segment() -> None:
     log, files = healthy()
     bases = sorted({placed.segment for placed in log.placed})
