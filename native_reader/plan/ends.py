@@ -212,6 +212,10 @@ def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packe
 def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
     if end.junk:
         return f"{end.junk[0].uri} {_looks_like(end.junk[0])}"
+    cut = _cut_short(store, end.offset)
+    if cut is not None:
+        name, whole = cut.uri.rpartition("/")[2], max(each.size for each in store.segments)
+        return f"Segment {name} has {cut.size:,} bytes, others {whole:,}: it looks cut off"
     if is_foreign:
         return "The bytes there are neither records nor zeros: they were overwritten"
     if is_missing or not store.segments:
@@ -220,6 +224,16 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
     if end.is_empty and store.segments:
         return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
     return "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost"
+
+
+def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
+    """The segment where the log ends, if it is smaller than others and no segment continues it: a broker makes them of one size."""
+    until = [number for number, each in enumerate(store.segments) if each.base <= offset]
+    if not until:
+        return None
+    segment, after = store.segments[until[-1]], store.segments[until[-1] + 1 :]
+    is_continued = bool(after) and after[0].base == segment.end
+    return segment if segment.size < max(each.size for each in store.segments) and not is_continued else None
 
 
 def counted(count: int, noun: str) -> str:

@@ -85,7 +85,7 @@ CODES = {
     "entry-count": Code(ERROR, "an entry of a batch has another number of messages than its record", _REBUILD),
     "entry-twice": Code(ERROR, "several entries of one queue name the same record", _REBUILD),
     "entry-expired": Code(NOTE, "entries of records that expired", "no action needed"),
-    "entry-after-end": Code(WARNING, "entries name offsets after the end of the log", "look for missing segments at the end"),
+    "entry-after-end": Code(WARNING, "entries name offsets after the end of the log", "look for missing or cut-off segments at the end"),
     "entry-discarded": Code(NOTE, "entries of records that a broker discarded", "no action needed"),
     "entry-address": Code(WARNING, "tags codes are addresses in consumequeue_ext, which is missing", "copy consumequeue_ext too"),
     # The files of queues
@@ -105,7 +105,9 @@ CODES = {
     "index-without-record": Code(ERROR, "an index entry names an offset where no record begins", _REINDEX),
     "index-other-key": Code(ERROR, "an index entry names a record without such a key", _REINDEX),
     "index-expired": Code(NOTE, "index entries of records that expired", "no action needed"),
-    "index-after-end": Code(WARNING, "index entries name offsets after the end of the log", "look for missing segments at the end"),
+    "index-after-end": Code(
+        WARNING, "index entries name offsets after the end of the log", "look for missing or cut-off segments at the end"
+    ),
     "index-unreadable": Code(ERROR, "an index file cannot be read", "check the disk and the permissions"),
     "index-not-checked": Code(NOTE, "the store has no index, or its number of slots is unknown", f"set {option_name('max_hash_slot_num')}"),
     "key-without-entry": Code(ERROR, "a key of a record is missing in an index file that covers it", _REINDEX),

@@ -63,6 +63,7 @@ WHY = {
     "No file contains these offsets: segments at the end are missing or renamed": (
         "没有文件包含这些偏移：末尾的 commitlog 文件缺失或被改名"
     ),
+    "Segment {} has {} bytes, others {}: it looks cut off": "commitlog 文件 {} 有 {} 字节，其他文件有 {} 字节：它可能被截短了",
     "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost": (
         "其后只有零或半条记录：日志的复制早于 consumequeue，或最新的页已丢失"
     ),

@@ -82,6 +82,16 @@ def test_segments_at_the_end_overwritten_with_random_bytes(whole: CommitLog, cap
     assert all(states[int(name[-20:])] != "ahead" for name in gone)
 
 
+def test_a_segment_that_was_cut_off_is_named(whole: CommitLog) -> None:
+    """An interrupted copy: the file is there, but shorter than the others. It is the last one, or an empty one follows."""
+    files, (name,) = store_of(whole), last_segments(whole, 1)
+    base = int(name[-20:])
+    cut = files | {name: files_of(whole)[name][:1000]}
+    text = f"Segment {base:020d} has 1,000 bytes, others {SEGMENT:,}: it looks cut off"
+    assert text in refused(cut)
+    assert text in refused(cut | {f"{name[:-20]}{base + SEGMENT:020d}": bytes(SEGMENT)})
+
+
 def test_segments_at_the_end_that_were_packed_renamed_or_deleted(whole: CommitLog) -> None:
     gone = last_segments(whole, 3)
     begin = int(gone[0][-20:])

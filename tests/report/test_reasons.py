@@ -49,7 +49,7 @@ def test_other_descriptions_become_the_meaning_of_their_reason() -> None:
 def test_what_is_lost_after_the_end_is_translated() -> None:
     # The engine joins these sentences from parts, so only some of them can be looked for in its code.
     code = (ROOT / "native_reader" / "plan" / "ends.py").read_text(encoding="utf-8")
-    assert [each for each in WHY if each not in code] == []
+    assert [each for each in WHY if not all(part in code for part in each.split("{}"))] == []
     for english in LOST:
         filled = re.sub(r"{(\w*)}", lambda found: {"": "1,234"}.get(found[1], found[1]), english)
         chinese = described(f"{filled}. {ZEROS}", "lost", "zh")
