@@ -168,7 +168,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
     if top is None and output.is_terminal and not is_ordered:
         top = _SHOWN
     by_key = [(each, "ascending") for each in by]
-    shown = groups.slice(0, top) if top else groups
+    shown = groups.slice(0, top) if top and len(groups) > top else groups  # a slice of no columns has rows
     shown = shown.sort_by(by_key) if is_ordered and len(shown) else shown
     columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
