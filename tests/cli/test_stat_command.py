@@ -107,7 +107,7 @@ def test_stat_marks_deleted_topics(store: Path, rows: list[dict[str, Any]]) -> N
     assert run("stat", store).cells[0][-1] == "is_deleted"
     assert "T1 (deleted)  " in uncolored(run_on_terminal("stat", store).out)
     assert "deleted" not in run("stat", store, "--by", "tag").out
-    assert "rmqstore stat shows what the log still has of them" in run_on_terminal("ls", store).out
+    assert "counted from the queues; rmqstore stat counts the log's records, also of deleted topics " in run_on_terminal("ls", store).out
 
 
 def test_stat_of_a_store_without_queues_does_not_know_what_was_deleted(store: Path) -> None:
