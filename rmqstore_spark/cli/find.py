@@ -69,6 +69,7 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
 @BODY
 @takes(MESSAGES)
 def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
+    asked.check_paths()
     conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
     if not conditions and not at:
         raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset or --where; rmqstore cat prints all messages.")
