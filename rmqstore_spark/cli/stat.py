@@ -134,7 +134,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
             for batch in batches:
                 tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
         deleted = Deleted(store.stores)
-        how = f"times in {zone or 'UTC'}, in {_took(time.monotonic() - begun)}"
+        how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
         _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store.stores))
     return read.code

@@ -62,8 +62,8 @@ def test_stat_of_days_in_a_time_zone(store: Path) -> None:
     (row,) = run("stat", store, "--by", "day", "--time-zone", "Asia/Shanghai", "--json").rows
     assert row["day"] == "2023-11-15T00:00:00.000+08:00"
     assert row["first_store_timestamp"].endswith("+08:00")
-    assert "times in Asia/Shanghai, in " in run("stat", store, "--time-zone", "Asia/Shanghai").err
-    assert "times in UTC, in " in run("stat", store).err
+    assert "times in Asia/Shanghai, read in " in run("stat", store, "--time-zone", "Asia/Shanghai").err
+    assert "times in UTC, read in " in run("stat", store).err
 
 
 @pytest.mark.parametrize(
