@@ -18,6 +18,7 @@ from support.stores import files_of, log_of, message, on_disk
 import native_reader as nr
 from native_reader.plan.explain import size_of
 from native_reader.storage.protocol import Disk
+from native_reader.storage.usage import Usage
 from rmqstore_spark import disk
 
 
@@ -132,10 +133,16 @@ def test_the_used_share_is_that_of_df(used: int, free: int, percent: int) -> Non
     assert disk.used_percent(Disk(1, 252, used, free)) == percent
 
 
+@pytest.mark.parametrize(("free", "rest"), [(60, ""), (59, ", the rest is reserved by the file system or for other users")])
+def test_the_sizes_of_a_disk_add_up(free: int, rest: str) -> None:
+    words = disk.usage_in_words(Usage(1, 1, 1, 1), Disk(1, 100, 40, free))
+    assert words.endswith(f"; its disk has 100 bytes, 40 bytes ({40 if free == 60 else 41} %) used, {free} bytes free{rest}")
+
+
 def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
     last = run("stat", store).err.splitlines()[-1]
     assert last.partition(";")[0] == disk.on_disk(nr.open(store).stores).partition(";")[0]
-    assert re.search(r"; its disk has .*, .* \(\d+ %\) used, .* free$", last)
+    assert re.search(r"; its disk has .*, .* \(\d+ %\) used, [^,]* free(, the rest is .*)?$", last)
     with tarfile.open(tmp_path / "store.tar", "w") as archive:
         archive.add(store, "store")
     packed = run("stat", tmp_path / "store.tar").err.splitlines()[-1]
