@@ -42,6 +42,11 @@ def used_percent(disk: Disk) -> int:
     return -(-disk.used * 100 // usable) if usable else 0
 
 
+def has_rest(disk: Disk) -> bool:
+    """Whether so much is neither used nor free that the sizes seem not to add up."""
+    return (disk.size - disk.used - disk.free) * 100 >= disk.size > 0
+
+
 def usage_in_words(usage: Usage, disk: Disk | None) -> str:
     """How large a store is, by part, and its disk."""
     parts = ", ".join(f"{NAMES[name]} {size_of(size)}" for name, size in usage.known.items())
@@ -51,7 +56,8 @@ def usage_in_words(usage: Usage, disk: Disk | None) -> str:
         of_disk = ""
     else:
         used = f"{size_of(disk.used)} ({used_percent(disk)} %) used"
-        of_disk = f"; its disk has {size_of(disk.size)}, {used}, {size_of(disk.free)} free"
+        rest = ", the rest is reserved by the file system or for other users" if has_rest(disk) else ""
+        of_disk = f"; its disk has {size_of(disk.size)}, {used}, {size_of(disk.free)} free{rest}"
     return f"on disk {total}: {parts}{f', not counted: {unknown}' if unknown else ''}{of_disk}"
 
 

@@ -55,10 +55,14 @@ class Asked:
     jobs: int = 1
     as_json: bool = False
 
-    def open(self) -> Store:
-        """The stores at the paths."""
+    def check_paths(self) -> None:
+        """An error without any path."""
         if not self.paths and not self.places:
             raise click.UsageError("Missing argument 'STORE...'.", click.get_current_context())
+
+    def open(self) -> Store:
+        """The stores at the paths."""
+        self.check_paths()
         import native_reader
 
         return native_reader.open(self.paths or None, **self.places)

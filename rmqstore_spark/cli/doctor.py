@@ -48,7 +48,7 @@ def doctor(asked: Asked) -> int:
                 _print(output, label, _in_words(text))
             if is_broken:
                 _print(output, "warning", _WARNING)
-            path = shlex.quote(asked.paths[0] if len(asked.paths) == 1 and asked.paths[0] else files.uri)
+            path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else files.uri)
             commands = (_RESCUE, *_NEXT) if found.findings else _NEXT
             for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")

@@ -69,6 +69,7 @@ def _place(context: click.Context, parameter: click.Parameter, value: str | None
 @BODY
 @takes(MESSAGES)
 def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
+    asked.check_paths()
     conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
     if not conditions and not at:
         raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset or --where; rmqstore cat prints all messages.")
@@ -90,8 +91,9 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
             is_expired = any(each.min_offset for each in store.stores)
             _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
         size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
-        if "keys" in asked.options and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
-            note("note: this read most of the log, because any topic may have the key. Add --topic to read less")
+        name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
+        if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
+            note(f"note: this read most of the log, because any topic may have the {name}. Add --topic to read less")
     return read.code
 
 

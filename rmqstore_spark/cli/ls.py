@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 HELP = """List the topics of a store, with --queues its queues, or with --stores only the stores.
 
-The numbers come from the consume queues, so they are quick. A deleted topic has no queue: `rmqstore stat` shows what the log has.
+The numbers come from the consume queues, so they are quick. A deleted topic has no queue, and no queue lists prepared or rolled back
+messages: `rmqstore stat` counts what the log has.
 """
 EPILOG = """\b
 Examples:
@@ -30,8 +31,9 @@ _QUEUE = ("store", "topic", "queue_id", "type", "min_offset", "max_offset", "ent
 """The columns of the table `queues` that need no look at the log."""
 _TOPIC = ("store", "topic", "kind", "queues", "messages")
 _LIGHT = "LMQ"
-_LESS = ("files", "expired", "type", "entries", "bytes")
+_LESS = ("files", "expired", "type", "entries", "bytes", "min_offset")
 """What a narrow terminal does not show, the first one first."""
+_COUNTED = "counted from the queues; rmqstore stat counts the log's records, also of deleted topics and the kinds prepared and rollback"
 
 
 @click.command(help=HELP, epilog=EPILOG)
@@ -65,7 +67,7 @@ def ls(asked: Asked, what: str | None) -> int:
             if not topics:
                 note("no consume queues; rmqstore stat lists the topics in the log")
             elif output.is_terminal:
-                note("deleted topics have no queues and are not listed; rmqstore stat shows what the log still has of them")
+                note(_COUNTED)
         clear()
     return FOUND if warnings.has_loss else CLEAN
 

@@ -71,6 +71,11 @@ class Messages:
                 break
         return self._count - before
 
+    def note_none(self) -> None:
+        """Say that no message was printed, if that is so and people read it."""
+        if self._count == 0 and not self._output.is_json:
+            stderr.note("0 messages")
+
     def _block(self, row: dict[str, Any]) -> None:
         """A message for people."""
         moment = "no time" if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)

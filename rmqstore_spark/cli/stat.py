@@ -134,7 +134,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
             for batch in batches:
                 tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
         deleted = Deleted(store.stores)
-        how = f"times in {zone or 'UTC'}, in {_took(time.monotonic() - begun)}"
+        how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
         _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store.stores))
     return read.code
@@ -168,7 +168,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
     if top is None and output.is_terminal and not is_ordered:
         top = _SHOWN
     by_key = [(each, "ascending") for each in by]
-    shown = groups.slice(0, top) if top else groups
+    shown = groups.slice(0, top) if top and len(groups) > top else groups  # a slice of no columns has rows
     shown = shown.sort_by(by_key) if is_ordered and len(shown) else shown
     columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}

@@ -12,7 +12,7 @@ import click
 from rmqstore_spark.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, takes
 from rmqstore_spark.cli.program import CLEAN, FOUND
 from rmqstore_spark.cli.rows import Output
-from rmqstore_spark.cli.stderr import Bar, Warnings, clear
+from rmqstore_spark.cli.stderr import Bar, Warnings, clear, note
 from rmqstore_spark.cli.text import safe
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
             batches, hidden = _below(output, f"{_STORE}: {safe(store.stores[0].uri)}", batches), (_STORE,)
         count = output.batches(table.schema, batches, hidden, () if name == "index_files" else (_FILE,))
         clear()
+        if count == 0 and not asked.as_json:
+            note("0 rows")
     return FOUND if warnings.has_loss or (name == "damage" and count) else CLEAN
 
 

@@ -45,6 +45,7 @@ def tail(asked: Asked, follow: bool, count: int, body: str) -> int:
             _follow(asked, read, values, messages, count)
         for store in asked.open().stores:
             messages.print(newest(read.batches, store, values, count))
+        messages.note_none()
     return read.code
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rmqstore_spark.disk import used_percent
+from rmqstore_spark.disk import has_rest, used_percent
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore_spark.report.facts import Facts
@@ -32,12 +32,12 @@ def on_disk(facts: Facts, words: Words) -> Markup:
 
 
 def _of_disk(facts: Facts, words: Words) -> str | None:
-    """How full the disk is. What only root may use is neither used nor free, so without its name the sizes seem not to add up."""
+    """How full the disk is. What is reserved for others is neither used nor free."""
     disk, free = facts.settings.disk, facts.settings.free
     if disk is None:
         return None if free is None else words.say("of_disk_free", free=write.size(free))
     sizes = {each: write.size(getattr(disk, each)) for each in ("size", "used", "free")}
-    rest = words.say("reserved") if disk.used + disk.free < disk.size else ""
+    rest = words.say("reserved") if has_rest(disk) else ""
     text = words.say("of_disk", **sizes, rest=rest, percent=used_percent(disk))
     return words.say("two_sentences", first=text, second=words.say("limits"))
 

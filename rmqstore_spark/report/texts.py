@@ -29,7 +29,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Its disk has {size}: {used} are used, {free} are free{rest}. It is {percent} % full, as df counts it: used / (used + free).",
         "所在磁盘共 {size}，已用 {used}，可用 {free}{rest}。使用率 {percent} %，按 df 的算法：已用 /（已用 + 可用）。",
     ),
-    "reserved": (", the rest is reserved by the file system", "，其余为文件系统保留"),
+    "reserved": (", the rest is reserved by the file system or for other users", "，其余由文件系统保留，或留给其他用户"),
     "limits": (
         "By default, the broker acts at 75 %, 85 % and 90 %: see “What frees space”.",
         "broker 的默认阈值是 75 %、85 % 和 90 %：见“如何释放空间”。",

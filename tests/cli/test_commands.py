@@ -139,6 +139,18 @@ def test_tables_lists_describes_and_prints(store: Path) -> None:
     assert run("tables", store, "damage").cells == [nr.open(store).table("damage").schema.names]
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "text"), [("cat", [], "0 messages"), ("tail", [], "0 messages"), ("tables", ["queue_entries"], "0 rows")]
+)
+def test_nothing_found_is_said_to_people(store: Path, name: str, more: list[str], text: str) -> None:
+    command = [name, store, *more]
+    ended = run(*command, "--where", "queue_offset = 99")
+    assert (ended.code, ended.err) == (0, f"{text}\n")
+    ended = run(*command, "--where", "queue_offset = 99", "--json")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert text not in run(*command).err
+
+
 def test_explain_prints_the_plan(store: Path) -> None:
     explanation = nr.open(store).messages(topic="T1", mode="DROPMALFORMED", fail_on_data_loss=False).explain()
     assert run("explain", store, "-t", "T1").out == f"{explanation}\n"

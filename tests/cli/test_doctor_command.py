@@ -82,6 +82,13 @@ def test_doctor_of_a_damaged_log_suggests_a_rescue_first(damaged: Path, is_missi
     assert [line.split()[1] for line in others] == ["stat", "find", "verify"]
 
 
+def test_doctor_of_several_stores_names_each_in_its_suggestions(damaged: Path) -> None:
+    other = (on_disk(damaged.parent / "more", healthy()[1]) / "store").rename(damaged.parent / "other")
+    lines = run("doctor", damaged.parent).out.splitlines()
+    assert [line for line in lines if " rescue " in line] == [f"try        rmqstore rescue {damaged.as_uri()} FOLDER"]
+    assert f"try        rmqstore stat {other.as_uri()} --by topic" in lines
+
+
 def test_a_finding_that_is_not_about_the_log_has_no_warning_about_brokers(store: Path) -> None:
     (store / "checkpoint").unlink()
     (store / "checkpoint").mkdir()

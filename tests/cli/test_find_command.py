@@ -58,6 +58,7 @@ def test_a_key_without_a_topic_reads_most_of_the_log(store: Path, monkeypatch: p
     assert note not in run("find", store, "--key", "k20").err
     monkeypatch.setattr("rmqstore_spark.cli.find._MUCH", 0)
     assert run("find", store, "--key", "k20").err.splitlines()[-1] == note
+    assert run("find", store, "--msg-id", "U0020").err.splitlines()[-1] == note.replace("key", "id")
     assert note not in run("find", store, "--key", "k20", "--topic", "T2").err
     assert note not in run("find", store, "--where", "queue_id = 0").err
 

@@ -120,6 +120,7 @@ def test_completion_lists_commands_and_tables() -> None:
         (["cat", "{store}", "--option", "access"], "is not of the form name=value"),
         (["cat", "{store}", "-t", "T0", "--option", "topic=T1"], "--option topic and --topic are the same option"),
         (["find", "{store}"], "Nothing to find"),
+        (["find"], "Missing argument 'STORE...'"),
         (["find", "{store}", "--offset", "a/b"], "is neither an offset in the log nor TOPIC/QUEUE/OFFSET"),
         (["find", "{store}", "--offset", "T0/0/1", "-t", "T0"], "--offset already sets --topic"),
         (["tables", "{store}", "damge"], "'damge' is not a table. Did you mean 'damage'?"),

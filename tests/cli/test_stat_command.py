@@ -18,6 +18,7 @@ from support.stores import files_of, log_of, message, on_disk
 import native_reader as nr
 from native_reader.plan.explain import size_of
 from native_reader.storage.protocol import Disk
+from native_reader.storage.usage import Usage
 from rmqstore_spark import disk
 
 
@@ -62,8 +63,8 @@ def test_stat_of_days_in_a_time_zone(store: Path) -> None:
     (row,) = run("stat", store, "--by", "day", "--time-zone", "Asia/Shanghai", "--json").rows
     assert row["day"] == "2023-11-15T00:00:00.000+08:00"
     assert row["first_store_timestamp"].endswith("+08:00")
-    assert "times in Asia/Shanghai, in " in run("stat", store, "--time-zone", "Asia/Shanghai").err
-    assert "times in UTC, in " in run("stat", store).err
+    assert "times in Asia/Shanghai, read in " in run("stat", store, "--time-zone", "Asia/Shanghai").err
+    assert "times in UTC, read in " in run("stat", store).err
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_stat_marks_deleted_topics(store: Path, rows: list[dict[str, Any]]) -> N
     assert run("stat", store).cells[0][-1] == "is_deleted"
     assert "T1 (deleted)  " in uncolored(run_on_terminal("stat", store).out)
     assert "deleted" not in run("stat", store, "--by", "tag").out
-    assert "rmqstore stat shows what the log still has of them" in run_on_terminal("ls", store).out
+    assert "counted from the queues; rmqstore stat counts the log's records, also of deleted topics " in run_on_terminal("ls", store).out
 
 
 def test_stat_of_a_store_without_queues_does_not_know_what_was_deleted(store: Path) -> None:
@@ -132,10 +133,16 @@ def test_the_used_share_is_that_of_df(used: int, free: int, percent: int) -> Non
     assert disk.used_percent(Disk(1, 252, used, free)) == percent
 
 
+@pytest.mark.parametrize(("free", "rest"), [(60, ""), (59, ", the rest is reserved by the file system or for other users")])
+def test_the_sizes_of_a_disk_add_up(free: int, rest: str) -> None:
+    words = disk.usage_in_words(Usage(1, 1, 1, 1), Disk(1, 100, 40, free))
+    assert words.endswith(f"; its disk has 100 bytes, 40 bytes ({40 if free == 60 else 41} %) used, {free} bytes free{rest}")
+
+
 def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
     last = run("stat", store).err.splitlines()[-1]
     assert last.partition(";")[0] == disk.on_disk(nr.open(store).stores).partition(";")[0]
-    assert re.search(r"; its disk has .*, .* \(\d+ %\) used, .* free$", last)
+    assert re.search(r"; its disk has .*, .* \(\d+ %\) used, [^,]* free(, the rest is .*)?$", last)
     with tarfile.open(tmp_path / "store.tar", "w") as archive:
         archive.add(store, "store")
     packed = run("stat", tmp_path / "store.tar").err.splitlines()[-1]
@@ -144,6 +151,10 @@ def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Pat
 
 
 def test_stat_of_no_messages_is_empty(store: Path) -> None:
-    ended = run("stat", store, "--where", "queue_id = 99", "--json")
-    assert (ended.code, ended.out) == (0, "")
-    assert "0 messages" in ended.err
+    for more in ((), ("--top", "5")):
+        ended = run("stat", store, "--where", "queue_id = 99", "--json", *more)
+        assert (ended.code, ended.out) == (0, "")
+        assert "0 messages, 0 bytes of records, 0 groups" in ended.err
+    ended = run_on_terminal("stat", store, "--topic", "Orders")
+    assert ended.code == 0
+    assert "\n0 messages, " in uncolored(ended.out)

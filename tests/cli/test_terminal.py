@@ -34,7 +34,7 @@ def test_people_see_tables_with_units(store: Path) -> None:
     assert sorted(row.split()[0] for row in rows[:3]) == ["T0", "T1", "T2"]
     assert re.search(r" 33\.\d% ███ .* 2023-11-14 22:13 ", rows[0])
     assert "60 messages, " in rows[-2]
-    assert re.fullmatch(r"on disk .*: log .*, consume queues .*, index .*, other .*; its disk has .*, .* used, .* free", rows[-1])
+    assert re.fullmatch(r"on disk .*: log .*, consume queues .*, index .*, other .*; its disk has .*, .* used, .* free.*", rows[-1])
 
 
 def test_people_see_a_heading_and_the_body(store: Path) -> None:
@@ -69,7 +69,7 @@ def test_people_see_the_store_of_a_table_once(store: Path) -> None:
     wide = uncolored(run_on_terminal("tables", store, "consumer_offsets", width=400).out).splitlines()
     assert wide[1].split()[-1] == "file"
     assert uncolored(run_on_terminal("tables", store, "consumer_offsets", "--columns", "store,lag").out).startswith("store ")
-    assert uncolored(run_on_terminal("tables", store, "damage").out) == ""
+    assert uncolored(run_on_terminal("tables", store, "damage").out) == "0 rows\n"
 
 
 def test_programs_on_a_terminal_still_get_json(store: Path) -> None:

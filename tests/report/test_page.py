@@ -172,8 +172,8 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
     reserving = replace(facts, settings=replace(facts.settings, disk=Disk(1, 252 << 30, 40 << 30, 51 << 30)))
     english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
-    assert "51.0 GiB are free, the rest is reserved by the file system. It is 44 % full" in english
-    assert "可用 51.0 GiB，其余为文件系统保留。使用率 44 %" in chinese
+    assert "51.0 GiB are free, the rest is reserved by the file system or for other users. It is 44 % full" in english
+    assert "可用 51.0 GiB，其余由文件系统保留，或留给其他用户。使用率 44 %" in chinese
     assert f"Consume queues{queues}{share(usage.queues or 0, usage.total)}" in text
     assert f"占用磁盘 {total}：commitlog {log}，consumequeue {queues}" in checked(page_of(facts, "zh")).text
     assert facts.counts()["disk_bytes"] == usage.total

@@ -18,6 +18,7 @@ NOT_RUN = "(not run yet)"
 _VARIES = (
     (re.compile(r"in \d+(\.\d)? s$", re.MULTILINE), "in … s"),
     (re.compile(r"files? of [\d.,]+ \w+ in "), "files of … in "),
+    (re.compile(r"(?<= free), the rest is reserved by [^;\n]*"), ""),
     (re.compile(r"\(\d+ %\)(?= used,.*\bfree$)", re.MULTILINE), "(… %)"),
     (re.compile(r"(?<=[\d ])[\d.,]+ (?:bytes|[KMGT]iB)(?=.*\bfree$)", re.MULTILINE), "…"),
 )
