@@ -131,7 +131,7 @@ class _Topic:
         """All of them in one row."""
         row = self.row
         places = f"at offset {row['offset']:,}" if row["count"] == 1 else f"from offset {row['offset']:,} to {row['last_offset']:,}"
-        text = f"{counted(row['count'], 'record')} of '{row['topic']}' in {counted(len(self.queues), 'queue')}, {places}"
+        text = f"{counted(row['count'], 'record')} of '{row['topic']}' that were in {counted(len(self.queues), 'queue')}, {places}"
         return row | {"queue_id": None, "message": text}
 
 

@@ -54,7 +54,7 @@ def test_45_a_deleted_topic_is_one_finding() -> None:
     (row,) = findings(files)
     assert (row["code"], row["topic"], row["queue_id"], row["count"]) == ("record-of-deleted-topic", "gone", None, 80)
     assert (row["offset"], row["last_offset"]) == (offsets[0], offsets[-1])
-    assert row["message"] == f"80 records of 'gone' in 4 queues, from offset {offsets[0]:,} to {offsets[-1]:,}"
+    assert row["message"] == f"80 records of 'gone' that were in 4 queues, from offset {offsets[0]:,} to {offsets[-1]:,}"
     (parallel,) = findings(files, jobs=3)
     assert parallel | {"file": row["file"]} == row
 
