@@ -1,4 +1,4 @@
-"""The store's paths in a broker's own configuration file."""
+"""The store's paths, and its retention, in a broker's own configuration file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ class StorePaths:
     index: str | None = None
 
 
-def parse_broker_conf(uri: str) -> StorePaths:
-    """The store's paths in a broker's properties file."""
+def reserved_hours(uri: str) -> int | None:
+    """For how many hours the broker keeps a segment; None if the file does not say."""
+    hours = _settings_in(uri).get("fileReservedTime", "")
+    return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
+
+
+def _settings_in(uri: str) -> dict[str, str]:
     storage = storage_of(uri)
     entry = storage.entry(uri)
     if entry is None or not entry.is_file or entry.size > _LARGEST:
@@ -31,7 +36,12 @@ def parse_broker_conf(uri: str) -> StorePaths:
         raise PathError(f"{uri} {problem}. Set {option_name('broker_conf')} to the broker's configuration file, often conf/broker.conf")
     with storage.open(uri) as file:
         (text,) = file.read_ranges([(0, entry.size)])
-    settings = dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
+    return dict(re.findall(r"(?m)^[ \t]*(\w+)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?$", text.decode("utf-8", "replace")))
+
+
+def parse_broker_conf(uri: str) -> StorePaths:
+    """The store's paths in a broker's properties file."""
+    settings = _settings_in(uri)
     logs = paths_of(settings.get("storePathCommitLog", ""))
     if len(logs) > 1:  # with a single path, a broker ignores the read-only ones
         logs += paths_of(settings.get("readOnlyCommitLogStorePaths", ""))

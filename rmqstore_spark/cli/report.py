@@ -46,9 +46,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, verify: bool) -> int:
     from datetime import UTC
 
+    from native_reader.storage.broker_conf import reserved_hours
+    from native_reader.storage.paths import uri_of
     from native_reader.storage.usage import disk_of
     from rmqstore_spark.disk import deleted_in_words
-    from rmqstore_spark.report.facts import Settings
+    from rmqstore_spark.report.facts import RESERVED, Settings
     from rmqstore_spark.report.file import write_report
 
     options = asked.values()
@@ -57,12 +59,15 @@ def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free:
     store = asked.open()
     # A given free space is that of another disk: the store is a copy.
     disk = disk_of(store.stores) if disk_free is None else None
+    conf = asked.places.get("broker_conf")
+    hours = None if conf is None else reserved_hours(uri_of(conf))
     settings = Settings(
         now=time.time_ns() // 1000 if now is None else _moment(now, zone),
         zone=zone,
         zone_name=zone_name,
         free=(None if disk is None else disk.free) if disk_free is None else _size(disk_free),
         disk=disk,
+        reserved=RESERVED if hours is None else hours,
         verify=verify,
         jobs=asked.jobs,
         options=options,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from rmqstore_spark.disk import has_rest, used_percent
 from rmqstore_spark.report import words as write
 from rmqstore_spark.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
-from rmqstore_spark.report.facts import Facts
+from rmqstore_spark.report.facts import Facts, expiry_of
 from rmqstore_spark.report.log_facts import LogFacts
 from rmqstore_spark.report.markup import Markup, element, filled, joined
 from rmqstore_spark.report.reasons import kind_in_words
@@ -82,7 +83,7 @@ def disk(facts: Facts, words: Words) -> Markup:
         words,
         "disk",
         part(words, "by_place", table(columns, places)),
-        part(words, "what_frees", *(element("p", words.say(each)) for each in ("frees", "frees_limits", "frees_lower", "frees_topic"))),
+        part(words, "what_frees", *_frees(facts, words)),
         note(words.say("disk_note")),
         part(words, "by_topic", ranked(log.places.by("topic"), ("topic",), ("topic",))),
         part(words, "by_kind", ranked(log.places.by("kind"), ("kind",), ("kind",))),
@@ -91,6 +92,25 @@ def disk(facts: Facts, words: Words) -> Markup:
         part(words, "by_part", table(columns, parts)),
         note(words.say("forgotten")) if has_forgotten else None,
     )
+
+
+def _frees(facts: Facts, words: Words) -> list[Markup]:
+    """The rules of a broker, and which segments it would delete now."""
+    rules = [element("p", words.say(each)) for each in ("frees", "frees_files", "frees_limits", "frees_lower", "frees_topic")]
+    if (expiry := expiry_of(facts)) is not None:
+        settings, segments = facts.settings, words.say("n_segments", count=len(facts.segments))
+        now = f"{words.time(settings.now)} {settings.zone_name}"
+        sizes = {"segments": segments, "size": write.size(expiry.bytes)}
+        said = [words.say("expired", hours=settings.reserved, now=now, count=expiry.segments, **sizes)]
+        if expiry.segments:
+            said.append(words.say("expired_go"))
+        if expiry.next is None:
+            said.append(words.say("newest_stays"))
+        else:
+            said.append(words.say("expires_next", time=f"{words.time(expiry.next)} {settings.zone_name}"))
+        said.append(words.say("expired_by"))
+        rules.insert(1, element("p", reduce(lambda first, second: words.say("two_sentences", first=first, second=second), said)))
+    return rules
 
 
 def _topic(facts: Facts, words: Words, topic: object) -> Markup:

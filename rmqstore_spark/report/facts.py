@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import native_reader as nr
 from native_reader.options import MessageOptions
@@ -21,6 +21,8 @@ from rmqstore_spark.report.side_facts import Findings, Lag, Pending, Problem, Ta
 from rmqstore_spark.report.times import DAY, HOUR
 
 _MICROSECOND = 1_000_000
+RESERVED = 72
+"""A broker's default of `fileReservedTime`, in hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Settings:
     """How a report is made. `now`: microseconds since 1970. `free`: the free bytes of the broker's disk, if known.
 
     `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
-    `options`: of all reads; all tables must take them.
+    `options`: of all reads; all tables must take them. `reserved`: the hours for which the broker keeps a segment.
     """
 
     now: int
@@ -36,6 +38,7 @@ class Settings:
     zone_name: str = "UTC"
     free: int | None = None
     disk: Disk | None = None
+    reserved: int = RESERVED
     verify: bool = False
     jobs: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -121,6 +124,14 @@ class Pace:
         return self.whole if self.recent is None else self.recent
 
 
+class Expiry(NamedTuple):
+    """The segments that a broker would delete by age. `next`: when the oldest of the others expires; None if it is the newest."""
+
+    segments: int
+    bytes: int
+    next: int | None
+
+
 def gather(store: nr.Store, settings: Settings) -> Facts:
     """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
     if len(store.stores) != 1:
@@ -162,3 +173,21 @@ def pace_of(log: LogFacts) -> Pace | None:
     whole = log.segments.totals()["bytes"] * DAY / span
     has_recent = span > DAY and log.times.width <= HOUR
     return Pace(whole, float(log.times.since(log.last - DAY)) if has_recent else None)
+
+
+def expiry_of(facts: Facts) -> Expiry | None:
+    """What has expired, by the last store times of segments; None if none is known. A broker never deletes the newest segment."""
+    rows = facts.log.segments.table()
+    lasts = {row["segment"]: row["last"] for row in rows.to_pylist()} if rows is not None else {}
+    ends: list[int] = []
+    for segment in reversed(facts.segments):
+        if last := lasts.get(segment.name):
+            ends.append(last + facts.settings.reserved * HOUR)
+        elif ends:  # without a time, but not younger than the next. At the end of the log: not in use yet
+            ends.append(ends[-1])
+    if not ends:
+        return None
+    ends = ends[:0:-1]  # from the oldest, without the newest
+    count = next((number for number, end in enumerate(ends) if end > facts.settings.now), len(ends))
+    size = sum(segment.size for segment in facts.segments[:count])
+    return Expiry(count, size, ends[count] if count < len(ends) else None)

@@ -69,7 +69,8 @@ def _delayed(found: Pending, words: Words) -> Markup:
         (
             words.say("timer") if row["level"] is None else str(row["level"]),
             words.say(f"state_{row['state']}"),
-            *(write.number(row[key]) for key in ("messages", "overdue")),
+            write.number(row["messages"]),
+            "–" if row["state"] == "unknown" or row["due"] is None else write.number(row["overdue"]),
             *(_time(row, key, words) for key in ("due", "latest", "since")),
         )
         for row in sorted(top.rows, key=lambda row: (row["level"] is None, row["level"] or 0, str(row["state"])))

@@ -96,6 +96,27 @@ TEXTS: dict[str, tuple[str, str]] = {
         "broker 只通过删除整个 commitlog 文件来释放空间，从最旧的开始。最后写入时间距今超过 fileReservedTime（默认 72 小时）的文件，"
         "在 deleteWhen 指定的时刻（默认凌晨 4 点）删除。",
     ),
+    "expired": (
+        "Last written more than {hours} hours before this report ({now}): {count} of {segments}, {size}.",
+        "截至本报告时间（{now}），{segments}中有 {count} 个（{size}）的最后写入时间已超过 {hours} 小时。",
+    ),
+    "expired_go": (
+        "A running broker deletes them at its next cleaning.",
+        "运行中的 broker 会在下一次清理时删除这些文件。",
+    ),
+    "expires_next": ("The oldest of the others expires at {time}.", "其余文件中最旧的一个将于 {time} 过期。"),
+    "newest_stays": ("A broker never deletes the newest segment.", "broker 从不删除最新的文件。"),
+    "expired_by": (
+        "This goes by the last store time in each segment. A broker goes by the modification times of the files, which are later in a "
+        "copy that did not keep them.",
+        "以上按每个文件中最后一条消息的存储时间计算；broker 则按文件的修改时间计算，如果复制时没有保留修改时间，副本会更晚过期。",
+    ),
+    "frees_files": (
+        "Consume queue and index files follow the log. A broker deletes one when all its entries are for records before the first offset "
+        "of the log, but keeps the newest file of each queue and of the index.",
+        "consumequeue 和索引文件随 commitlog 一起清理：文件中的所有条目都指向 commitlog 最小偏移之前的记录时，broker 才删除该文件；"
+        "每个队列和索引的最新文件会保留。",
+    ),
     "frees_limits": (
         "As the disk fills, a broker does more. These are its defaults. Above 75 % (diskMaxUsedSpaceRatio), it deletes such expired "
         "segments at once. Above 85 % (diskSpaceCleanForciblyRatio), it deletes the oldest segments whatever their age. "
@@ -205,8 +226,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "timer": ("no level: timer message", "无级别：定时消息"),
     "state": ("State", "状态"),
     "overdue": ("Overdue", "已到期未投递"),
-    "due": ("Next due", "最早应投递时间"),
-    "latest": ("Last due", "最晚应投递时间"),
+    "due": ("Earliest due", "最早应投递时间"),
+    "latest": ("Latest due", "最晚应投递时间"),
     "since": ("Oldest stored", "最早存储时间"),
     "state_pending": ("pending", "待投递"),
     "state_recalled": ("recalled", "已撤回"),

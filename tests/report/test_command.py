@@ -82,6 +82,16 @@ def test_a_deleted_topic_is_named(tmp_path: Path) -> None:
     assert ended.rows[0]["deleted_topics"] == 1
 
 
+def test_the_retention_is_that_of_the_brokers_configuration(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathRootDir={tmp_path / 'store'}\nfileReservedTime = 48\n")
+    _, output = made(tmp_path, "--broker-conf", str(conf))
+    assert "Last written more than 48 hours before this report (2027-01-15 08:00 UTC): " in output.read_text(encoding="utf-8")
+    conf.write_text(f"storePathRootDir={tmp_path / 'store'}\nfileReservedTime = soon\n")
+    _, output = made(tmp_path, "--broker-conf", str(conf))
+    assert "Last written more than 72 hours before" in output.read_text(encoding="utf-8")
+
+
 def test_json_has_the_numbers_of_the_page(tmp_path: Path) -> None:
     ended, output = made(tmp_path, "--json", "--verify", "--option", "max_record_bytes=1m", damaged=True)
     (found,) = ended.rows

@@ -21,7 +21,7 @@ from native_reader.tables.table import Missing
 from native_reader.testing.records import Message, pack_properties
 from rmqstore_spark.report.blocks import TOP
 from rmqstore_spark.report.damage_section import findings_sentence
-from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, gather
+from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, expiry_of, gather
 from rmqstore_spark.report.file import write_report
 from rmqstore_spark.report.markup import escaped, shortened
 from rmqstore_spark.report.page import page_of
@@ -201,6 +201,33 @@ def test_the_page_says_what_frees_space() -> None:
         assert all(each in text for each in ("fileReservedTime", "deleteWhen", "updateBrokerConfig"))
         limits = {"75": "diskMaxUsedSpaceRatio", "85": "diskSpaceCleanForciblyRatio", "90": "diskSpaceWarningLevelRatio"}
         assert all(re.search(rf"{percent} % ?[(（]{name}[)）]", text) for percent, name in limits.items())
+
+
+def test_the_page_says_which_segments_expired_and_when_the_next_one_does() -> None:
+    hours = [(each, NOW // 1000 - (120 - each) * 3_600_000) for each in range(1, 120)]
+    files = files_of(log_of([message(each, store_timestamp=time, body=b"x" * 200) for each, time in hours], segment_size=4096))
+    facts = facts_of(files)
+    rows = facts.log.segments.table()
+    assert rows is not None
+    lasts = {row["segment"]: row["last"] for row in rows.to_pylist()}
+    ends = [lasts[segment.name] + 72 * HOUR for segment in facts.segments]
+    gone, whole = sum(end <= NOW for end in ends), len(ends)
+    assert 1 < gone < whole - 1
+    text = checked(page_of(facts, "en")).text
+    now = Words("en", UTC).time(NOW)
+    assert f"more than 72 hours before this report ({now} UTC): {gone} of {whole} segments, {size(gone * 4096)}. A running broker" in text
+    assert f"The oldest of the others expires at {Words('en', UTC).time(ends[gone])} UTC." in text
+    assert f"{whole} 个 commitlog 文件中有 {gone} 个" in checked(page_of(facts, "zh")).text
+
+    unreadable = {path: bytes(4096) if path.endswith(facts.segments[gone - 1].name) else content for path, content in files.items()}
+    assert expiry_of(facts_of(unreadable)) == (gone - 1, (gone - 1) * 4096, ends[gone])
+    assert expiry_of(facts_of(files, reserved=1000)) == (0, 0, ends[0] + 928 * HOUR)
+    allocated = files | {f"store/commitlog/{facts.segments[-1].end:020}": bytes(4096)}
+    assert expiry_of(facts_of(allocated, reserved=0)) == (whole - 1, (whole - 1) * 4096, None)
+    old = facts_of(files, reserved=0)
+    assert expiry_of(old) == (whole - 1, (whole - 1) * 4096, None)
+    assert "A broker never deletes the newest segment." in checked(page_of(old, "en")).text
+    assert expiry_of(facts_of({"store/commitlog/00000000000000000000": bytes(4096)})) is None
 
 
 def test_a_time_of_the_summary_stays_on_one_line() -> None:
