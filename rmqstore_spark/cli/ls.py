@@ -31,7 +31,7 @@ _QUEUE = ("store", "topic", "queue_id", "type", "min_offset", "max_offset", "ent
 """The columns of the table `queues` that need no look at the log."""
 _TOPIC = ("store", "topic", "kind", "queues", "messages")
 _LIGHT = "LMQ"
-_LESS = ("files", "expired", "type", "entries", "bytes")
+_LESS = ("files", "expired", "type", "entries", "bytes", "min_offset")
 """What a narrow terminal does not show, the first one first."""
 _COUNTED = "counted from the queues; rmqstore stat counts the log's records, also of deleted topics and the kinds prepared and rollback"
 

@@ -57,6 +57,19 @@ def test_a_narrow_terminal_shows_the_most_important_columns(store: Path) -> None
     ]
 
 
+def test_names_are_not_broken_unless_they_are_very_long() -> None:
+    """They are copied from the terminal."""
+    columns, rows = ("group", "topic", "count"), [("checkout-service-payments", "%RETRY%checkout-service", "7"), ("g", "long" * 25, "8")]
+    layout, stream = Layout(), io.StringIO()
+    layout.widen(columns, columns, rows)
+    room = 25 + 3 + 23 + 3 + 5
+    assert layout.shown(columns, ["count"], (), room) == list(columns)
+    assert layout.shown(columns, ["count"], (), room - 1) is None
+    cells = {name: (name, [row[place] for row in rows]) for place, name in enumerate(columns)}
+    Console(file=stream, width=room).print(layout.table(cells, ["count"], ["count"], room, has_head=True))
+    assert "checkout-service-payments   %RETRY%checkout-service       7\n" in stream.getvalue()
+
+
 def test_rows_that_do_not_fit_become_blocks(store: Path) -> None:
     lines = uncolored(run_on_terminal("tables", store, "queues", width=70).out).splitlines()
     assert lines.pop(0) == f"store: {store.as_uri()}"
