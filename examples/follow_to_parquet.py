@@ -42,6 +42,7 @@ def follow(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("folder")
     parser.add_argument("--topic")

@@ -59,6 +59,7 @@ def stream(given: argparse.Namespace, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     for name in ("store", "folder", "--topic"):
         parser.add_argument(name)
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")

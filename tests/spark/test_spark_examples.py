@@ -93,7 +93,7 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
     assert wrong == (2, "", f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?\n")
     none = run(script)
     assert (none.code, none.out) == (2, "")
-    assert re.fullmatch(rf"{script}: error: the following arguments are required: store.*\n", none.err)
+    assert re.fullmatch(rf"{script} \(see --help\): error: the following arguments are required: store.*\n", none.err)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_script(stores: Path) -> Non
     """It writes what the script says about errors to standard output."""
     submit = [f"{SPARK_HOME}/bin/spark-submit", "examples/topics_by_hour.py"]
     none = ended(submit, stores, OF_SPARK)
-    assert (none.returncode, none.stdout) == (2, "topics_by_hour.py: error: the following arguments are required: store\n")
+    assert (none.returncode, none.stdout) == (2, "topics_by_hour.py (see --help): error: the following arguments are required: store\n")
     wrong = ended([*submit, "stor"], stores, OF_SPARK)
     assert wrong.returncode == 2
     assert wrong.stdout.splitlines()[-1] == f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?"
@@ -386,7 +386,7 @@ def test_a_client_of_spark_connect_without_a_server_or_arguments(stores: Path) -
         assert re.fullmatch(expected, without_warnings(failed.stderr)), failed.stderr
     none = ended([sys.executable, "examples/connect.py"], stores)
     assert (none.returncode, none.stdout) == (2, "")
-    assert without_warnings(none.stderr) == "connect.py: error: the following arguments are required: store, topic"
+    assert without_warnings(none.stderr) == "connect.py (see --help): error: the following arguments are required: store, topic"
 
 
 def without_warnings(printed: str) -> str:
