@@ -28,6 +28,7 @@ def newest(spark: SparkSession, store: str, topic: str, rows: int) -> DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("topic")
     parser.add_argument("--remote", default="sc://127.0.0.1:15002")

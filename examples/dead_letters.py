@@ -29,6 +29,7 @@ def by_group(letters: DataFrame) -> DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("folder", nargs="?", help="a new folder for the messages")
     arguments = parser.parse_args()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -41,12 +42,15 @@ def follow(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("folder")
     parser.add_argument("--topic")
     parser.add_argument("--all", action="store_true", help="start at the beginning of the log")
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     arguments = parser.parse_args()
+    if Path(arguments.folder).is_file():
+        parser.exit(2, f"{arguments.folder} is a file. Name a folder\n")
     try:
         ThreadPoolExecutor(1).submit(follow, arguments).result()
     except KeyboardInterrupt:  # here, so that it does not end a call to Spark, which prints tracebacks

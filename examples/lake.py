@@ -26,15 +26,14 @@ def stream(given: argparse.Namespace, warehouse: Path) -> None:
     """Fill the table until the query ends. Iceberg has no jars for the newest Spark, so pyiceberg writes the rows of each batch."""
     from pyiceberg.catalog.sql import SqlCatalog  # if it is missing, Spark does not start
 
+    print("starting Spark", flush=True)
     rmqstore_spark.register(spark := SparkSession.builder.appName("lake").config(map=SETTINGS).getOrCreate())
     frame = spark.readStream.format("rocketmq-store").options(**OPTIONS | ({"topic": given.topic} if given.topic else {})).load(given.store)
     warehouse.mkdir(parents=True, exist_ok=True)
     catalog = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse.as_uri())
     catalog.create_namespace_if_not_exists("rocketmq")
-    untold = [-1]  # batches after which "up to date" was not printed yet
-
-    def size() -> int:
-        return catalog.load_table(TABLE).scan().count() if catalog.table_exists(TABLE) else 0
+    before = catalog.load_table(TABLE).scan().count() if catalog.table_exists(TABLE) else 0
+    new: list[int] = []  # the messages of each batch
 
     def append(frame: DataFrame, batch: int) -> None:
         """The number of the batch is kept in the same commit as its rows, so a repeated batch is not written again."""
@@ -42,31 +41,33 @@ def stream(given: argparse.Namespace, warehouse: Path) -> None:
         table = catalog.create_table_if_not_exists(TABLE, rows.schema)
         if not table.spec().fields:
             table.update_spec().add_identity("topic").add_identity("day").commit()
-        written = [int(each.summary["batch"]) for each in table.snapshots() if each.summary and each.summary.get("batch")]
-        if batch > max(written, default=-1) and rows.num_rows:
+        if rows.num_rows and not any(each.summary and int(each.summary.get("batch") or -1) >= batch for each in table.snapshots()):
             table.append(rows, snapshot_properties={"batch": str(batch)})
             print(f"batch {batch}: {rows.num_rows:,} messages", flush=True)
-            untold.append(batch)
+            new.append(rows.num_rows)
 
-    print(f"Iceberg table {TABLE} of the catalog sqlite:///{warehouse}/catalog.db: {(before := size()):,} messages", flush=True)
+    print(f"Iceberg table {TABLE} of the catalog sqlite:///{warehouse}/catalog.db: {before:,} messages", flush=True)
     days = frame.selectExpr("*", "to_date(store_timestamp) day").writeStream.option("checkpointLocation", f"{warehouse}/checkpoint")
     query = (days.trigger(availableNow=True) if given.until_now else days.trigger(processingTime="10 seconds")).foreachBatch(append).start()
+    told = -1  # the batches when "up to date" was printed
     while not query.awaitTermination(1):
-        if untold and not given.until_now and is_up_to_date(query):
-            untold.clear()
+        if told < len(new) and not given.until_now and is_up_to_date(query):
+            told = len(new)
             print("up to date; waiting for new messages (Ctrl-C stops)", flush=True)
-    print(f"{(after := size()):,} messages in {TABLE}, {after - before:,} of them new")
+    print(f"{before + sum(new):,} messages in {TABLE}, {sum(new):,} of them new")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     for name in ("store", "warehouse", "--topic"):
         parser.add_argument(name)
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     given = parser.parse_args()
     try:
-        if doubts := nr.open(given.store).messages(topic=given.topic).doubts():
-            parser.exit(2, f"{doubts[0]}\n")  # such as a topic that the store does not have
+        doubts = nr.open(given.store).messages(topic=given.topic).doubts()  # such as a topic that the store does not have
+        if doubts or Path(given.warehouse).is_file():
+            parser.exit(2, f"{doubts[0] if doubts else f'{given.warehouse} is a file. Name a folder'}\n")
         ThreadPoolExecutor(1).submit(stream, given, Path(given.warehouse).absolute()).result()
     except KeyboardInterrupt:  # here, so that it does not end a call to Spark, which prints tracebacks
         print("stopped; the same command continues", flush=True)

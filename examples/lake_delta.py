@@ -31,11 +31,11 @@ def stream(given: argparse.Namespace, folder: Path) -> None:
     """Fill the table until the query ends. Delta's sink keeps the number of the batch in the same commit as its rows."""
     from delta import configure_spark_with_delta_pip  # if it is missing, Spark does not start
 
+    print("starting Spark", flush=True)
     builder = SparkSession.builder.appName("lake").config(map=SETTINGS)
     spark = configure_spark_with_delta_pip(builder).getOrCreate()  # Spark fetches jars from Maven Central at the first time
     rmqstore_spark.register(spark)
-    reader = spark.readStream.format("rocketmq-store").options(**OPTIONS)
-    frame = (reader.option("topic", given.topic) if given.topic else reader).load(given.store)
+    frame = spark.readStream.format("rocketmq-store").options(**OPTIONS | ({"topic": given.topic} if given.topic else {})).load(given.store)
     table = folder / "messages"
 
     def size() -> int:
@@ -59,15 +59,16 @@ def stream(given: argparse.Namespace, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store")
-    parser.add_argument("folder", type=Path, help="it gets the table and the checkpoint")
-    parser.add_argument("--topic")
+    parser.prog += " (see --help)"
+    for name in ("store", "folder", "--topic"):
+        parser.add_argument(name)
     parser.add_argument("--until-now", action="store_true", help="stop at the current end of the log")
     given = parser.parse_args()
     try:
-        if doubts := nr.open(given.store).messages(topic=given.topic).doubts():
-            parser.exit(2, f"{doubts[0]}\n")  # such as a topic that the store does not have
-        ThreadPoolExecutor(1).submit(stream, given, given.folder.absolute()).result()
+        doubts = nr.open(given.store).messages(topic=given.topic).doubts()  # such as a topic that the store does not have
+        if doubts or Path(given.folder).is_file():
+            parser.exit(2, f"{doubts[0] if doubts else f'{given.folder} is a file. Name a folder'}\n")
+        ThreadPoolExecutor(1).submit(stream, given, Path(given.folder).absolute()).result()
     except KeyboardInterrupt:  # here, so that it does not end a call to Spark, which prints tracebacks
         print("stopped; the same command continues", flush=True)
         os._exit(0)  # Java ends with this process. The table bears it at any time

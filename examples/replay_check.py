@@ -59,6 +59,7 @@ def checked(store: nr.Store, topic: str, since: str | None, *, until: str | None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     for name in ("store", "topic", "--since", "--until", "--group"):
         parser.add_argument(name)
     parser.add_argument("--offsets", nargs=3, type=int, metavar=("QUEUE", "FIRST", "END"), dest="asked")

@@ -55,6 +55,7 @@ def rescue(path: str, target: str | None = None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("messages", nargs="?", help="a Parquet file for all readable messages")
     arguments = parser.parse_args()

@@ -21,6 +21,7 @@ def statements(text: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("file", nargs="?", type=Path, default=Path(__file__).with_name("lag.sql"))
     arguments = parser.parse_args()

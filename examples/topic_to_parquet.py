@@ -25,6 +25,7 @@ def to_parquet(path: str, topic: str, file: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     for name in ("store", "topic", "file"):
         parser.add_argument(name)
     arguments = parser.parse_args()

@@ -30,6 +30,7 @@ def by_hour(spark: SparkSession, store: str, since: str | None) -> DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("--since", help="a time with its zone: 2026-01-31T12:00:00Z")
     parser.add_argument("--rows", type=int, default=50)

@@ -25,6 +25,7 @@ def by_topic(path: str) -> pa.Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.prog += " (see --help)"
     parser.add_argument("store")
     parser.add_argument("rows", nargs="?", type=int, default=20)
     arguments = parser.parse_args()

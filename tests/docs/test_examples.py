@@ -23,7 +23,7 @@ from native_reader.testing.store_writer import write_store
 
 PLAIN = {"replay_check.py": ["orders"], "rescue.py": [], "topic_to_parquet.py": ["orders", "file"], "what_fills_the_disk.py": []}
 """The scripts without Spark, and their arguments after the store."""
-LONGEST = 80
+LONGEST = 81
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_a_wrong_path_or_no_argument_is_one_line(script: str, tmp_path: Path) ->
     assert wrong.stderr == f"{(tmp_path / 'stor').as_uri()} does not exist. Did you mean 'store'?\n"
     none = ended([sys.executable, f"examples/{script}"], tmp_path)
     assert (none.returncode, none.stdout) == (2, "")
-    assert re.fullmatch(rf"{script}: error: the following arguments are required: store.*\n", none.stderr)
+    assert re.fullmatch(rf"{script} \(see --help\): error: the following arguments are required: store.*\n", none.stderr)
 
 
 @pytest.mark.parametrize("script", PLAIN)

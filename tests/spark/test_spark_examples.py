@@ -93,7 +93,7 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
     assert wrong == (2, "", f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?\n")
     none = run(script)
     assert (none.code, none.out) == (2, "")
-    assert re.fullmatch(rf"{script}: error: the following arguments are required: store.*\n", none.err)
+    assert re.fullmatch(rf"{script} \(see --help\): error: the following arguments are required: store.*\n", none.err)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
 def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
     more = {"follow_to_parquet.py": [stores / "out", "--all", "--until-now"], "lake.py": [stores / "out", "--until-now"]}
     failed = run(script, stores / "damaged", *more.get(script, []))
-    table = f"Iceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db: 0 messages\n"
+    table = f"starting Spark\nIceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db: 0 messages\n"
     assert (failed.code, failed.out) == (2, table if script == "lake.py" else "")
     assert re.fullmatch(r"file://.*/damaged/commitlog/\d{20} at offset [\d,]+ .*found zeros.*mode=DROPMALFORMED.*\n", failed.err)
 
@@ -110,7 +110,7 @@ def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], s
 @streams
 def test_a_lake_has_each_message_once_and_says_so(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     count = nr.open(stores / "store").messages().count_rows()
-    table = f"Iceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db"
+    table = f"starting Spark\nIceberg table rocketmq.messages of the catalog sqlite:///{stores}/out/catalog.db"
     for before, batches in ((0, f"batch 0: {count} messages\n"), (count, "")):
         done = run("lake.py", stores / "store", stores / "out", "--until-now")
         last = f"{count} messages in rocketmq.messages, {count - before} of them new\n"
@@ -132,6 +132,13 @@ def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"topic 'Plan' is not in .* Did you mean 'Plain'\?\n", done.stderr)
     assert not (stores / "out").exists()
+
+
+@pytest.mark.parametrize("script", ["follow_to_parquet.py", "lake.py", "lake_delta.py"])
+def test_a_file_in_place_of_the_folder_is_refused_before_spark_starts(script: str, stores: Path) -> None:
+    (stores / "out").touch()
+    done = ended([sys.executable, f"examples/{script}", "store", "out"], stores, {"SPARK_HOME": "nowhere"})
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "out is a file. Name a folder\n")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +309,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_script(stores: Path) -> Non
     """It writes what the script says about errors to standard output."""
     submit = [f"{SPARK_HOME}/bin/spark-submit", "examples/topics_by_hour.py"]
     none = ended(submit, stores, OF_SPARK)
-    assert (none.returncode, none.stdout) == (2, "topics_by_hour.py: error: the following arguments are required: store\n")
+    assert (none.returncode, none.stdout) == (2, "topics_by_hour.py (see --help): error: the following arguments are required: store\n")
     wrong = ended([*submit, "stor"], stores, OF_SPARK)
     assert wrong.returncode == 2
     assert wrong.stdout.splitlines()[-1] == f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?"
@@ -379,7 +386,7 @@ def test_a_client_of_spark_connect_without_a_server_or_arguments(stores: Path) -
         assert re.fullmatch(expected, without_warnings(failed.stderr)), failed.stderr
     none = ended([sys.executable, "examples/connect.py"], stores)
     assert (none.returncode, none.stdout) == (2, "")
-    assert without_warnings(none.stderr) == "connect.py: error: the following arguments are required: store, topic"
+    assert without_warnings(none.stderr) == "connect.py (see --help): error: the following arguments are required: store, topic"
 
 
 def without_warnings(printed: str) -> str:
