@@ -8,18 +8,18 @@ from native_reader.records.damages import REASONS
 from native_reader.tables.table import NOT_THERE
 
 CHINESE = {
-    "zeros": "该区间以全零开头：页未刷盘或已丢失",
+    "zeros": "该区间以全零开头：内存页未刷盘，或数据已丢失",
     "magic": "应为记录开头的位置没有记录的魔数",
     "size": "记录的长度不可能成立",
     "cut off": "记录超出文件末尾，或文件在记录中间结束",
-    "offset": "记录中的偏移与其位置不符：重用文件中的旧内容，或之前插入、删除了字节",
+    "offset": "记录中的偏移量与其位置不符：重用文件中的旧内容，或之前插入、删除了字节",
     "lengths": "记录中各部分的长度之和与记录长度不符",
     "blank": "填充没有在文件末尾结束",
     "entry": "DLedger 条目头缺失，或与其记录不符",
     "too large": "记录大于 max_record_bytes",
     "checksum": "记录完整，但校验和错误；仅在 verify_crc 时检查",
     "unreadable": "无法从磁盘或文件系统读取",
-    "missing": "没有文件包含这些偏移",
+    "missing": "没有文件包含这些偏移量",
     "lost": "consumequeue、索引文件或 checkpoint 中有日志末尾之后的记录",
 }
 
@@ -32,9 +32,9 @@ DESCRIPTIONS = {
     "no record magic": "没有记录的魔数",
     "a record larger than the {} bytes left in the file": "记录超出文件剩余的 {} 字节",
     "an impossible record size ({} bytes left in the file)": "记录的长度不可能成立（文件剩余 {} 字节）",
-    "a record with offset {} (old bytes of a reused file)": "记录中的偏移为 {}（重用文件中的旧内容）",
+    "a record with offset {} (old bytes of a reused file)": "记录中的偏移量为 {}（重用文件中的旧内容）",
     "a record with another offset (bytes inserted or removed before it, or old bytes of a reused file)": (
-        "记录中的偏移与其位置不符（之前插入或删除了字节，或为重用文件中的旧内容）"
+        "记录中的偏移量与其位置不符（之前插入或删除了字节，或为重用文件中的旧内容）"
     ),
     "a record whose lengths do not add up to its size": "记录中各部分的长度之和与记录长度不符",
     "a DLedger entry header that does not match its record of {} bytes": "DLedger 条目头与其 {} 字节的记录不符",
@@ -44,28 +44,28 @@ DESCRIPTIONS = {
 """Descriptions of damage, with room for one number."""
 LOST = {
     "{} record{s} in {} queue{s} {are} after the end of the log at offset {}, up to offset {}": (
-        "{1} 个队列中有 {0} 条记录位于日志末尾（偏移 {2}）之后，直到偏移 {3}"
+        "{1} 个队列中有 {0} 条记录位于日志末尾（偏移量 {2}）之后，直到偏移量 {3}"
     ),
     "its only segment contains no record": "唯一的 commitlog 文件中没有记录",
     "none of its {} segments contains a record": "{} 个 commitlog 文件中都没有记录",
-    "{} segment{s} after the end of the log at offset {} {contain} no record": "日志末尾（偏移 {1}）之后的 {0} 个 commitlog 文件中没有记录",
-    "{} bytes after the end of the log at offset {} are not records": "日志末尾（偏移 {1}）之后有 {0} 字节不是记录",
+    "{} segment{s} after the end of the log at offset {} {contain} no record": "日志末尾（偏移量 {1}）之后的 {0} 个 commitlog 文件中没有记录",
+    "{} bytes after the end of the log at offset {} are not records": "日志末尾（偏移量 {1}）之后有 {0} 字节不是记录",
     "an index file has a record at offset {}, after the end of the log at offset {}": (
-        "索引文件中有偏移 {} 处的记录，位于日志末尾（偏移 {}）之后"
+        "索引文件中有偏移量 {} 处的记录，位于日志末尾（偏移量 {}）之后"
     ),
     "the checkpoint has a later store time than the last record before the end of the log at offset {}": (
-        "checkpoint 中的存储时间晚于日志末尾（偏移 {}）之前的最后一条记录"
+        "checkpoint 中的存储时间晚于日志末尾（偏移量 {}）之前的最后一条记录"
     ),
 }
 """What is lost after the end of the log."""
 WHY = {
     "The bytes there are neither records nor zeros: they were overwritten": "该处既不是记录也不是零：已被覆盖",
     "No file contains these offsets: segments at the end are missing or renamed": (
-        "没有文件包含这些偏移：末尾的 commitlog 文件缺失或被改名"
+        "没有文件包含这些偏移量：末尾的 commitlog 文件缺失或被改名"
     ),
     "Segment {} has {} bytes, others {}: it looks cut off": "commitlog 文件 {} 有 {} 字节，其他文件有 {} 字节：它可能被截短了",
     "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost": (
-        "其后只有零或半条记录：日志的复制早于 consumequeue，或最新的页已丢失"
+        "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘"
     ),
 }
 """The second sentence about what is lost."""

@@ -13,17 +13,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     "do_not_start": (
         "Do not start a broker on this store yet: its recovery can delete what follows the damage. "
         "First save it: rmqstore rescue STORE FOLDER",
-        "请先不要启动 broker：恢复过程会截断损坏位置之后的日志。先用 rmqstore rescue STORE FOLDER 救出数据。",
+        "请先不要启动 broker：启动时的恢复会截断损坏位置之后的日志。先执行 rmqstore rescue STORE FOLDER 抢救数据。",
     ),
     # One sentence
     "summary": (
         "{size} in {segments} with {messages} of {topics}, stored from {first} to {last}. {damage}",
-        "共 {size}，{segments}，{messages}，分属 {topics}，存储时间从 {first} 到 {last}。{damage}",
+        "commitlog 共 {size}，{segments}，{messages}，分属 {topics}，存储时间从 {first} 到 {last}。{damage}",
     ),
-    "summary_empty": ("{size} in {segments}, without any message. {damage}", "共 {size}，{segments}，没有消息。{damage}"),
+    "summary_empty": ("{size} in {segments}, without any message. {damage}", "commitlog 共 {size}，{segments}，没有消息。{damage}"),
     "on_disk": (
         "The whole store takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}.",
-        "整个存储占用磁盘 {total}：commitlog {log}，consumequeue {queues}，索引 {index}，其他文件 {other}。",
+        "整个存储占用磁盘 {total}：commitlog {log}，consumequeue {queues}，index {index}，其他文件 {other}。",
     ),
     "of_disk": (
         "Its disk has {size}: {used} are used, {free} are free{rest}. It is {percent} % full, as df counts it: used / (used + free).",
@@ -121,7 +121,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "As the disk fills, a broker does more. These are its defaults. Above 75 % (diskMaxUsedSpaceRatio), it deletes such expired "
         "segments at once. Above 85 % (diskSpaceCleanForciblyRatio), it deletes the oldest segments whatever their age. "
         "Above 90 % (diskSpaceWarningLevelRatio), it refuses messages.",
-        "磁盘越满，broker 的动作越强（以下为默认值）：使用率超过 75 %（diskMaxUsedSpaceRatio）时，立即删除已过期的文件；"
+        "磁盘使用率越高，broker 的清理越激进（以下为默认值）：超过 75 %（diskMaxUsedSpaceRatio）时，立即删除已过期的文件；"
         "超过 85 %（diskSpaceCleanForciblyRatio）时，强制删除最旧的文件，无论是否过期；"
         "超过 90 %（diskSpaceWarningLevelRatio）时，拒绝写入新消息。",
     ),
@@ -133,7 +133,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "frees_topic": (
         "Deleting a topic frees almost nothing at once: its records stay until their segments expire.",
-        "删除 topic 几乎不会立即释放空间：其记录会保留到所在的 commitlog 文件过期为止。",
+        "删除 topic 并不会立即释放 commitlog 的空间：其记录会保留到所在的 commitlog 文件过期为止。",
     ),
     "by_topic": ("By topic", "按 topic"),
     "by_kind": ("By kind", "按消息类型"),
@@ -150,7 +150,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "time": ("The log over time", "日志随时间的变化"),
     "time_chart": ("Bytes stored per {width}. The highest: {peak}", "每 {width}写入的字节数，最高 {peak}"),
     "times_in": ("Times are in {zone}.", "时间为 {zone} 时间。"),
-    "time_table": ("The chart as a table", "以表格查看"),
+    "time_table": ("The chart as a table", "以数据表显示"),
     "from": ("From", "起始时间"),
     "wrong_times": (
         "{messages} with an impossible store time (before 2010, or in the future) are not in this chart.",
@@ -213,7 +213,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "lag_unknown": (
         "The lag of {count} stored offset{s} is not known: the queue has no files, as that of a %RETRY% topic without messages, "
         "or the group's position in it is not stored.",
-        "有 {count} 个位点的堆积未知：对应的队列没有文件（例如没有消息的 %RETRY% topic），或没有保存消费组的位置。",
+        "有 {count} 个消费位点无法计算堆积：对应的队列没有文件（例如没有消息的 %RETRY% topic），或没有保存该消费组的位点。",
     ),
     "lag_ahead": (
         "{count} offset{s} after the end of the queue: the queue lost entries, or was copied before the offsets.",
@@ -241,16 +241,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "fate_committed": ("committed", "已提交"),
     "fate_rolled_back": ("rolled back", "已回滚"),
     "fate_finished": ("finished, outcome unknown", "已结束，结果未知"),
-    "fate_discarded": ("given up after too many checks", "回查次数过多，已放弃"),
+    "fate_discarded": ("given up after too many checks", "超过最大回查次数，已丢弃"),
     "fate_undecided": ("undecided", "未决"),
     # Damage
     "damage": ("Damage and findings", "损坏与检查结果"),
     "map": ("Map of the segments", "commitlog 文件分布图"),
     "map_note": (
         "The log from its first offset to its last, line by line. Thin lines are the borders of segments.",
-        "日志从最小偏移到最大偏移逐行排列；细线是文件边界。",
+        "日志从最小偏移量到最大偏移量逐行排列；细线是文件边界。",
     ),
-    "map_row": ("{time}, offsets {start} to {stop}", "{time}，偏移 {start} 至 {stop}"),
+    "map_row": ("{time}, offsets {start} to {stop}", "{time}，偏移量 {start} 至 {stop}"),
     "no_message": ("no readable message", "没有可读的消息"),
     "map_damaged": ("damaged or missing ranges: {number}", "损坏或缺失：{number} 处"),
     "map_found": ("errors and warnings: {number}", "错误和警告：{number} 项"),
@@ -264,7 +264,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "meaning": ("Meaning", "含义"),
     "ranges": ("Ranges", "处数"),
     "largest_ranges": ("The largest ranges", "最大的几处"),
-    "offset": ("Offset", "偏移"),
+    "offset": ("Offset", "偏移量"),
     "file": ("File", "文件"),
     "found": ("Found", "说明"),
     "place": ("Place", "位置"),
@@ -283,7 +283,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "at": ("Time of the report", "报告时间"),
     "zone": ("Times are in", "时区"),
     "options": ("Options", "选项"),
-    "read": ("Bytes of the log read", "读取的日志字节数"),
+    "read": ("Bytes of the log read", "读取的日志量"),
     "holds": ("This page holds", "本页包含"),
     "holds_text": (
         "Names of topics, tags and groups, host addresses and file paths. It holds no bodies, keys or other properties.",
@@ -300,7 +300,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "terms_text": (
         "A segment is one file of the commitlog. A record is one stored message, or several in an inner batch. "
         "An offset is a position in the whole log.",
-        "一个 commitlog 文件即一个 segment。记录是一条存储的消息；内部批量（inner batch）的一条记录含多条消息。偏移是整个日志中的位置。",
+        "一个 commitlog 文件即一个 segment。记录是一条存储的消息；内部批量（inner batch）的一条记录含多条消息。偏移量都是 commitlog 的物理偏移量，不是队列位点。",
     ),
     # Durations
     "minutes": ("{count} minute{s}", "{count} 分钟"),

@@ -68,5 +68,5 @@ def test_a_page_in_chinese_says_what_is_lost_in_chinese() -> None:
         files[path] = kept + bytes(len(content) - len(kept))
     cut = in_memory(files)
     page = page_of(gather(nr.open(f"{cut.url}/store"), Settings(NOW)), "zh")
-    assert f"条记录位于日志末尾（偏移 {end:,}）之后，直到偏移 " in page
+    assert f"条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 " in page
     assert WHY[ZEROS] in page
