@@ -143,7 +143,7 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
     if isinstance(value, datetime | str):
         time = value if isinstance(value, datetime) else _from_iso(name, value)
         if time.tzinfo is None and zone is None:
-            example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{_with_time(value.strip())}+08:00'"
+            example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{time}Z' (UTC) or '{time}+08:00'"
             raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", example))
         try:
             since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
@@ -169,11 +169,6 @@ def _from_iso(name: str, text: str) -> datetime:
     except ValueError as error:
         examples = "'2026-01-31 12:00:00Z', '2026-01-31T12:00:00+08:00', 1769860800000"
         raise OptionError(f"{option_name(name)}={text!r} is not a time. Examples: {examples}") from error
-
-
-def _with_time(text: str) -> str:
-    """A date with a time, because a zone can only follow a time."""
-    return text if ":" in text else f"{text} 00:00:00"
 
 
 def _not_milliseconds(number: int) -> str:

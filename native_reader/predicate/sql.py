@@ -4,7 +4,7 @@
     comparison  =  ==  !=  <>  <  <=  >  >=  [NOT] IN  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  [NOT] RLIKE  IS [NOT] NULL
                 array_contains(keys, 'x')
     operand     a column, properties['name']
-    value       'text'  12  -12  12L  0.5  TRUE  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00'
+    value       'text'  12  -12  12L  0.5  TRUE  X'CAFE'  TIMESTAMP '2026-01-31 12:00:00Z'
 
 Nothing is cast: comparing a text with a number or a timestamp is an error. Test for null with IS NULL.
 """
@@ -26,7 +26,7 @@ FLAG, DECIMAL, OTHER = "true or false", "a number", "of a type without condition
 _EXAMPLES = {
     TEXT: "'text'",
     NUMBER: "12",
-    MOMENT: "TIMESTAMP '2026-01-31 12:00:00'",
+    MOMENT: "TIMESTAMP '2026-01-31 12:00:00Z'",
     BYTES: "X'CAFE'",
     FLAG: "TRUE",
     DECIMAL: "0.5",
@@ -285,9 +285,10 @@ class _Reading:
         parts = _MOMENT.fullmatch(text.strip())
         time = None if parts is None else _moment_of(parts, self._zone or UTC)
         if parts is None or time is None:
-            raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}, with a time zone after it if needed", node)
+            raise self._error(f"{text!r} is not a timestamp. Example: {_EXAMPLES[MOMENT]}", node)
         if self._zone is None and not parts[8]:
-            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{text.strip()}{'' if ':' in text else ' 00:00:00'}+08:00'"), node)
+            whole = text.strip() if parts[4] else f"{parts[1]}-{parts[2] or '01'}-{parts[3] or '01'} 00:00:00"
+            raise self._error(no_zone(f"TIMESTAMP {text!r}", f"TIMESTAMP '{whole}Z' (UTC) or '{whole}+08:00'"), node)
         return time
 
     def _error(self, problem: str, node: Any, more: str = "") -> PredicateError:

@@ -17,6 +17,8 @@ def write_report(store: nr.Store, output: Path, settings: Settings, language: st
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         file = part.open("x", encoding="utf-8")  # before the log is read, which may take hours
+    except FileNotFoundError as error:
+        raise nr.OptionError(f"{output}: cannot write there: the folder {output.parent} does not exist. Make it first") from error
     except OSError as error:
         raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
     try:

@@ -83,8 +83,9 @@ _HEADER = (warning, _summary, on_disk, deleted_topics)
 
 def _made(facts: Facts, words: Words) -> Markup:
     settings = facts.settings
-    options = [f"--lang {words.language}", f"--time-zone {settings.zone_name}"]
-    options += [f"--disk-free {settings.free}"] if settings.free is not None else []
+    options = [f"--lang {words.language}"] if words.language != "en" else []
+    options += [f"--time-zone {settings.zone_name}"] if settings.zone_name != "UTC" else []
+    options += [f"--disk-free {settings.free}"] if settings.free is not None and settings.disk is None else []
     options += ["--verify"] if settings.verify else []
     options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
     not_looked = words.say("not_contents")
@@ -95,7 +96,7 @@ def _made(facts: Facts, words: Words) -> Markup:
         (words.say("at"), words.time(settings.now)),
         (words.say("zone"), settings.zone_name),
         (words.say("version"), f"rmqstore-spark {version()}"),
-        (words.say("options"), " ".join(options)),
+        (words.say("options"), " ".join(options) or words.say("none")),
         (words.say("read"), write.size(facts.log.bytes_read)),
         (words.say("not_looked"), not_looked),
         (words.say("holds"), words.say("holds_text")),

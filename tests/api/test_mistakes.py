@@ -42,13 +42,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "text without a zone": (
         {"starting_timestamp": "2026-01-05 16:00:00"},
-        "starting_timestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00+08:00', or set time_zone=Asia/Shanghai",
+        "starting_timestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00Z' (UTC) or '2026-01-05 16:00:00+08:00', "
+        "or set time_zone=Asia/Shanghai",
     ),
-    "a day without a zone": ({"ending_timestamp": "2026-01-05"}, "has no time zone. Write '2026-01-05 00:00:00+08:00', or set"),
+    "a day without a zone": ({"ending_timestamp": "2026-01-05"}, "has no time zone. Write '2026-01-05 00:00:00Z' (UTC) or '2026"),
     "a datetime without a zone": ({"starting_timestamp": datetime(2026, 1, 5)}, "has no time zone. Write datetime(..., tzinfo=UTC), or"),
     "a moment of where without a zone": (
         {"where": "store_timestamp >= TIMESTAMP '2026-01-05 16:00:00'"},
-        "where: TIMESTAMP '2026-01-05 16:00:00' has no time zone. Write TIMESTAMP '2026-01-05 16:00:00+08:00', or set time_zone=",
+        "where: TIMESTAMP '2026-01-05 16:00:00' has no time zone. Write TIMESTAMP '2026-01-05 16:00:00Z' (UTC) or '2026",
     ),
     "a misspelt zone": ({"time_zone": "Asia/Shanghi"}, "is not a time zone. Did you mean 'Asia/Shanghai'? Examples: UTC,"),
     "a city alone": ({"time_zone": "Shanghai"}, "time_zone='Shanghai' is not a time zone. Did you mean 'Asia/Shanghai'?"),
@@ -132,7 +133,8 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
     "a misspelt option": ({"startingOffset": "earliest"}, "unknown option 'startingOffset'. Did you mean 'startingOffsets'?"),
     "a moment without a zone": (
         {"startingTimestamp": "2026-01-05 16:00:00"},
-        "startingTimestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00+08:00', or set timeZone=Asia/Shanghai",
+        "startingTimestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00Z' (UTC) or '2026-01-05 16:00:00+08:00', "
+        "or set timeZone=Asia/Shanghai",
     ),
     "seconds": ({"startingTimestamp": str(SECONDS)}, f"these look like seconds. Did you mean milliseconds: {MILLISECONDS}?"),
     "a name between commas": ({"topic": "a,,b"}, "has an empty name between commas"),

@@ -101,7 +101,7 @@ def test_every_condition_has_a_text_and_is_listed() -> None:
         ("SELECT 1", "where: this is not supported here"),
         ("exists(SELECT 1)", "where: a function is not supported here"),
         ("store_timestamp > DATE '2026-01-01'", "where: expected a value"),
-        ("store_timestamp > TIMESTAMP '2026-13-01'", "where: '2026-13-01' is not a timestamp. Example: TIMESTAMP '2026-01-31 12:00:00'"),
+        ("store_timestamp > TIMESTAMP '2026-13-01'", "where: '2026-13-01' is not a timestamp. Example: TIMESTAMP '2026-01-31 12:00:00Z'"),
         ("store_timestamp > TIMESTAMP '2026-01-01 12:00'", "where: '2026-01-01 12:00' is not a timestamp"),
         ("(" * 300 + "topic = 'a'" + ")" * 300, "where: brackets are nested more than 200 deep"),
         ("NOT " * 3000 + "topic = 'a'", "where is nested too deeply. Use IN ('a', 'b') instead of many ORs"),
@@ -151,7 +151,7 @@ def test_zones_and_durations() -> None:
         ({"where": ""}, "where is empty. Omit the option instead"),
         (
             {"where": "store_timestamp > TIMESTAMP '2026-01-05'"},
-            "where: TIMESTAMP '2026-01-05' has no time zone. Write TIMESTAMP '2026-01-05 00:00:00+08:00', or ",
+            "where: TIMESTAMP '2026-01-05' has no time zone. Write TIMESTAMP '2026-01-05 00:00:00Z' (UTC) or '2026-",
         ),
         ({"msg_id": 7}, "msg_id must be text, not 7"),
         ({"access": "index"}, "access must be one of auto, scan, trust, not 'index'."),
@@ -162,3 +162,24 @@ def test_invalid_shorthands(options: dict[str, object], said: str) -> None:
     with pytest.raises(nr.OptionError) as raised:
         predicate_of(MessageOptions(**options))  # type: ignore[arg-type]
     assert str(raised.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["'2026-01-05 10:00:00'", "TIMESTAMP '2026-13-01'", *(f"TIMESTAMP '2026{rest}'" for rest in ("", "-1", "-1-5 ", "-01-05T10:00:00.5"))],
+)
+def test_the_timestamp_that_an_error_advises_is_accepted(wrong: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        predicate_of(MessageOptions(where=f"store_timestamp > {wrong}"))
+    (advised,) = re.findall(r"(?:[Ww]rite|Example:) (TIMESTAMP '[^']*')", str(raised.value))
+    predicate_of(MessageOptions(where=f"store_timestamp > {advised}"))
+
+
+@pytest.mark.parametrize("wrong", ["2026-01-05", "20260105", "2026-01-05T10", " 2026-01-05 10:00:00.5", "yesterday"])
+def test_the_time_that_an_error_advises_is_accepted(wrong: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        predicate_of(MessageOptions(starting_timestamp=wrong))
+    times = re.findall(r"'([0-9 T:.-]+(?:Z|\+08:00))'", str(raised.value))
+    assert len(times) == 2
+    for time in times:
+        predicate_of(MessageOptions(starting_timestamp=time))

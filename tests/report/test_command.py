@@ -59,7 +59,10 @@ def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_pa
     monkeypatch.setattr("rmqstore_spark.report.file.gather", None)
     ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
     assert (ended.code, ended.out) == (2, "")
-    assert "cannot write there: No such file or directory" in ended.err
+    assert f"cannot write there: the folder {tmp_path / 'nowhere'} does not exist. Make it first" in " ".join(ended.err.split())
+    (tmp_path / "file").touch()
+    ended = run("report", tmp_path / "store", "-o", tmp_path / "file" / "page.html")
+    assert "cannot write there: Not a directory" in ended.err
 
 
 def test_the_disk_is_that_of_the_store_unless_its_free_space_is_given(tmp_path: Path) -> None:

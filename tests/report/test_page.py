@@ -336,6 +336,14 @@ def test_every_section_with_times_names_their_zone() -> None:
     assert "--option max_record_bytes=1m" in sections["made"]
 
 
+def test_only_options_that_were_given_are_listed() -> None:
+    def listed(**settings: object) -> str:
+        return checked(page_of(facts_of(files_of(), **settings), "en")).text.partition("Options")[2].partition("Bytes of the log")[0]
+
+    assert listed(free=1000, disk=Disk(1, 3000, 2000, 1000)) == "None."
+    assert listed(free=1000, verify=True, zone_name="+08:00") == "--time-zone +08:00 --disk-free 1000 --verify"
+
+
 def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     memory = in_memory(damaged())
     store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
