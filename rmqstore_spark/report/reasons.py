@@ -48,7 +48,9 @@ LOST = {
     ),
     "its only segment contains no record": "唯一的 commitlog 文件中没有记录",
     "none of its {} segments contains a record": "{} 个 commitlog 文件中都没有记录",
-    "{} segment{s} after the end of the log at offset {} {contain} no record": "日志末尾（偏移量 {1}）之后的 {0} 个 commitlog 文件中没有记录",
+    "{} segment{s} after the end of the log at offset {} {contain} no record": (
+        "日志末尾（偏移量 {1}）之后的 {0} 个 commitlog 文件中没有记录"
+    ),
     "{} bytes after the end of the log at offset {} are not records": "日志末尾（偏移量 {1}）之后有 {0} 字节不是记录",
     "an index file has a record at offset {}, after the end of the log at offset {}": (
         "索引文件中有偏移量 {} 处的记录，位于日志末尾（偏移量 {}）之后"

@@ -114,7 +114,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "frees_files": (
         "Consume queue and index files follow the log. A broker deletes one when all its entries are for records before the first offset "
         "of the log, but keeps the newest file of each queue and of the index.",
-        "consumequeue 和索引文件随 commitlog 一起清理：文件中的所有条目都指向 commitlog 最小偏移之前的记录时，broker 才删除该文件；"
+        "consumequeue 和索引文件随 commitlog 一起清理：文件中的所有条目都指向 commitlog 最小偏移量之前的记录时，broker 才删除该文件；"
         "每个队列和索引的最新文件会保留。",
     ),
     "frees_limits": (
@@ -300,7 +300,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "terms_text": (
         "A segment is one file of the commitlog. A record is one stored message, or several in an inner batch. "
         "An offset is a position in the whole log.",
-        "一个 commitlog 文件即一个 segment。记录是一条存储的消息；内部批量（inner batch）的一条记录含多条消息。偏移量都是 commitlog 的物理偏移量，不是队列位点。",
+        "一个 commitlog 文件即一个 segment。记录是一条存储的消息；内部批量（inner batch）的一条记录含多条消息。"
+        "偏移量都是 commitlog 的物理偏移量，不是队列位点。",
     ),
     # Durations
     "minutes": ("{count} minute{s}", "{count} 分钟"),
