@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.command_line import run
-from support.documented import write_stores
+from support.documented import ROOT, write_stores
 from support.golden import Golden
 from support.recipes import BROKERS, Row, answer_to, broker_stores, comparable, names, of_broker, recipes, rows_of
 
@@ -46,3 +47,12 @@ def compared(changed: Callable[[str], str]) -> dict[str, list[Row]]:
         assert len(printed) == len(rows), recipe.title
         assert comparable(printed, columns) == comparable(rows, columns), recipe.title
     return answers
+
+
+def test_the_commands_for_one_order_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stores(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^\|.*`rmqstore (.*)` \|$", (ROOT / "docs/recipes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    codes = [run(*shlex.split(command)).code for command in commands]
+    assert (codes[0], set(codes) - {0, 1}) == (0, set())
+    assert len(codes) == 4

@@ -115,15 +115,26 @@ def test_a_lake_has_each_message_once_and_says_so(run: Callable[..., Ended], sto
         done = run("lake.py", stores / "store", stores / "out", "--until-now")
         last = f"{count} messages in rocketmq.messages, {count - before} of them new\n"
         assert (done.code, done.out) == (0, f"{table}: {before} messages\n{batches}{last}")
-    (compared,) = re.findall(r"```python\n(from pyiceberg.*?)```", (ROOT / "docs/lake.md").read_text(encoding="utf-8"), re.DOTALL)
-    exec(compared.replace("/data/store", str(stores / "store")).replace("/lake", str(stores / "out")), {})
+    compare(stores)
     assert capsys.readouterr().out == "True\n"
 
 
+def compare(stores: Path, topic: str = "") -> None:
+    """Run the comparison of docs/lake.md; for one topic, with what the page says about it."""
+    page = (ROOT / "docs/lake.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(from pyiceberg.*?)```", page, re.DOTALL)
+    if topic:
+        (call,) = re.findall(r"write `(messages\(topic=.*?\))`", page)
+        code = code.replace("messages(columns=queue)", call.replace("payments", topic))
+    exec(code.replace("/data/store", str(stores / "store")).replace("/lake", str(stores / "out")), {})
+
+
 @streams
-def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path) -> None:
+def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = run("lake.py", stores / "store", stores / "out", "--topic", "Plain", "--until-now")
     assert (done.code, done.out.splitlines()[-1]) == (0, "43 messages in rocketmq.messages, 43 of them new")
+    compare(stores, "Plain")
+    assert capsys.readouterr().out == "True\n"
 
 
 @pytest.mark.parametrize("script", ["lake.py", "lake_delta.py"])
