@@ -42,7 +42,8 @@ class Target:
             os.makedirs(self.path, exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise ExportError(f"{self.path}: cannot make this folder: {error.strerror}") from error
+            why = "it is a file" if os.path.isfile(self.path) else error.strerror
+            raise ExportError(f"{self.path}: cannot make this folder: {why}. Name another one") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -25,12 +25,14 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
         text = f"{uri} is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
     else:
         text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(uri, entry, entries)}."
-    return text if above is None else f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
+    if above is not None:
+        return f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
+    return text if entry.is_file and unpack_command_at(uri) else f"{text} Name the directory that contains commitlog"
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     """`parent`: the nearest parent directory that exists; it contains `names` but not `missing`."""
-    where = "" if f"{parent}/{missing}" == uri else f" (nearest existing directory: {'/' if parent == 'file://' else parent})"
+    where = "" if f"{parent}/{missing}" == uri or parent == "file://" else f" (nearest existing directory: {parent})"
     return f"{uri} does not exist{where}.{did_you_mean(missing, names)}"
 
 
@@ -45,7 +47,7 @@ def _instead(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
     if entry.is_file and (command := unpack_command_at(uri)):
         return f"it is packed, so unpack it first: {command}"
     if entry.is_file:
-        return "it is a file with another name"
+        return "it is a file, but not a segment"
     if not entry.is_directory:
         return "it is neither a file nor a directory"
     names = [each.name.encode("utf-8", "backslashreplace").decode() + ("/" if each.is_directory else "") for each in entries]

@@ -135,6 +135,16 @@ def _named(context: click.Context, parameter: click.Parameter, given: tuple[str,
     return {name.strip(): value for name, _, value in pairs}
 
 
+class Number(click.IntRange):
+    """An integer. click itself calls `x` no "valid integer range"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a number from {self.min}{'' if self.max is None else f' to {self.max}'}", param, ctx)
+
+
 def _option(name: str, *also: str, help: str, **more: Any) -> Decorator:
     """The flag of an engine's option."""
     return click.option(FLAGS[name], *also, name, help=help, **more)
@@ -166,9 +176,7 @@ COLUMNS: tuple[Decorator, ...] = (
 )
 READING: tuple[Decorator, ...] = (
     _option("max_read_rate", metavar="RATE", callback=_rate, help="Read at most this much per second: 100MB/s. Next to a busy broker."),
-    click.option(
-        "--jobs", "-j", type=click.IntRange(1, 1000), metavar="N", default=1, help="Read this many parts in parallel.  [default: 1]"
-    ),
+    click.option("--jobs", "-j", type=Number(1, 1000), metavar="N", default=1, help="Read this many parts in parallel.  [default: 1]"),
     click.option("--option", "more", metavar="NAME=VALUE", multiple=True, callback=_named, help="Any other option: docs/options.md."),
 )
 STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="Stop at the first damage instead of reading on after it."),)

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import click
 
-from rmqstore_spark.cli.asked import Asked, takes
+from rmqstore_spark.cli.asked import Asked, Number, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
 from rmqstore_spark.cli.reading import Read
 
@@ -25,7 +25,7 @@ Examples:
 
 @click.command(help=HELP, epilog=EPILOG)
 @BODY
-@click.option("--limit", "-n", type=click.IntRange(0), metavar="N", help="Print at most this many messages.")
+@click.option("--limit", "-n", type=Number(0), metavar="N", help="Print at most this many messages.")
 @takes(MESSAGES)
 def cat(asked: Asked, body: str, limit: int | None) -> int:
     messages = Messages(asked, body)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from rmqstore_spark.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
+from rmqstore_spark.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.rows import NUMBER, SHARE, SIZE, Look, Output
 from rmqstore_spark.cli.stderr import note
@@ -115,7 +115,7 @@ DIMENSIONS = {
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--by", multiple=True, type=click.Choice(tuple(DIMENSIONS)), default=("topic",), help="Group by this.  [default: topic]")
-@click.option("--top", type=click.IntRange(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
+@click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
 @takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
     from rmqstore_spark.disk import Deleted, on_disk

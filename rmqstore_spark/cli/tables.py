@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore_spark.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, takes
+from rmqstore_spark.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore_spark.cli.program import CLEAN, FOUND
 from rmqstore_spark.cli.rows import Output
 from rmqstore_spark.cli.stderr import Bar, Warnings, clear, note
@@ -53,7 +53,7 @@ _STORE, _FILE = "store", "file"
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@click.option("--limit", "-n", type=click.IntRange(0), metavar="N", help="Print at most this many rows.")
+@click.option("--limit", "-n", type=Number(0), metavar="N", help="Print at most this many rows.")
 @takes(_ARGUMENTS, WHERE, COLUMNS, AS_JSON, READING, PLACES)
 def tables(asked: Asked, name: str | None, limit: int | None) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)

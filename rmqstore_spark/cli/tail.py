@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from rmqstore_spark.cli.asked import FLAGS, Asked, spelled, takes
+from rmqstore_spark.cli.asked import FLAGS, Asked, Number, spelled, takes
 from rmqstore_spark.cli.messages import BODY, MESSAGES, Messages
 from rmqstore_spark.cli.reading import Read
 from rmqstore_spark.cli.stderr import note
@@ -30,9 +30,7 @@ _PORTION = 64 << 20
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--follow", "-f", is_flag=True, help="Wait for new messages.")
-@click.option(
-    "--lines", "-n", "count", type=click.IntRange(0), metavar="N", default=10, help="Print so many messages first.  [default: 10]"
-)
+@click.option("--lines", "-n", "count", type=Number(0), metavar="N", default=10, help="Print so many messages first.  [default: 10]")
 @BODY
 @takes(MESSAGES)
 def tail(asked: Asked, follow: bool, count: int, body: str) -> int:

@@ -17,7 +17,7 @@ def test_a_path_that_does_not_exist(store):
     assert path_error(store.parent / "sotre" / "commitlog") == (
         f"{parent}/sotre/commitlog does not exist (nearest existing directory: {parent}). Did you mean 'store'?"
     )
-    assert path_error("/nowhere/else") == "file:///nowhere/else does not exist (nearest existing directory: /)."
+    assert path_error("/nowhere/else") == "file:///nowhere/else does not exist."
     assert path_error(store / "zzz") == f"{uri}/zzz does not exist."
     assert path_error(store / "commitlog" / f"{1:020}").startswith(f"{uri}/commitlog/{1:020} does not exist. Did you mean '{ZERO[:10]}")
     assert path_error(store / "lock" / "x") == f"{uri}/lock/x does not exist."
@@ -46,7 +46,7 @@ def test_the_wrong_level(store):
     side = "is not a commitlog: it belongs to a queue, a compacted topic, the timer or the index of DLedger."
     assert path_error(store / "config") == f"{uri}/config {unlike} it contains topics.json.{above}"
     assert path_error(store / "index") == f"{uri}/index {unlike} it contains 20260101000000000.{above}"
-    assert path_error(store / "lock") == f"{uri}/lock {unlike} it is a file with another name.{above}"
+    assert path_error(store / "lock") == f"{uri}/lock {unlike} it is a file, but not a segment.{above}"
     for place in ("consumequeue", "consumequeue/T0", "consumequeue/T0/0", f"consumequeue/T0/0/{ZERO}", "timerlog", f"timerlog/{ZERO}"):
         assert path_error(store / place) == f"{uri}/{place} {side}{above}"
 
@@ -71,17 +71,19 @@ def test_the_index_of_dledger_is_not_a_log(tmp_path):
 
 def test_a_directory_that_does_not_resemble_a_store(tmp_path):
     unlike = "is not a store: no commitlog directory and no file named with 20 digits;"
+    advice = "Name the directory that contains commitlog"
     uri = tmp_path.as_uri()
-    assert path_error(tmp_path) == f"{uri} {unlike} it is empty."
+    assert path_error(tmp_path) == f"{uri} {unlike} it is empty. {advice}"
     on_disk(tmp_path, {f"file{number}": b"" for number in range(9)} | {"a/": b""})
-    assert path_error(tmp_path) == f"{uri} {unlike} it contains a/, file0, file1, file2, file3, file4, file5, file6 and 2 more."
+    assert path_error(tmp_path) == f"{uri} {unlike} it contains a/, file0, file1, file2, file3, file4, file5, file6 and 2 more. {advice}"
+    assert path_error(tmp_path / "file0") == f"{uri}/file0 {unlike} it is a file, but not a segment. {advice}"
     os.mkfifo(tmp_path / "fifo")
-    assert path_error(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory."
+    assert path_error(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory. {advice}"
     for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
         assert path_error(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {tmp_path}/{name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
-    assert path_error(tmp_path / "a").encode().endswith(b"it contains caf\\udce9.")
+    assert path_error(tmp_path / "a").encode().endswith(b"it contains caf\\udce9. Name the directory that contains commitlog")
 
 
 def test_logs_with_other_names_are_suggested(tmp_path):
@@ -102,7 +104,7 @@ def test_wrong_directories_for_the_log(store):
         path_error(store_path_commit_log=str(store))
         == f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
     )
-    assert path_error(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file with another name."
+    assert path_error(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file, but not a segment."
     assert path_error(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
     assert path_error(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
     assert path_error(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."

@@ -149,7 +149,7 @@ def test_an_archive_without_a_store(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(packed({"a/b": b"", "notes": b"x"}))
     uri = uri_of(tmp_path / "x.tar", "")
     unlike = "is not a store: no commitlog directory and no file named with 20 digits; it contains a/, notes."
-    assert path_error(tmp_path / "x.tar") == f"{uri} {unlike}"
+    assert path_error(tmp_path / "x.tar") == f"{uri} {unlike} Name the directory that contains commitlog"
     assert path_error(tmp_path / "x.tar" / "note") == f"{uri}/note does not exist. Did you mean 'notes'?"
     assert path_error(tmp_path / "y.tar") == f"{tmp_path.as_uri()}/y.tar does not exist. Did you mean 'x.tar'?"
 
