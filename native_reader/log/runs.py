@@ -46,6 +46,11 @@ class Runs:
         """The last run."""
         return Run(*self._runs[1:4, -1].tolist())
 
+    def has_record_before(self, position: int) -> bool:
+        """Whether a record of the walk ends at that position, which is the start or end of the last record of a run."""
+        begins, ends, lasts, *_ = self._runs
+        return bool((ends == position).any() or ((lasts == position) & (begins < position)).any())
+
     def cuts(self) -> Iterator[Run]:
         """Each run, except the last, whose last record is newer than all records after it."""
         begins, ends, lasts, times, newest = self._runs

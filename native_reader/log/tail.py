@@ -58,6 +58,8 @@ class LogEnd:
     junk: tuple[Segment, ...] = ()
     is_empty: bool = False
     """Whether the log has no record."""
+    follows_record: bool = True
+    """Whether a record, or the segment's blank, ends at `offset`; False if that is not known: damage may end there instead."""
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
@@ -74,7 +76,8 @@ def look_at_end(
     segment = next((each for each in store.segments if each.base <= bound < each.end), None)
     if segment is None:  # the bound is in no file: before the first one, or in a gap
         return LogEnd(max(store.min_offset, max((each.end for each in store.segments if each.end <= bound), default=0)), end.written)
-    return LogEnd(segment.base + _boundary(store, segment, bound - segment.base, max_record_bytes), end.written)
+    position, follows = _boundary(store, segment, bound - segment.base, max_record_bytes)
+    return LogEnd(segment.base + position, end.written, follows_record=follows)
 
 
 def end_in_checkpoint(store: StoreFiles, tail: str) -> int | None:
@@ -83,13 +86,14 @@ def end_in_checkpoint(store: StoreFiles, tail: str) -> int | None:
     return offset if offset > 0 else None
 
 
-def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> int:
-    """The last position at or before `bound` at which a record ends."""
+def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> tuple[int, bool]:
+    """The last position at or before `bound` at which a record ends, or damage before a record; and whether it is certainly a record."""
     with Window(segment, _LOOK) as window:
         begin = certain_before(window, store.consume_queue, 0, bound, max_record_bytes)
         walk = EndWalk(window, begin, bound, max_record_bytes).finish()
         position, size = walk.last_record or (0, 0)
-        return next(each for each in (walk.reached, position + size, position) if each <= bound)
+        found = next(each for each in (walk.reached, position + size, position) if each <= bound)
+        return found, found == position + size
 
 
 class _Tail:
@@ -133,13 +137,13 @@ class _Tail:
         cut = None if self._with_stale or not runs else next(self._cuts(window, runs), None)
         if cut is not None:
             end, last_time = self._last_that_counts(window, (cut.last, cut.end - cut.last), cut.last_time)
-            return LogEnd(base + end, 0, written - end, last_time, _torn_at(window, end))
+            return LogEnd(base + end, 0, written - end, last_time, _torn_at(window, end), follows_record=runs.has_record_before(end))
         if walk.is_closed:
             return LogEnd(base + size, 0, last_time=runs.last.last_time if runs else None)
         if walk.last_record is None:
             return None
         end, last_time = self._last_that_counts(window, walk.last_record, None)
-        return LogEnd(base + end, 0, last_time=last_time, torn=_torn_at(window, end))
+        return LogEnd(base + end, 0, last_time=last_time, torn=_torn_at(window, end), follows_record=runs.has_record_before(end))
 
     def _last_that_counts(self, window: Window, record: tuple[int, int], time: int | None) -> tuple[int, int | None]:
         """The end and store time of the newest record if it is complete; otherwise its start and None."""

@@ -80,11 +80,15 @@ class Lost:
 
 
 class CheckedEnd(NamedTuple):
-    """Where a read of one log ends, how many bytes of old records follow, and what is lost."""
+    """Where a read of one log ends, how many bytes of old records follow, and what is lost.
+
+    `follows_record`: a record, or a blank, ends there; otherwise damage may.
+    """
 
     offset: int
     stale: int = 0
     lost: Lost | None = None
+    follows_record: bool = True
 
 
 def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, CheckedEnd]:
@@ -101,11 +105,13 @@ def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
     if end.stale:
         _log.info("%s: %s bytes of old records follow the end of the log: a broker discarded them", store.uri, f"{end.stale:,}")
     if lost is None:
-        return CheckedEnd(end.offset, end.stale)
+        return CheckedEnd(end.offset, end.stale, follows_record=end.follows_record)
     if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
     _log.warning("%s", lost)
-    return CheckedEnd(max(end.offset, lost.junk_end) if planning.lenient else end.offset, end.stale, lost)
+    if planning.lenient and lost.junk_end > end.offset:
+        return CheckedEnd(lost.junk_end, end.stale, lost, follows_record=False)
+    return CheckedEnd(end.offset, end.stale, lost, end.follows_record)
 
 
 def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:

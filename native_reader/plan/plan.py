@@ -97,6 +97,7 @@ class StoreRead:
     lookup: KeyLookup | None = None
     times: Times = field(default_factory=Times)
     lost: Lost | None = None
+    end_follows_record: bool = True
     places: Places | None = None
     """The only records to read, if an earlier pass saw them."""
 
@@ -111,14 +112,14 @@ class StoreRead:
         start, end = max(0, (self.start or 0) - segment.base), max(0, min(self.end - segment.base, segment.size))
         path, stale = self.path, self.stale if 0 < end < segment.size else 0
         queues = () if path.access == SCAN else self.store.queues
-        how: dict[str, Any] = {"border": start, "stale": stale, "after_junk": self.lost is not None and self.end > self.lost.start}
+        how: dict[str, Any] = {"border": start, "stale": stale, "end_follows_record": self.end_follows_record}
         return Split(self.store.uri, segment, start, segment.size, end, path.access, queues, path.share, **how)
 
 
 def whole_reads(stores: Sequence[StoreFiles], ends: Mapping[str, CheckedEnd]) -> list[StoreRead]:
     """A read of each log from its start to its end."""
     checked = ((store, ends[store.uri]) for store in stores)
-    return [StoreRead(store, end.offset, stale=end.stale, lost=end.lost) for store, end in checked]
+    return [StoreRead(store, at.offset, stale=at.stale, lost=at.lost, end_follows_record=at.follows_record) for store, at in checked]
 
 
 def make_plan(reads: Sequence[StoreRead], predicate: Predicate, planning: Planning) -> Plan:

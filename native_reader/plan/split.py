@@ -25,7 +25,7 @@ class Split:
     `border`: a position at or before `start` where a record certainly starts. If it is before `start` and no split leads
     there, the consume queues in `queue` may confirm a nearer one.
     `stale`: the bytes of old records after `end`.
-    `after_junk`: bytes that were overwritten precede `end`, not a record.
+    `end_follows_record`: a record, or the segment's blank, ends at `end`; otherwise damage may.
     `records`: the only records to read, if an earlier pass saw them: `plan.places`.
     """
 
@@ -42,7 +42,7 @@ class Split:
     follows: bool = False
     queue: str = ""
     stale: int = 0
-    after_junk: bool = False
+    end_follows_record: bool = True
     records: bytes = b""
 
     def __len__(self) -> int:
@@ -63,14 +63,15 @@ class Split:
         segment, share = self.segment, () if self.access == SCAN else (self.share,)
         uris = tuple(uri.removeprefix(f"{self.store}/") for uri in (segment.uri, self.queue, *self.queues))
         known = segment.base, segment.size, segment.identity, segment.framing
-        cut = self.start, self.stop, self.end, self.access, self.alone, self.border, self.follows, self.stale, self.after_junk, *share
+        where = self.start, self.stop, self.end, self.access, self.alone, self.border, self.follows
+        cut = *where, self.stale, self.end_follows_record, *share
         return _split, (self.store, uris, known, cut, *([self.records] if self.records else ()))
 
 
 def _split(store: str, uris: tuple[str, ...], known: tuple[int, int, int, str], cut: tuple[Any, ...], records: bytes = b"") -> Split:
     uri, queue, *queues = (inside if "://" in inside or not inside else f"{store}/{inside}" for inside in uris)
     base, size, identity, framing = known
-    start, stop, end, access, alone, border, follows, stale, junk, *share = cut
+    start, stop, end, access, alone, border, follows, stale, after_record, *share = cut
     segment, share_read = Segment(base, size, uri, identity, framing), share[0] if share else 1.0
     how = access, tuple(queues), share_read, alone, border, follows, queue
-    return Split(store, segment, start, stop, end, *how, stale, junk, records)
+    return Split(store, segment, start, stop, end, *how, stale, after_record, records)

@@ -40,6 +40,8 @@ FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
 MODES = (FAILFAST, DROPMALFORMED, PERMISSIVE)
 _LOGGED = 10
 """How many ranges of one split are logged one by one."""
+_STILL_THERE = (CHECKSUM, "unreadable", "too large")
+"""Reasons of damage that a valid record can have too."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
 IS_LOSS = {"is_loss": True}
@@ -168,8 +170,8 @@ class Reading:
         """The log ended after a valid record when the read was planned. If damage ends there now, these are not the same bytes."""
         split, segment = self._split, self._split.segment
         end = segment.base + split.end
-        last = self._damage[-1][-1] if self._damage and split.end < segment.size and not split.after_junk else None
-        if last is not None and last.end == end and last.reason not in (CHECKSUM, "unreadable"):
+        last = self._damage[-1][-1] if self._damage and split.end < segment.size and split.end_follows_record else None
+        if last is not None and last.end == end and last.reason not in _STILL_THERE:
             raise DataLoss(
                 f"{segment.uri}: bytes {last.start:,} to {end:,} of the log held records when the read was planned, and do not now. "
                 "Load the store again. If a network file system is behind on this machine, wait until it shows the whole file"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from pathlib import Path
 
 import pytest
-from support.stores import files_of, log_of, on_disk
+from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
 
@@ -90,3 +91,46 @@ def test_an_end_that_was_overwritten_before_the_read_is_damage(tmp_path: Path, m
         run = scan.run()
         rows = sum(batch.num_rows for batch in run)
         assert (rows, run.report.damage[-1].end) == (38, end - 300 + (128 << 10))
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+@pytest.mark.parametrize("segment_size", [2048, 1 << 20])
+def test_damage_before_a_newest_record_that_does_not_count_is_damage(tmp_path: Path, mode: str, segment_size: int) -> None:
+    """The newest record's body was wrong, and the record before it damaged. The log ended at the newest one, so after damage."""
+    log = log_of(40, segment_size)
+    *_, before, last = log.placed
+    assert before.segment == last.segment
+    content = files_of(log)
+    name = f"store/commitlog/{last.segment:020}"
+    changed = bytearray(content[name])
+    changed[before.offset - before.segment] ^= 1
+    changed[changed.rindex(last.message.body)] = 0
+    store = nr.open(on_disk(tmp_path, content | {name: bytes(changed)}) / "store")
+    for most in (500, 1 << 21):
+        run = store.messages(mode=mode, max_partition_bytes=most, access="scan").run()
+        assert sum(batch.num_rows for batch in run) == 38
+        assert (run.report.damage[-1].start, run.report.damage[-1].end) == (before.offset, last.offset)
+
+
+@pytest.mark.parametrize("tail", ["flushed", "confirmed"])
+def test_damage_before_the_offset_in_the_checkpoint_is_damage(tmp_path: Path, tail: str) -> None:
+    log = log_of(40, 1 << 20)
+    content = files_of(log)
+    name = f"store/commitlog/{0:020}"
+    changed = bytearray(content[name])
+    changed[log.placed[20].offset] ^= 1
+    middle = log.placed[20].offset + 40
+    checkpoint = struct.pack(">5q", *[log.placed[-1].message.store_timestamp] * 3, middle, middle)
+    store = nr.open(on_disk(tmp_path, content | {name: bytes(changed), "store/checkpoint": checkpoint}) / "store")
+    run = store.messages(mode="DROPMALFORMED", tail=tail).run()
+    assert sum(batch.num_rows for batch in run) == 20
+    assert [(each.start, each.end) for each in run.report.damage] == [(log.placed[20].offset, middle)]
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_a_newest_record_over_the_limit_is_damage(tmp_path: Path, mode: str) -> None:
+    """It was taken for a record that a slow network file system did not show yet."""
+    log = log_of([message(n, body=b"x" * (3000 if n == 5 else 10)) for n in range(6)], 1 << 16)
+    run = nr.open(on_disk(tmp_path, files_of(log)) / "store").messages(mode=mode, max_record_bytes=1000).run()
+    assert sum(batch.num_rows for batch in run) == 5
+    assert [each.reason for each in run.report.damage] == ["too large"]
