@@ -199,7 +199,10 @@ class Follower:
         return following or (segment if self.end.offset < segment.end else None)
 
     def _as_it_is_now(self, which: int) -> Segment:
-        """The segment in its current state: a copy in progress grows, and may replace an earlier one."""
+        """The segment in its current state: a copy in progress grows, and may replace an earlier one.
+
+        A broker that starts deletes the empty segments after its log, and makes them again.
+        """
         segments = self.store.segments
         segment = segments[which]
         entry = storage_of(segment.uri).entry(segment.uri)
@@ -214,7 +217,7 @@ class Follower:
         segments = self.store.segments
         which = bisect_right(segments, segment.base, key=lambda each: each.base)
         if which < len(segments):
-            return segments[which] if segments[which].base == segment.end else None
+            return self._as_it_is_now(which) if segments[which].base == segment.end else None
         uri = f"{segment.uri.rpartition('/')[0]}/{segment.end:020d}"
         entry = storage_of(uri).entry(uri)
         if entry is None or not entry.is_file or not entry.size:

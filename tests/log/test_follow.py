@@ -141,6 +141,24 @@ def test_a_log_rolls(disk: Disk, store: GrowingStore) -> None:
     assert len(disk.content) > 10
 
 
+def test_a_next_segment_that_was_deleted_and_made_again_is_entered_at_once(disk: Disk, store: GrowingStore) -> None:
+    """A broker that starts deletes the empty segments after its log, and makes them again. The list of files may be older.
+
+    The look ended before the new file until the next list, which came late on a busy machine.
+    """
+    store.append(1)
+    following = follower(disk)
+    empty = f"store/commitlog/{name(4096)}"
+    disk.write(empty, bytes(4096))
+    assert listed(following, disk).look().offset == store.end
+    del disk.content[empty]
+    assert following.look().offset == store.end
+    store.append(60)
+    assert empty in disk.content
+    assert following.look().offset == store.end
+    assert not following.is_stale
+
+
 def test_a_segment_ends_when_the_next_one_has_records(disk: Disk) -> None:
     """A broker that was killed after a blank, before it had the next segment, writes its next record over the blank."""
     store = GrowingStore(disk, "store", Random(1), segment_size=600)
