@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
@@ -13,6 +14,7 @@ from support.stores import files_of, log_of, on_disk
 
 import native_reader as nr
 from native_reader.tables import TABLES
+from native_reader.verify.findings import by_topic
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +70,10 @@ def test_damage_rows_pass_every_condition_and_come_only_on_request(spark: SparkS
 def test_the_tables_equal_those_of_the_engine(spark: SparkSession, broken: Path) -> None:
     for table in TABLES:
         mine = nr.open(broken).table(table).to_table()
-        found = load_table(spark, broken, table=table)
-        assert sorted(map(str, found.toArrow().cast(mine.schema).to_pylist())) == sorted(map(str, mine.to_pylist()))
+        found = load_table(spark, broken, table=table).toArrow().cast(mine.schema)
+        if table == "findings":  # each segment is a task, so their rows are not combined yet
+            found = pa.Table.from_batches(by_topic(found.sort_by("offset").to_batches()))
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, mine.to_pylist()))
     selected = {"columns": "segment,records", "where": "wrong_checksums = 1 AND state != 'missing'"}
     mine = nr.open(broken).table("segments", **selected).to_table()
     assert mine.num_rows == 1
