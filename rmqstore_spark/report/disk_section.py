@@ -101,7 +101,7 @@ def _frees(facts: Facts, words: Words) -> list[Markup]:
         settings, segments = facts.settings, words.say("n_segments", count=len(facts.segments))
         now = f"{words.time(settings.now)} {settings.zone_name}"
         sizes = {"segments": segments, "size": write.size(expiry.bytes)}
-        said = [words.say("expired", hours=settings.reserved, now=now, count=expiry.segments, **sizes)]
+        said = [words.say("expired", hours=words.say("hours", count=settings.reserved), now=now, count=expiry.segments, **sizes)]
         if expiry.segments:
             said.append(words.say("expired_go"))
         if expiry.next is None:

@@ -97,8 +97,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "在 deleteWhen 指定的时刻（默认凌晨 4 点）删除。",
     ),
     "expired": (
-        "Last written more than {hours} hours before this report ({now}): {count} of {segments}, {size}.",
-        "截至本报告时间（{now}），{segments}中有 {count} 个（{size}）的最后写入时间已超过 {hours} 小时。",
+        "Last written more than {hours} before this report ({now}): {count} of {segments}, {size}.",
+        "截至本报告时间（{now}），{segments}中有 {count} 个（{size}）的最后写入时间已超过 {hours}。",
     ),
     "expired_go": (
         "A running broker deletes them at its next cleaning.",
