@@ -98,12 +98,14 @@ class Lake:
     def live_until_killed(self, random: Random) -> int:
         """Run until some moment of a batch; the batches that were begun but not committed."""
         before, process, patience = self._batches("offsets"), self._start(), time.monotonic() + PATIENCE
-        while self._batches("offsets") <= before or self._batches("offsets") == self._batches("commits"):
-            assert process.poll() is None, self._log.read_text()[-3000:]
-            assert time.monotonic() < patience, self._log.read_text()[-3000:]
-            time.sleep(0.01)
-        time.sleep(random.random() * 2)
-        kill_all(process)
+        try:
+            while self._batches("offsets") <= before or self._batches("offsets") == self._batches("commits"):
+                assert process.poll() is None, self._log.read_text()[-3000:]
+                assert time.monotonic() < patience, self._log.read_text()[-3000:]
+                time.sleep(0.01)
+            time.sleep(random.random() * 2)
+        finally:
+            kill_all(process)
         return self._batches("offsets") - self._batches("commits")
 
     def finish(self) -> int:

@@ -71,7 +71,7 @@ def test_a_store_that_is_being_written(
 def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     """Four clients send as fast as they can. In the end each acknowledged message is there once, both live and at rest."""
     segment = 1 << 20
-    settings = {"maxIndexNum": SMALL_FILES["maxIndexNum"] * 100, "enableLmq": "false", "waitTimeMillsInSendQueue": 10_000}
+    settings = {"maxIndexNum": SMALL_FILES["maxIndexNum"] * 100, "enableLmq": "false"}
     running = broker(version, mappedFileSizeCommitLog=segment, **settings)
     said = tmp_path / "said"
     arguments = ("load", running.name_server, running.address, 1, SECONDS)
