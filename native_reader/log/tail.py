@@ -59,7 +59,7 @@ class LogEnd:
     is_empty: bool = False
     """Whether the log has no record."""
     follows_record: bool = True
-    """Whether a record, or the segment's blank, ends at `offset`; False if that is not known: damage may end there instead."""
+    """Whether a record, or the segment's blank, is known to end at `offset`. Otherwise damage may end there."""
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
@@ -87,7 +87,7 @@ def end_in_checkpoint(store: StoreFiles, tail: str) -> int | None:
 
 
 def _boundary(store: StoreFiles, segment: Segment, bound: int, max_record_bytes: int) -> tuple[int, bool]:
-    """The last position at or before `bound` at which a record ends, or damage before a record; and whether it is certainly a record."""
+    """The last position at or before `bound` where a record or damage ends, and whether it is a record."""
     with Window(segment, _LOOK) as window:
         begin = certain_before(window, store.consume_queue, 0, bound, max_record_bytes)
         walk = EndWalk(window, begin, bound, max_record_bytes).finish()

@@ -112,6 +112,22 @@ def test_damage_before_a_newest_record_that_does_not_count_is_damage(tmp_path: P
         assert (run.report.damage[-1].start, run.report.damage[-1].end) == (before.offset, last.offset)
 
 
+def test_a_record_before_a_newest_one_that_does_not_count_is_not_there_yet(tmp_path: Path) -> None:
+    """The log ends before the newest record, after a whole one: if that one is gone later, it is a loss."""
+    log = log_of(40, 1 << 20)
+    *_, before, last = log.placed
+    content = bytearray(files_of(log)[f"store/commitlog/{0:020}"])
+    content[content.rindex(last.message.body)] = 0
+    segment = on_disk(tmp_path, files_of(log) | {f"store/commitlog/{0:020}": bytes(content)}) / f"store/commitlog/{0:020}"
+    scan = nr.open(tmp_path / "store").messages(mode="DROPMALFORMED")
+    assert scan.plan()
+    with segment.open("r+b") as file:
+        file.seek(before.offset)
+        file.write(bytes(before.size))
+    with pytest.raises(nr.DataLoss, match=rf"bytes {before.offset:,} to {last.offset:,} of the log held records when the read was planned"):
+        scan.to_table()
+
+
 @pytest.mark.parametrize("tail", ["flushed", "confirmed"])
 def test_damage_before_the_offset_in_the_checkpoint_is_damage(tmp_path: Path, tail: str) -> None:
     log = log_of(40, 1 << 20)
