@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.effort import sampled
+from support.effort import at_effort, sampled
 from support.forged import FORGED, START, forged_log, swallowing
 from support.queued_stores import dispatched
 from support.stores import Files, files_of, in_memory
@@ -49,6 +49,7 @@ def test_a_search_would_find_the_forged_records() -> None:
     assert len(found - true - {None}) > 10
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 def test_a_read_from_any_offset(queues: bool, access: str, mode: str) -> None:
@@ -57,18 +58,19 @@ def test_a_read_from_any_offset(queues: bool, access: str, mode: str) -> None:
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
     options = {"access": access, "mode": mode}
-    for offset in range(0, log.end, 17):
+    for offset in range(0, log.end, at_effort(67, 37, 7)):
         rest = [each for each in true if each >= offset]
         assert places(store, starting_physical_offset=offset, **options) == rest
         assert places(store, where=f"physical_offset > {offset}", **options) == [each for each in true if each > offset]
 
 
+@pytest.mark.sweep
 def test_a_condition_on_one_offset(queues: bool) -> None:
     log = forged_log(40, 4096)
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
-    for offset in range(0, log.end, 5):
+    for offset in range(0, log.end, at_effort(19, 11, 3)):
         found = [offset] if offset in true else []
         assert places(store, where=f"physical_offset = {offset}") == found
         assert places(store, msg_id=f"7F000001{10911:08X}{offset:016X}") == found
