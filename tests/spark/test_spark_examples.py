@@ -261,12 +261,11 @@ def started(script: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, env=where, stdout=output, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
 
-def until_java_starts(script: subprocess.Popen[str]) -> None:
-    """Until then Python imports, which takes seconds on a busy machine, and an interrupt is Python's own traceback."""
-    threads = Path(f"/proc/{script.pid}/task")
-    while not any(each.read_text() for each in threads.glob("*/children")):  # Java is the child of a thread
-        assert script.poll() is None
-        time.sleep(0.01)
+def until_java_runs(script: subprocess.Popen[str]) -> None:
+    """Until then Python imports, and then forks: there, an interrupt prints Python's own traceback."""
+    assert script.stdout
+    while not (line := script.stdout.readline()).startswith("NOTE: Picked up JDK_JAVA_OPTIONS"):
+        assert line, "the script ended"
 
 
 @pytest.mark.gate
@@ -274,7 +273,7 @@ def until_java_starts(script: subprocess.Popen[str]) -> None:
 @pytest.mark.parametrize("script", ["lake.py", "follow_to_parquet.py"])
 def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, stores: Path) -> None:
     process = started(script, stores)
-    until_java_starts(process)
+    until_java_runs(process)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     printed = process.communicate(timeout=60)[0]
