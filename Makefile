@@ -40,7 +40,7 @@ ruff: $(STAMP)
 	$(PYTHON) -m ruff format --check .
 
 types: $(STAMP)
-	$(PYTHON) -m mypy --strict native_reader rmqstore_spark pyspark_rmqstore
+	$(PYTHON) -m mypy --strict native_reader rmqstore rmqstore_spark pyspark_rmqstore
 
 SITE ?= build/site
 # The theme prints an advertisement at each build.

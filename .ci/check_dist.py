@@ -7,7 +7,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
+PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore")
 
 
 def main(dist: Path) -> None:

@@ -32,7 +32,7 @@ FOUND = (
 print(spark.read.format("rocketmq-store").load("store").count())
 spark.sql("CREATE TEMPORARY VIEW log USING `rocketmq-store` OPTIONS (path 'store')")
 print(spark.sql("SELECT count(*) FROM log").first()[0])
-assert not {"rmqstore_spark", "native_reader", "pyspark_rmqstore"} & set(sys.modules), "the user's process imported ours"
+assert not {"rmqstore", "rmqstore_spark", "native_reader", "pyspark_rmqstore"} & set(sys.modules), "the user's process imported ours"
 """
 )
 LIGHT = """

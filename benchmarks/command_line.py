@@ -14,8 +14,8 @@ from measure import MIB, by_kernel, duration, parser_of, print_head, print_ratio
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
-from rmqstore_spark.report.facts import Settings
-from rmqstore_spark.report.file import write_report
+from rmqstore.report.facts import Settings
+from rmqstore.report.file import write_report
 
 SEGMENTS, SEGMENT = 1000, MIB // 4
 _NOW = 1_800_000_000_000_000
@@ -23,7 +23,7 @@ _NOW = 1_800_000_000_000_000
 
 def command(*arguments: str) -> Callable[[], object]:
     """A command in a process of its own."""
-    return lambda: subprocess.run([sys.executable, "-m", "rmqstore_spark.cli", *arguments], check=True, capture_output=True)
+    return lambda: subprocess.run([sys.executable, "-m", "rmqstore", *arguments], check=True, capture_output=True)
 
 
 def heads(path: str) -> int:

@@ -65,50 +65,51 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/stream.py": {"options", "stream"},
     "rmqstore_spark/lag.py": {"plan", "stream"},
     "rmqstore_spark/source.py": {"errors"},
-    "rmqstore_spark/tally.py": set(),
-    "rmqstore_spark/disk.py": {"plan", "storage"},
-    "rmqstore_spark/cli/layout.py": set(),
-    "rmqstore_spark/cli/text.py": set(),
-    "rmqstore_spark/report/texts.py": set(),
-    "rmqstore_spark/report/markup.py": set(),
-    "rmqstore_spark/report/times.py": set(),
-    "rmqstore_spark/report/words.py": set(),
-    "rmqstore_spark/report/style.py": set(),
-    "rmqstore_spark/report/charts.py": set(),
-    "rmqstore_spark/report/seen.py": {"layout", "plan"},
-    "rmqstore_spark/report/side_facts.py": {"native_reader", "api", "options", "plan", "scan", "tables", "verify"},
-    "rmqstore_spark/report/log_facts.py": {"plan", "records"},
-    "rmqstore_spark/report/facts.py": {"native_reader", "options", "scan", "storage", "tables"},
-    "rmqstore_spark/report/blocks.py": set(),
-    "rmqstore_spark/report/log_sections.py": {"layout"},
-    "rmqstore_spark/report/reasons.py": {"records", "tables"},
-    "rmqstore_spark/report/disk_section.py": set(),
-    "rmqstore_spark/report/side_sections.py": set(),
-    "rmqstore_spark/report/segment_map.py": set(),
-    "rmqstore_spark/report/damage_section.py": set(),
-    "rmqstore_spark/report/page.py": {"version"},
-    "rmqstore_spark/report/file.py": {"native_reader", "export"},
-    "rmqstore_spark/report/__init__.py": set(),
-    "rmqstore_spark/cli/asked.py": {"native_reader", "checks", "errors", "options", "predicate"},
-    "rmqstore_spark/cli/stderr.py": {"errors", "plan", "scan"},
-    "rmqstore_spark/cli/program.py": {"native_reader"},
-    "rmqstore_spark/cli/rows.py": {"plan"},
-    "rmqstore_spark/cli/reading.py": {"native_reader", "records"},
-    "rmqstore_spark/cli/messages.py": {"columns"},
-    "rmqstore_spark/cli/cat.py": set(),
-    "rmqstore_spark/cli/find.py": {"plan"},
-    "rmqstore_spark/cli/explain.py": set(),
-    "rmqstore_spark/cli/tables.py": {"columns", "errors", "tables"},
-    "rmqstore_spark/cli/ls.py": {"native_reader", "layout"},
-    "rmqstore_spark/cli/stat.py": {"plan", "predicate", "scan"},
-    "rmqstore_spark/cli/tail.py": {"conditions", "errors", "log", "newest", "options", "plan", "scan", "stream"},
-    "rmqstore_spark/cli/export.py": {"native_reader", "export", "plan"},
-    "rmqstore_spark/cli/rescue.py": {"native_reader", "plan", "rescue"},
-    "rmqstore_spark/cli/verify.py": {"native_reader", "errors", "plan", "verify"},
-    "rmqstore_spark/cli/doctor.py": {"doctor", "errors", "storage"},
-    "rmqstore_spark/cli/report.py": {"checks", "errors", "options", "storage"},
-    "rmqstore_spark/cli/__init__.py": set(),
-    "rmqstore_spark/cli/__main__.py": set(),
+    "rmqstore/tally.py": set(),
+    "rmqstore/disk.py": {"plan", "storage"},
+    "rmqstore/cli/layout.py": set(),
+    "rmqstore/text.py": set(),
+    "rmqstore/report/texts.py": set(),
+    "rmqstore/report/markup.py": set(),
+    "rmqstore/report/times.py": set(),
+    "rmqstore/report/words.py": set(),
+    "rmqstore/report/style.py": set(),
+    "rmqstore/report/charts.py": set(),
+    "rmqstore/report/seen.py": {"layout", "plan"},
+    "rmqstore/report/side_facts.py": {"native_reader", "api", "options", "plan", "scan", "tables", "verify"},
+    "rmqstore/report/log_facts.py": {"plan", "records"},
+    "rmqstore/report/facts.py": {"native_reader", "options", "scan", "storage", "tables"},
+    "rmqstore/report/blocks.py": set(),
+    "rmqstore/report/log_sections.py": {"layout"},
+    "rmqstore/report/reasons.py": {"records", "tables"},
+    "rmqstore/report/disk_section.py": set(),
+    "rmqstore/report/side_sections.py": set(),
+    "rmqstore/report/segment_map.py": set(),
+    "rmqstore/report/damage_section.py": set(),
+    "rmqstore/report/page.py": {"version"},
+    "rmqstore/report/file.py": {"native_reader", "export"},
+    "rmqstore/report/__init__.py": set(),
+    "rmqstore/cli/asked.py": {"native_reader", "checks", "errors", "options", "predicate"},
+    "rmqstore/cli/stderr.py": {"errors", "plan", "scan"},
+    "rmqstore/cli/program.py": {"native_reader"},
+    "rmqstore/cli/rows.py": {"plan"},
+    "rmqstore/cli/reading.py": {"native_reader", "records"},
+    "rmqstore/cli/messages.py": {"columns"},
+    "rmqstore/cli/cat.py": set(),
+    "rmqstore/cli/find.py": {"plan"},
+    "rmqstore/cli/explain.py": set(),
+    "rmqstore/cli/tables.py": {"columns", "errors", "tables"},
+    "rmqstore/cli/ls.py": {"native_reader", "layout"},
+    "rmqstore/cli/stat.py": {"plan", "predicate", "scan"},
+    "rmqstore/cli/tail.py": {"conditions", "errors", "log", "newest", "options", "plan", "scan", "stream"},
+    "rmqstore/cli/export.py": {"native_reader", "export", "plan"},
+    "rmqstore/cli/rescue.py": {"native_reader", "plan", "rescue"},
+    "rmqstore/cli/verify.py": {"native_reader", "errors", "plan", "verify"},
+    "rmqstore/cli/doctor.py": {"doctor", "errors", "storage"},
+    "rmqstore/cli/report.py": {"checks", "errors", "options", "storage"},
+    "rmqstore/cli/__init__.py": set(),
+    "rmqstore/__main__.py": set(),
+    "rmqstore/__init__.py": set(),
     "rmqstore_spark/__init__.py": {"errors"},
     "rmqstore_spark/__main__.py": set(),
 }
@@ -218,7 +219,7 @@ def wrong_spark_arrows(module: Module) -> list[str]:
         top = each.name.partition(".")[0]
         if top == "native_reader" and part_of(each.name) not in SPARK_MAY_IMPORT[module.path]:
             found.append(f"{module.path}:{each.line}: must not import {each.name}")
-        elif top == "rmqstore_spark" and not any(f"{each.name}.".startswith(f"{file}.") for file in lower):
+        elif top in {"rmqstore", "rmqstore_spark"} and not any(f"{each.name}.".startswith(f"{file}.") for file in lower):
             found.append(f"{module.path}:{each.line}: must not import {each.name}, which is not named above it")
     return found
 
@@ -277,12 +278,12 @@ def breaches(rule: Callable[[Module], list[str]], *packages: str) -> list[str]:
 def test_the_modules_are_found():
     assert {"native_reader/__init__.py", *LOCAL} <= {module.path for module in modules("native_reader")}
     assert {module.part for module in modules("native_reader")} <= set(MAY_IMPORT)
-    assert {module.path for module in modules("rmqstore_spark")} == set(SPARK_MAY_IMPORT)
+    assert {module.path for module in modules("rmqstore", "rmqstore_spark")} == set(SPARK_MAY_IMPORT)
 
 
 def test_imports_point_one_way():
     assert breaches(wrong_arrows, "native_reader") == []
-    assert breaches(wrong_spark_arrows, "rmqstore_spark") == []
+    assert breaches(wrong_spark_arrows, "rmqstore", "rmqstore_spark") == []
 
 
 def test_files_are_opened_in_one_place():
@@ -290,7 +291,7 @@ def test_files_are_opened_in_one_place():
 
 
 def test_files_are_short_and_documented():
-    assert breaches(unreadable, "native_reader", "rmqstore_spark") == []
+    assert breaches(unreadable, "native_reader", "rmqstore", "rmqstore_spark") == []
 
 
 def test_no_test_imports_another():
@@ -374,10 +375,10 @@ def test_a_right_import_is_accepted(path, code):
         ("rmqstore_spark/source.py", "def f():\n    from native_reader.plan import plan"),
         ("rmqstore_spark/reader.py", "from rmqstore_spark.stream import StoreStreamReader"),
         ("rmqstore_spark/reader.py", "from . import stream"),
-        ("rmqstore_spark/cli/text.py", "from rmqstore_spark.cli.rows import Output"),
-        ("rmqstore_spark/cli/text.py", "from rmqstore_spark.cli import rows"),
-        ("rmqstore_spark/cli/cat.py", "from rmqstore_spark.cli.find import find"),
-        ("rmqstore_spark/cli/cat.py", "from native_reader.scan.run import Run"),
+        ("rmqstore/text.py", "from rmqstore.cli.rows import Output"),
+        ("rmqstore/text.py", "from rmqstore.cli import rows"),
+        ("rmqstore/cli/cat.py", "from rmqstore.cli.find import find"),
+        ("rmqstore/cli/cat.py", "from native_reader.scan.run import Run"),
         ("rmqstore_spark/unheard_of.py", "import json"),
     ],
 )
@@ -388,8 +389,8 @@ def test_a_wrong_import_of_rmqstore_spark_is_detected(path, code):
 def test_a_right_import_of_rmqstore_spark_is_accepted():
     code = "from pyspark.sql import datasource\nfrom native_reader.stream.stream import Stream\nfrom rmqstore_spark.reader import announce"
     assert wrong_spark_arrows(Module("rmqstore_spark/stream.py", code)) == []
-    code = "from rmqstore_spark.cli import stderr\nfrom rmqstore_spark.cli.text import safe\nimport native_reader"
-    assert wrong_spark_arrows(Module("rmqstore_spark/cli/ls.py", code)) == []
+    code = "from rmqstore.cli import stderr\nfrom rmqstore.text import safe\nimport native_reader"
+    assert wrong_spark_arrows(Module("rmqstore/cli/ls.py", code)) == []
 
 
 @pytest.mark.parametrize(

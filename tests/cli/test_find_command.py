@@ -56,7 +56,7 @@ def test_a_log_without_messages(tmp_path: Path) -> None:
 def test_a_key_without_a_topic_reads_most_of_the_log(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = "note: this read most of the log, because any topic may have the key. Add --topic to read less"
     assert note not in run("find", store, "--key", "k20").err
-    monkeypatch.setattr("rmqstore_spark.cli.find._MUCH", 0)
+    monkeypatch.setattr("rmqstore.cli.find._MUCH", 0)
     assert run("find", store, "--key", "k20").err.splitlines()[-1] == note
     assert run("find", store, "--msg-id", "U0020").err.splitlines()[-1] == note.replace("key", "id")
     assert note not in run("find", store, "--key", "k20", "--topic", "T2").err
@@ -75,7 +75,7 @@ def test_few_results_are_in_the_order_of_their_times(tmp_path: Path, monkeypatch
     assert numbers("--first") == ["body 0"]
     for name in ("_MOST_HELD", "_MOST_BYTES_HELD", "_QUICK"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"rmqstore_spark.cli.find.{name}", 1)
+            patch.setattr(f"rmqstore.cli.find.{name}", 1)
             assert numbers() == [f"body {number}" for number in range(4)]
 
 

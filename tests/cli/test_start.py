@@ -11,12 +11,12 @@ import pytest
 from support.command_line import COMMAND, ENVIRONMENT, run, run_apart
 
 from native_reader.version import version
-from rmqstore_spark.cli.program import COMMANDS, program
+from rmqstore.cli.program import COMMANDS, program
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 _LIGHT = """
 import sys
-from rmqstore_spark.cli import main
+from rmqstore.cli import main
 sys.argv = ["rmqstore", *sys.argv[1:]]
 try:
     main()
@@ -32,7 +32,7 @@ class Missing:
         if name.partition(".")[0] == "click":
             raise ModuleNotFoundError("No module named 'click'", name="click")
 sys.meta_path.insert(0, Missing())
-from rmqstore_spark.cli import main
+from rmqstore.cli import main
 main()
 """
 
@@ -88,7 +88,7 @@ def test_without_click_one_line_says_what_to_install() -> None:
 
 def test_completion_lists_commands_and_tables() -> None:
     wanted = {"_RMQSTORE_COMPLETE": "bash_complete", "COMP_WORDS": "rmqstore do", "COMP_CWORD": "1"}
-    code = "import sys; sys.argv = ['rmqstore']; from rmqstore_spark.cli import main; main()"
+    code = "import sys; sys.argv = ['rmqstore']; from rmqstore.cli import main; main()"
 
     def completed(**more: str) -> str:
         return subprocess.run(
@@ -167,7 +167,7 @@ def test_a_fault_of_the_program_is_not_hidden(store: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rmqstore_spark.cli.explain.safe", fail)
+    monkeypatch.setattr("rmqstore.cli.explain.safe", fail)
     with pytest.raises(ZeroDivisionError):
         run("explain", store)
 
@@ -176,4 +176,4 @@ def test_it_runs_as_a_module(store: Path) -> None:
     ended = run_apart("ls", store, "--stores", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert ended.rows[0]["store"] == store.as_uri()
-    assert COMMAND[1:] == ("-m", "rmqstore_spark.cli")
+    assert COMMAND[1:] == ("-m", "rmqstore")

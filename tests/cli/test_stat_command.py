@@ -19,7 +19,7 @@ import native_reader as nr
 from native_reader.plan.explain import size_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage
-from rmqstore_spark import disk
+from rmqstore import disk
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from support.command_line import ENVIRONMENT, HOSTILE, run_apart, run_on_terminal, uncolored, unsafe
 
-from rmqstore_spark.cli import stderr
+from rmqstore.cli import stderr
 
 
 class Report(NamedTuple):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.command_line import unsafe
 from support.effort import sampled
 
-from rmqstore_spark.cli.text import AUTO, BODIES, HEX, JSON, TEXT, as_json, body_line, body_lines, body_of, cell, plain, safe, time_text
+from rmqstore.text import AUTO, BODIES, HEX, JSON, TEXT, as_json, body_line, body_lines, body_of, cell, plain, safe, time_text
 
 
 @pytest.mark.parametrize(

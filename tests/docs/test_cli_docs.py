@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.documented import NOT_RUN, ROOT, commands_in, lasting, printed, write_stores
 
-from rmqstore_spark.cli.program import COMMANDS
+from rmqstore.cli.program import COMMANDS
 
 NAMES = ("docs/recipes.md", "README.md", "README.zh.md")
 """tests/docs/test_blocks.py does the same with other pages."""
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(found)
         patch.setenv("COLUMNS", "120")
-        patch.setattr("rmqstore_spark.cli.rows.is_terminal", lambda: True)
+        patch.setattr("rmqstore.cli.rows.is_terminal", lambda: True)
         yield found
 
 

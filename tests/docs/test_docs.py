@@ -36,7 +36,7 @@ from rmqstore_spark.options import OPTIONS, as_markdown
 
 HERE = Path(__file__).parents[2]
 COLUMNS_MD = "docs/columns.md"
-PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
+PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore")
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
@@ -190,8 +190,8 @@ def test_the_map_names_every_file() -> None:
 def test_the_layout_names_every_part() -> None:
     tree = re.search(r"```\n(native_reader/.*?)```", section(CONTRIBUTING_MD, "Code layout"), re.DOTALL)
     assert tree
-    engine, _, spark = tree[1].partition("\nrmqstore_spark/")
-    for package, text in (("native_reader", engine), ("rmqstore_spark", spark.split("\npyspark_rmqstore/")[0])):
+    engine, command, spark, _ = re.split(r"\n(?:rmqstore|rmqstore_spark|pyspark_rmqstore)/", tree[1])
+    for package, text in (("native_reader", engine), ("rmqstore", command), ("rmqstore_spark", spark)):
         parts = {name.split("/", 1)[1] for name in product_files() if name.startswith(f"{package}/")}
         top = {part.split("/")[0] + "/" * ("/" in part) for part in parts} - {"__init__.py", "__main__.py"}
         assert top == set(re.findall(r"(?<!\S)\w+(?:/|\.py)(?=\s)", text)) - {"native_reader/", "local.py"}

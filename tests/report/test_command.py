@@ -15,10 +15,10 @@ from support.verified import healthy
 import native_reader as nr
 from native_reader.plan.explain import size_of
 from native_reader.storage.usage import disk_of
-from rmqstore_spark.cli.report import report
-from rmqstore_spark.report.facts import Settings, gather
-from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.words import size
+from rmqstore.cli.report import report
+from rmqstore.report.facts import Settings, gather
+from rmqstore.report.page import page_of
+from rmqstore.report.words import size
 
 NOW = "2027-01-15 08:00:00Z"
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
@@ -56,7 +56,7 @@ def test_the_page_is_not_written_into_the_store(tmp_path: Path, monkeypatch: pyt
 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
-    monkeypatch.setattr("rmqstore_spark.report.file.gather", None)
+    monkeypatch.setattr("rmqstore.report.file.gather", None)
     ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
     assert (ended.code, ended.out) == (2, "")
     assert f"cannot write there: the folder {tmp_path / 'nowhere'} does not exist. Make it first" in " ".join(ended.err.split())

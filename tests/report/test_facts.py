@@ -17,12 +17,12 @@ from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import pack_properties
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from rmqstore_spark.report.facts import Facts, Settings, gather, pace_of
-from rmqstore_spark.report.log_facts import SIZES
-from rmqstore_spark.report.log_sections import skews
-from rmqstore_spark.report.side_facts import Findings, Lag, Pending
-from rmqstore_spark.report.times import DAY, HOUR
-from rmqstore_spark.tally import Tally
+from rmqstore.report.facts import Facts, Settings, gather, pace_of
+from rmqstore.report.log_facts import SIZES
+from rmqstore.report.log_sections import skews
+from rmqstore.report.side_facts import Findings, Lag, Pending
+from rmqstore.report.times import DAY, HOUR
+from rmqstore.tally import Tally
 
 NOW = 1_800_000_000_000_000
 Row = dict[str, object]
@@ -177,7 +177,7 @@ def test_too_many_pending_messages_are_read_in_passes_of_their_own(monkeypatch: 
     write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20))
     store = nr.open(tmp_path / "store")
     known = gather(store, Settings(NOW)).pending
-    monkeypatch.setattr("rmqstore_spark.report.seen.MOST_PLACES", 3)
+    monkeypatch.setattr("rmqstore.report.seen.MOST_PLACES", 3)
     unknown = gather(store, Settings(NOW)).pending
     assert isinstance(known, Pending)
     assert isinstance(unknown, Pending)

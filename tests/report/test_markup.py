@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqstore_spark.report.markup import Markup, element, escaped, filled, joined, name_of, shortened
+from rmqstore.report.markup import Markup, element, escaped, filled, joined, name_of, shortened
 
 HOSTILE = (
     *("<script>alert(1)</script>", "</svg>", "</title></style>", "&", "&amp;", "]]>", "<!--", '" onload="x', "' x='", "{s}", "%s", "\\"),

@@ -19,19 +19,19 @@ import native_reader as nr
 from native_reader.storage.protocol import Disk
 from native_reader.tables.table import Missing
 from native_reader.testing.records import Message, pack_properties
-from rmqstore_spark.report.blocks import TOP
-from rmqstore_spark.report.damage_section import findings_sentence
-from rmqstore_spark.report.facts import DeletedTopics, Facts, Settings, expiry_of, gather
-from rmqstore_spark.report.file import write_report
-from rmqstore_spark.report.markup import escaped, shortened
-from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.seen import MOST_PLACES
-from rmqstore_spark.report.side_facts import Findings
-from rmqstore_spark.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
-from rmqstore_spark.report.texts import LANGUAGES, TEXTS
-from rmqstore_spark.report.times import DAY, HOUR
-from rmqstore_spark.report.words import Words, share, size
-from rmqstore_spark.tally import MOST_GROUPS
+from rmqstore.report.blocks import TOP
+from rmqstore.report.damage_section import findings_sentence
+from rmqstore.report.facts import DeletedTopics, Facts, Settings, expiry_of, gather
+from rmqstore.report.file import write_report
+from rmqstore.report.markup import escaped, shortened
+from rmqstore.report.page import page_of
+from rmqstore.report.seen import MOST_PLACES
+from rmqstore.report.side_facts import Findings
+from rmqstore.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
+from rmqstore.report.texts import LANGUAGES, TEXTS
+from rmqstore.report.times import DAY, HOUR
+from rmqstore.report.words import Words, share, size
+from rmqstore.tally import MOST_GROUPS
 
 NOW = 1_800_000_000_000_000
 MOST = 3_000_000

@@ -13,9 +13,9 @@ from native_reader.layout import kinds
 from native_reader.records.damages import REASONS
 from native_reader.records.trouble import ANOMALIES
 from native_reader.tables.table import NOT_THERE
-from rmqstore_spark.report.facts import Settings, gather
-from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.reasons import CHINESE, DESCRIPTIONS, KINDS, LOST, WHY, described, kind_in_words
+from rmqstore.report.facts import Settings, gather
+from rmqstore.report.page import page_of
+from rmqstore.report.reasons import CHINESE, DESCRIPTIONS, KINDS, LOST, WHY, described, kind_in_words
 
 ROOT = Path(__file__).parents[2]
 NOW = 1_800_000_000_000_000

@@ -17,9 +17,9 @@ import pytest
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from rmqstore_spark.report.facts import Settings
-from rmqstore_spark.report.file import write_report
-from rmqstore_spark.report.texts import LANGUAGES
+from rmqstore.report.facts import Settings
+from rmqstore.report.file import write_report
+from rmqstore.report.texts import LANGUAGES
 
 WIDTHS = (400, 900, 1600)
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}

@@ -9,10 +9,10 @@ import pyarrow as pa
 from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from rmqstore_spark.report.facts import Facts, Settings, gather
-from rmqstore_spark.report.page import page_of
-from rmqstore_spark.report.side_facts import Pending
-from rmqstore_spark.report.texts import TEXTS
+from rmqstore.report.facts import Facts, Settings, gather
+from rmqstore.report.page import page_of
+from rmqstore.report.side_facts import Pending
+from rmqstore.report.texts import TEXTS
 
 NOW = 1_800_000_000_000_000
 

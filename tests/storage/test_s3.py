@@ -95,7 +95,7 @@ def test_credentials_of_the_environment(bucket: Bucket) -> None:
     own = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1"}
     environment = os.environ | own | {"AWS_ENDPOINT_URL": f"http://{fs['endpoint_override']}"}
     code = f"import native_reader as nr; print(nr.open('{bucket.url}/store').messages().count_rows())"
-    for arguments in (["-c", code], ["-m", "rmqstore_spark.cli", "cat", f"{bucket.url}/store", "--json"]):
+    for arguments in (["-c", code], ["-m", "rmqstore", "cat", f"{bucket.url}/store", "--json"]):
         ended = subprocess.run([sys.executable, *arguments], env=environment, check=False, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout == "30\n" or len(ended.stdout.splitlines()) == 30

@@ -118,7 +118,7 @@ class Walk:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self._places.folder)
             patch.setenv("COLUMNS", "120")
-            patch.setattr("rmqstore_spark.cli.rows.is_terminal", lambda: True)
+            patch.setattr("rmqstore.cli.rows.is_terminal", lambda: True)
             for block in blocks:
                 assert block.language in how, f"{block.page}:{block.line}: nothing executes a block of '{block.language}'"
                 try:
@@ -171,7 +171,7 @@ class Walk:
 
     def _bash(self, block: Block) -> None:
         commands = self._places.folder.parent / "commands"
-        for name, arguments in {"rmqstore": "-m rmqstore_spark.cli ", "python": "", "python3": "", "python3.11": ""}.items():
+        for name, arguments in {"rmqstore": "-m rmqstore ", "python": "", "python3": "", "python3.11": ""}.items():
             commands.mkdir(exist_ok=True)
             (commands / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments}"$@"\n', encoding="utf-8")
             (commands / name).chmod(0o755)

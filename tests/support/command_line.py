@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from click.testing import CliRunner
 
-from rmqstore_spark.cli.program import program
+from rmqstore.cli.program import program
 
 HOSTILE = (
     "\x1b[2J\x1b[31mred",
@@ -31,7 +31,7 @@ HOSTILE = (
 """Names that clear a screen, set a title or colors, turn text around, or add rows and columns."""
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "rmqstore_spark.cli")
+COMMAND = (sys.executable, "-m", "rmqstore")
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
 _COLUMNS = 160
 _DRAWN = re.compile(r"\x1b\[[0-9;]*[mK]")

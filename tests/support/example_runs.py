@@ -14,7 +14,7 @@ from support.documented import ROOT
 
 EXAMPLES = ROOT / "examples"
 README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-PACKAGES = ("native_reader", "rmqstore_spark", "pyspark_rmqstore")
+PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore")
 _NAMES = {"orders": "Plain", "billing": "CG_lags", "2026-01-05T08:01:00Z": "2026-01-01T00:00:00Z"}
 """What the commands name, and what the store `5.5.0-kinds` has instead."""
 

@@ -17,7 +17,7 @@ _GIVEN = {
     "docs/streaming.md": ("build/example",),
 }
 """Other places where a page has a store. What the page itself writes is not among them."""
-_PACKAGES = ("native_reader", "rmqstore_spark")
+_PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark")
 
 
 def new_store(path: Path) -> Path:

@@ -1,0 +1,32 @@
+"""How the command starts: without click it names what to install; signals end it as Ctrl-C does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+_MISSING = "rmqstore needs the packages click and rich: pip install 'rmqstore-spark[cli]'\n"
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    try:
+        from rmqstore.cli.program import program
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        sys.stderr.write(_MISSING)
+        sys.exit(2)
+    # A reader that ends early, as `head` does, ends this process too, without a message.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # `kill` and `docker stop` end it as Ctrl-C does, so that no temporary file is left.
+    signal.signal(signal.SIGTERM, _end)
+    if sys.stdout is None:  # started with standard output closed
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    program()

@@ -1,0 +1,85 @@
+"""`rmqstore doctor`: what a store is, whether it is in use, and what is odd about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.rows import Output
+from rmqstore.cli.stderr import Warnings
+from rmqstore.text import as_json, plain, safe, time_text
+
+if TYPE_CHECKING:
+    from native_reader.doctor import Diagnosis
+    from native_reader.storage.store import StoreFiles
+
+HELP = """Look at a store without reading its log: which parts it has and where, which brokers may have written it, whether one is using it,
+and what is odd. `rmqstore verify` checks every record.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore doctor /data/store
+  rmqstore doctor '/backup/*' --json
+"""
+
+_RESCUE = "rescue {} FOLDER"
+_WARNING = "do not start a broker on this store before it is copied or rescued: its recovery can delete what follows the damage"
+_NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@takes(PATHS, AS_JSON, READING, PLACES)
+def doctor(asked: Asked) -> int:
+    store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    code = CLEAN
+    for number, files in enumerate(store.stores):
+        found, is_broken = _diagnosis(asked, files)
+        if output.is_json:
+            output.line(as_json({**_for_json(found.facts, asked), "findings": found.findings, "notes": found.notes}))
+        else:
+            if number:
+                output.line("")
+            for label, text in found.lines(lambda moment: time_text(moment, asked.zone)):
+                _print(output, label, _in_words(text))
+            if is_broken:
+                _print(output, "warning", _WARNING)
+            path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else files.uri)
+            commands = (_RESCUE, *_NEXT) if found.findings else _NEXT
+            for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
+                _print(output, label, f"rmqstore {command.format(path)}")
+        code = FOUND if found.findings else code
+    return code
+
+
+def _diagnosis(asked: Asked, files: StoreFiles) -> tuple[Diagnosis, bool]:
+    """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
+    from native_reader.doctor import diagnose
+
+    losses: list[str] = []
+    others: list[str] = []
+    with Warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
+        found = diagnose(files, asked.values())
+    found.findings[:] = [*losses, *map(_in_words, found.findings)]
+    found.notes[:] = [*others, *map(_in_words, found.notes)]
+    return found, bool(losses) or found.has_gaps
+
+
+def _in_words(text: str) -> str:
+    """The text with options as they are written here."""
+    from native_reader.errors import spelled as in_words
+
+    return in_words(text, spelled)
+
+
+def _print(output: Output, label: str, text: str) -> None:
+    output.line(f"{output.styled(f'{label:<10}', bold=True)} {safe(text)}")
+
+
+def _for_json(facts: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    """The facts with values as JSON has them."""
+    return {name: _for_json(value, asked) if isinstance(value, dict) else plain(value, asked.zone) for name, value in facts.items()}

@@ -1,0 +1,87 @@
+"""`rmqstore export`: messages as files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.text import as_json
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from native_reader import Exported, Scan
+
+HELP = """Write messages to files in a folder.
+
+You can stop it at any time, even with kill -9. The same command then continues, and every message is there once. Checksums are
+verified. Damage is skipped and listed in _damage.jsonl; the exit code is then 1. It is also 1 if nothing is exported because the
+topic, queue, key or id is not in the store. _summary.json has the counts.
+
+\b
+Formats:
+  parquet  every column in its own type (the default)
+  arrow    likewise, as Arrow IPC files
+  jsonl    one JSON object per line; times are ISO 8601 in UTC
+  csv      with a header; keys and properties are JSON text
+Bodies in jsonl and csv are base64, or with --text UTF-8 text in which other bytes become U+FFFD.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore export /data/store -o out --topic orders --since '2026-01-31 00:00:00Z'
+  rmqstore export /data/store -o out --partition-by topic,day --jobs 4
+  rmqstore export /data/store -o out --to csv --text --columns topic,queue_offset,tags,body
+"""
+
+
+def _formats(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from native_reader.export.formats import FORMATS
+
+    return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("--output", "-o", metavar="FOLDER", required=True, type=click.Path(), help="The folder: a new one, or one to continue.")
+@takes(PATHS, FILTERS, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
+@click.option(
+    "--to", default="parquet", metavar="FORMAT", shell_complete=_formats, help="parquet, arrow, jsonl or csv.  [default: parquet]"
+)
+@click.option("--partition-by", metavar="NAMES", default="", help="A folder for each value of these columns, or of 'day': topic,day.")
+@click.option("--compression", metavar="NAME", help="Of the files: none, zstd, gzip …  [default: zstd for parquet, else none]")
+@click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
+def export(asked: Asked, output: str, **files: Any) -> int:
+    with Warnings() as warnings:
+        scan = asked.open().messages(**asked.of_messages(verify_crc=True))
+        done = scan.export(output, **files, jobs=asked.jobs, progress=Bar())
+        clear()
+    if asked.as_json:
+        click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))
+    _print_result(done)
+    is_unknown = not done.rows and _is_unknown(asked, scan)
+    return FOUND if is_unknown or done.is_damaged or warnings.has_loss else CLEAN
+
+
+def _is_unknown(asked: Asked, scan: Scan) -> bool:
+    """Whether no row matches because the store does not have a name in the conditions. Also says so of a key or an id."""
+    if {"keys", "msg_id"} & asked.options.keys():
+        note("warning: nothing was exported: no message that matches has this key or id")
+        return True
+    return bool(scan.doubts())
+
+
+def _print_result(done: Exported) -> None:
+    """Print what was written and what is missing."""
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    files = counted(len(done.files), "file")
+    note(f"{counted(done.rows, 'message')} in {files} of {size_of(done.bytes)} in {done.path}")
+    if done.is_damaged:
+        count = len(done.report.damage) + len(done.missing)
+        note(f"warning: {counted(count, 'range')} of the log could not be read. All: {done.path}/_damage.jsonl")

@@ -1,0 +1,148 @@
+"""`rmqstore find`: messages by key, id, offset or condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import Asked, spelled, takes
+from rmqstore.cli.messages import BODY, MESSAGES, Messages
+from rmqstore.cli.reading import Read
+from rmqstore.cli.stderr import note
+from rmqstore.text import time_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from native_reader.plan.plan import Plan
+
+HELP = """Find messages. All conditions must be true.
+
+Messages that the index names are printed at once. Then the bytes that the index does not cover are searched, with a progress bar.
+There is no limit on the number of results, and all copies of a message are printed. Other messages whose keys have the same hash
+are not. Up to 1000 results of a quick search are sorted by store time.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore find /data/store --key ORDER-1
+  rmqstore find /data/store --key ORDER-1 --topic orders --first
+  rmqstore find /data/store --msg-id 7F0000010B2818B4AAC2000000000001
+  rmqstore find /data/store --offset 67652881120
+  rmqstore find /data/store --offset orders/2/8817
+  rmqstore find /data/store --topic orders --where "body_text LIKE '%refund%'"
+"""
+
+_QUICK = 256 << 20
+"""Up to this many bytes to read, results are sorted before they are printed."""
+_MOST_HELD, _MOST_BYTES_HELD = 1000, 64 << 20
+_ORDER = "store_timestamp", "physical_offset"
+_MUCH = 16 << 20
+"""A read of fewer bytes is quick in any case."""
+
+
+def _place(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, Any]:
+    """The conditions on the message at an offset in the log, or at TOPIC/QUEUE/OFFSET."""
+    if value is None:
+        return {}
+    topic, *numbers = value.rsplit("/", 2)
+    texts = [text.replace(",", "") for text in numbers or [topic]]
+    if len(numbers) == 1 or not all(text.isdecimal() and text.isascii() and len(text) < 19 for text in texts):
+        raise click.BadParameter(f"{value!r} is neither an offset in the log nor TOPIC/QUEUE/OFFSET", context, parameter)
+    if not numbers:
+        start = int(texts[0])
+        return {"starting_physical_offset": start, "ending_physical_offset": start + 1}
+    queue, offset = map(int, texts)
+    bounds = {name: {topic: {queue: end}} for name, end in (("starting_offsets", offset), ("ending_offsets", offset + 1))}
+    return {"topic": [topic], "queue_id": [queue], **bounds}
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option(
+    "--offset", "at", callback=_place, metavar="OFFSET", help="Only the message at this offset of the log, or at TOPIC/QUEUE/OFFSET."
+)
+@click.option("--first", is_flag=True, help="Stop after the first message.")
+@BODY
+@takes(MESSAGES)
+def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
+    asked.check_paths()
+    conditions = asked.options.keys() - {"columns", "time_zone", "max_read_rate"}
+    if not conditions and not at:
+        raise click.UsageError("Nothing to find. Use --key, --msg-id, --offset or --where; rmqstore cat prints all messages.")
+    if twice := sorted(at.keys() & asked.options.keys()):
+        raise click.UsageError(f"--offset already sets {', '.join(map(spelled, twice))}.")
+    messages = Messages(asked, body)
+    with Read(asked) as read:
+        store = asked.open()
+        scan = store.messages(**asked.of_messages(**messages.defaults, **at))
+        plan = scan.plan()
+        with closing(read.batches(scan)) as batches:
+            count = messages.print(batches if first or not _is_quick(plan) else in_order(batches), 1 if first else None)
+        if count == 0 or not first:
+            _note_result(read, count)
+        logs = {each.uri: each.segments for each in store.stores}
+        if count == 0 and {"keys", "msg_id"} & asked.options.keys():
+            from native_reader.plan.times import time_span
+
+            is_expired = any(each.min_offset for each in store.stores)
+            _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
+        size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
+        name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
+        if name and "topic" not in asked.options and read.bytes_read > max(_MUCH, size // 2):
+            note(f"note: this read most of the log, because any topic may have the {name}. Add --topic to read less")
+    return read.code
+
+
+def _is_quick(plan: Plan) -> bool:
+    """Whether so little is read that the results can wait for each other. In a long search, the first ones are printed at once."""
+    return sum(split.work for split in plan.splits) <= _QUICK
+
+
+def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in the order of their store times, if they are few; otherwise as they come."""
+    held: list[pa.RecordBatch] = []
+    try:
+        for batch in batches:
+            held.append(batch)
+            if sum(map(len, held)) > _MOST_HELD or sum(each.nbytes for each in held) > _MOST_BYTES_HELD:
+                break
+        else:
+            held = _sorted(held)
+    except Exception:
+        yield from held  # what was found before an error
+        raise
+    yield from held
+    yield from batches
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    import pyarrow as pa
+
+    if not batches or not set(_ORDER) <= set(batches[0].schema.names):
+        return batches
+    table = pa.Table.from_batches(batches).sort_by([(name, "ascending") for name in _ORDER])
+    return list(table.combine_chunks().to_batches())
+
+
+def _note_result(read: Read, count: int) -> None:
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
+
+
+def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expired: bool) -> None:
+    """Say why a key or an id may not be found: how far back the log reaches, and how else to search."""
+    if span is None:
+        note("note: the log has no messages")
+        return
+    first, last = (time_text(each, asked.zone) for each in span)
+    note(f"note: the log has messages stored from {first} to {last}{'; older messages have expired' if is_expired else ''}")
+    keys = asked.options.get("keys", ())
+    case = "keys are case-sensitive; " if keys else ""
+    comma = "a comma is part of the key; repeat --key for several keys; " if any("," in key for key in keys) else ""
+    note(f"note: {case}{comma}--where \"body_text LIKE '%…%'\" searches bodies")

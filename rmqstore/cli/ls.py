@@ -1,0 +1,97 @@
+"""`rmqstore ls`: stores, topics, queues. It reads a few entries of each queue, and nothing of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
+from rmqstore.cli.stderr import Bar, Warnings, clear, note
+
+if TYPE_CHECKING:
+    from native_reader import Store
+
+HELP = """List the topics of a store, with --queues its queues, or with --stores only the stores.
+
+The numbers come from the consume queues, so they are quick. A deleted topic has no queue, and no queue lists prepared or rolled back
+messages: `rmqstore stat` counts what the log has.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore ls /data/store
+  rmqstore ls /data/store --queues --where "topic = 'orders'"
+  rmqstore ls '/backup/*' --stores
+"""
+
+_QUEUE = ("store", "topic", "queue_id", "type", "min_offset", "max_offset", "entries", "expired", "files", "bytes", "found")
+"""The columns of the table `queues` that need no look at the log."""
+_TOPIC = ("store", "topic", "kind", "queues", "messages")
+_LIGHT = "LMQ"
+_LESS = ("files", "expired", "type", "entries", "bytes", "min_offset")
+"""What a narrow terminal does not show, the first one first."""
+_COUNTED = "counted from the queues; rmqstore stat counts the log's records, also of deleted topics and the kinds prepared and rollback"
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("--stores", "what", flag_value="stores", help="List the stores, with the size of their logs.")
+@click.option("--queues", "what", flag_value="queues", help="List each queue, with its offsets.")
+@takes(PATHS, WHERE, AS_JSON, READING, PLACES)
+def ls(asked: Asked, what: str | None) -> int:
+    store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    if what == "stores":
+        looks = {"segments": NUMBER, "bytes": SIZE, "first_offset": NUMBER, "next_offset": NUMBER}
+        output.rows(("store", "segments", "bytes", "first_offset", "next_offset"), _stores(store), looks)
+        return CLEAN
+    if output.is_terminal:
+        for each in _stores(store):
+            output.line(f"{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
+    is_one = output.is_terminal and len(store.stores) == 1
+    with Warnings() as warnings:
+        queues = store.table("queues", **asked.values(columns=_QUEUE))
+        if what == "queues":
+            names = [name for name in _QUEUE if not (is_one and name == "store")]
+            looks = dict.fromkeys(("min_offset", "max_offset", "entries", "expired", "files"), NUMBER) | {"bytes": SIZE}
+            rows = (row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
+            output.rows(names, rows, looks, _LESS)
+        else:
+            names = [name for name in _TOPIC if not (is_one and name == "store")]
+            topics, light = _topics(row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
+            clear()
+            output.rows(names, topics, {"queues": NUMBER, "messages": NUMBER})
+            if light:
+                note(f"{light:,} light queues (LMQ) are not listed; --queues lists them")
+            if not topics:
+                note("no consume queues; rmqstore stat lists the topics in the log")
+            elif output.is_terminal:
+                note(_COUNTED)
+        clear()
+    return FOUND if warnings.has_loss else CLEAN
+
+
+def _stores(store: Store) -> Iterator[dict[str, Any]]:
+    for each in store.stores:
+        end = each.segments[-1].end if each.segments else each.min_offset
+        sizes = {"segments": len(each.segments), "bytes": sum(segment.size for segment in each.segments)}
+        yield {"store": each.uri, **sizes, "first_offset": each.min_offset, "next_offset": end}
+
+
+def _topics(queues: Iterator[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """A row for each topic, by name, and the number of light queues."""
+    from native_reader.layout.kinds import kind_of_topic
+
+    topics: dict[tuple[str, str], dict[str, Any]] = {}
+    light = 0
+    for queue in queues:
+        if queue["type"] == _LIGHT:
+            light += 1
+            continue
+        store, topic = queue["store"], queue["topic"]
+        new = {"store": store, "topic": topic, "kind": kind_of_topic(topic), "queues": 0, "messages": 0}
+        row = topics.setdefault((store, topic), new)
+        row["queues"] += 1
+        row["messages"] += (queue["max_offset"] or 0) - (queue["min_offset"] or 0)
+    return [row for _, row in sorted(topics.items())], light

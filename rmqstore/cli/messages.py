@@ -1,0 +1,117 @@
+"""Messages on standard output: for people with a heading and the body below it, else as lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rmqstore.cli import stderr
+from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Decorator
+from rmqstore.cli.rows import Output, rows_of
+from rmqstore.text import AUTO, BODIES, JSON, NONE, body_lines, cell, safe, time_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rmqstore.cli.asked import Asked
+
+HEADS = ("store_timestamp", "topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "kind", "physical_offset", "store")
+"""The columns of a message for people and in a pipe; then comes the body."""
+_OF_RETRIES = "reconsume_times", "origin_topic"
+"""More columns for people: where a message that was sent back comes from."""
+_NORMAL, _RETRY = "normal", "retry"
+_SHOWN = 4096
+"""Bytes of a body that people see; programs get all."""
+
+MESSAGES: tuple[Decorator, ...] = (*PATHS, *FILTERS, *WHERE, *COLUMNS, *AS_JSON, *STRICT, *READING, *PLACES)
+"""The arguments of commands that print messages."""
+BODY: Decorator = click.option("--body", type=click.Choice(BODIES), default=AUTO, help="How bodies are shown.  [default: auto]")
+
+
+class Messages:
+    """Prints messages. `defaults`: the options that a scan needs for that."""
+
+    def __init__(self, asked: Asked, body: str) -> None:
+        self._output = Output(json=asked.as_json, zone=asked.zone, body=body)
+        self._is_chosen, self._body = "columns" in asked.options, body
+        self._count = 0
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The columns to read, unless the user chose some."""
+        if self._is_chosen:
+            return {}
+        if not self._output.is_json:
+            more = _OF_RETRIES if self._output.is_terminal else ()
+            return {"columns": (*HEADS, *more) if self._body == NONE else (*HEADS, *more, "body")}
+        from native_reader.columns.schema import DEFAULT_COLUMNS
+
+        return {"columns": [name for name in DEFAULT_COLUMNS if name != "body" or self._body != NONE]}
+
+    def print(self, batches: Iterable[pa.RecordBatch], limit: int | None = None) -> int:
+        """Print the messages of these batches, at most `limit`; returns their number."""
+        before = self._count
+        if limit == 0:
+            return 0
+        for batch in batches:
+            left = len(batch) if limit is None else limit - (self._count - before)
+            some = batch.slice(0, left)
+            self._count += len(some)
+            stderr.clear()
+            if self._output.is_terminal and not self._is_chosen:
+                for row in rows_of(some):
+                    self._block(row)
+                sys.stdout.flush()
+            else:
+                self._output.batches(some.schema, [some])
+            if limit is not None and self._count - before >= limit:
+                break
+        return self._count - before
+
+    def note_none(self) -> None:
+        """Say that no message was printed, if that is so and people read it."""
+        if self._count == 0 and not self._output.is_json:
+            stderr.note("0 messages")
+
+    def _block(self, row: dict[str, Any]) -> None:
+        """A message for people."""
+        moment = "no time" if row["store_timestamp"] is None else time_text(row["store_timestamp"], self._output.zone)
+        place = f"{safe(row['topic'])}/{row['queue_id']} offset {row['queue_offset']:,}"
+        more = [f"tag {safe(row['tags'])}" if row["tags"] else "", f"keys {cell(row['keys'])}" if row["keys"] else ""]
+        heading = "  ".join(part for part in (moment, place, _kind(row), *more) if part)
+        self._output.line(self._output.styled(heading, bold=True))
+        self._output.line(f"    id {cell(row['msg_id'])}, at {row['physical_offset']:,} of {safe(row['store'])}")
+        if "body" in row:
+            self._print_body(row["body"])
+
+    def _print_body(self, body: bytes | None) -> None:
+        if body is None:
+            self._output.line("    (the body cannot be decompressed; --columns stored_body shows its bytes)")
+            return
+        shown = body if self._body == JSON else _first(body)  # half of a JSON document is not JSON
+        for line in body_lines(shown, self._output.body):
+            self._output.line(f"    {line}")
+        if len(shown) < len(body):
+            self._output.line(f"    … {len(body) - len(shown):,} more bytes; --json prints all")
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """The kind of a message, unless it is an ordinary one: `retry 2 of invoices`."""
+    kind, times = str(row["kind"] or _NORMAL), row["reconsume_times"]
+    origin = f" of {safe(row['origin_topic'])}" if row["origin_topic"] else ""
+    if kind in (_NORMAL, _RETRY):
+        return (f"{_RETRY} {times}" if times else "" if kind == _NORMAL else kind) + origin
+    return kind + origin + (f" after retry {times}" if times else "")
+
+
+def _first(body: bytes) -> bytes:
+    """The first bytes of a long body, without half of a character."""
+    if len(body) <= _SHOWN:
+        return body
+    end = _SHOWN
+    while end > _SHOWN - 4 and body[end] & 0xC0 == 0x80:  # inside a character of UTF-8
+        end -= 1
+    return body[:end]

@@ -1,0 +1,189 @@
+"""The program: its commands, each imported when it is used, its exit codes, and errors in one line."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from rmqstore.cli.stderr import note
+
+CLEAN, FOUND, USAGE, UNREADABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+COMMANDS = {
+    "doctor": "Is this a store, what is in it, is it in use, what is odd?",
+    "ls": "List stores, topics or queues.",
+    "stat": "What fills the disk: by topic, tag, hour, producer, kind or size.",
+    "find": "Find messages by key, id, offset or condition; index hits first.",
+    "cat": "Print messages.",
+    "tail": "Print the newest messages, and new ones as they arrive.",
+    "tables": "Print any other table: damage, segments, queues, consumer_offsets …",
+    "explain": "Show what a read would look at, and why.",
+    "export": "Write messages to Parquet, Arrow, JSON lines or CSV.",
+    "rescue": "Save what can be read of a broken store, with a page about what was lost.",
+    "verify": "Check that log, queues, index and configuration agree.",
+    "report": "Write a page about a store, to look at and to send on.",
+}
+"""The commands, with what `--help` says about them. The command of a name is in the module of that name."""
+
+HELP = """Read the files of an Apache RocketMQ broker, without the broker. Nothing in a store is changed.
+
+STORE is a broker's storePathRootDir, a commitlog directory, one segment, a directory of stores, or a copy of one of these.
+"""
+EPILOG = """\b
+Exit codes:
+  0    clean
+  1    damage was skipped, data is lost, or a check found something
+  2    wrong arguments
+  3    the store cannot be read, or the output cannot be written
+  130  interrupted
+
+\b
+Examples:
+  rmqstore doctor /data/store
+  rmqstore stat /data/store --by topic
+  rmqstore find /data/store --key ORDER-1
+  rmqstore cat /data/store --topic orders --since '2026-01-31 12:00:00Z' --json | jq .body
+
+\b
+Completion in bash; docs/cli.md has zsh and fish:
+  eval "$(_RMQSTORE_COMPLETE=bash_source rmqstore)"
+"""
+
+
+class Program(click.Group):
+    """Imports a command only when it runs, and ends with the exit code that the command returns."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"rmqstore.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else f" All commands: {', '.join(COMMANDS)}"
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            note("interrupted")
+            return INTERRUPTED
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run, and exit. click's own exit codes are others, so errors are handled here."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a host whose locale is not UTF-8
+        sys.exit(_flushed(self._code(args, prog_name or "rmqstore", complete_var, extra)))
+
+    def _code(self, args: Sequence[str] | None, prog_name: str, complete_var: str | None, extra: dict[str, Any]) -> int:
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            _show(error)
+            return error.exit_code
+        except click.Abort:  # interrupted before the command began
+            return INTERRUPTED
+        except ModuleNotFoundError as error:
+            if error.name != "rich":
+                raise
+            note("error: tables on a terminal need the package rich: pip install rich. Without it, use --json, or add | cat")
+            return USAGE
+        except Exception as error:
+            if (code_of_error := code_of(error)) is None:
+                raise
+            note(f"error: {text_of(error)}")
+            return code_of_error
+        return code if isinstance(code, int) else CLEAN
+
+
+def _flushed(code: int) -> int:
+    """The exit code once everything is written. Python itself would end with a traceback and code 120, for example on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if code != UNREADABLE:  # else it was said already
+            note(f"error: cannot write to standard output: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it ends
+        return UNREADABLE
+    return code
+
+
+def _show(error: click.ClickException) -> None:
+    """A wrong argument, with how the command is used; without any argument, the help."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        for line in error.format_message().splitlines():
+            note(line)
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        for line in error.ctx.get_usage().splitlines():
+            note(line)
+        note(f"Try '{error.ctx.command_path} --help'.")
+    note(f"error: {error.format_message()}")
+
+
+def code_of(error: Exception) -> int | None:
+    """The exit code for an error of the engine or the file system; None for a fault of this program."""
+    if not isinstance(error, OSError | ValueError | LookupError | TypeError | RuntimeError):
+        return None
+    from native_reader import DataLoss, OptionError, SchemaError, SplitError, StoreDamaged, StoreError, UseError
+
+    if isinstance(error, OptionError | SchemaError | UseError):
+        return USAGE
+    if isinstance(error, StoreDamaged | DataLoss | SplitError):
+        return FOUND
+    return UNREADABLE if isinstance(error, StoreError | OSError) else None
+
+
+def text_of(error: Exception) -> str:
+    """The engine's own words, with options as they are written here."""
+    from native_reader import StoreError
+    from rmqstore.cli.asked import spelled
+
+    text = str(error.spelled(spelled) if isinstance(error, StoreError) else error)
+    return " ".join(text.replace("Set mode=DROPMALFORMED", "Omit --strict").splitlines())
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:  # as native_reader.version, whose package takes long to import
+            click.echo(version("rmqstore-spark"))
+        except PackageNotFoundError:
+            click.echo("unknown: the package is used from its sources")
+        context.exit()
+
+
+@click.group(
+    "rmqstore", cls=Program, help=HELP, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version, and exit.")
+def program() -> None:
+    pass

@@ -1,0 +1,67 @@
+"""One read of messages: its progress, its warnings, and what it says at the end about damage."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import Bar, Warnings, clear, note
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from native_reader import Run, Scan
+    from native_reader.records.damages import Damage
+    from rmqstore.cli.asked import Asked
+
+
+@dataclass(slots=True)
+class Read:
+    """Use as a context, iterate `batches()`, then return `code`. At the end, it prints what was damaged."""
+
+    asked: Asked
+    code: int = CLEAN
+    bytes_read: int = 0
+    """Bytes of the log that were read."""
+    _warnings: Warnings | None = None
+
+    def __enter__(self) -> Self:
+        self._warnings = Warnings()
+        self._warnings.__enter__()
+        return self
+
+    def batches(self, scan: Scan) -> Generator[pa.RecordBatch]:
+        """The rows of a scan. Damage counts towards the exit code also if you stop early."""
+        for uri, start, stop in scan.plan().gaps:
+            note(f"warning: {uri}: no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
+            self.code = FOUND
+        yield from self.of_run(scan.run(self.asked.jobs, progress=Bar()))
+
+    def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
+        """The rows of a run."""
+        try:
+            yield from run
+        finally:
+            clear()
+            report = run.report
+            self.bytes_read += report.bytes_read
+            self._note_damage(report.damage)
+
+    def _note_damage(self, damage: Sequence[Damage]) -> None:
+        if not len(damage):
+            return
+        self.code = FOUND
+        size = sum(each.end - each.start for each in damage)
+        ranges = "1 damaged range" if len(damage) == 1 else f"{len(damage):,} damaged ranges"
+        note(f"warning: skipped {ranges} with {size:,} bytes. rmqstore tables STORE damage lists all damage")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        clear()
+        if self._warnings is not None:
+            self._warnings.__exit__(kind, error, trace)
+            if self._warnings.has_loss:
+                self.code = FOUND

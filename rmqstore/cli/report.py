@@ -1,0 +1,132 @@
+"""`rmqstore report`: a page about a store, to look at and to send on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.text import as_json
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from rmqstore.report.facts import Facts
+
+HELP = """Write a page about a store: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
+
+The page is one HTML file without scripts, and loads nothing from a network. It holds names of topics, tags, groups and hosts, but
+no bodies, keys or other properties. The exit code is 1 if the store has damage, or if --verify found errors or warnings.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore report /data/store -o report.html
+  rmqstore report /data/store -o report.html --lang zh --time-zone Asia/Shanghai
+  rmqstore report /copies/broker-a --disk-free 120g --verify
+"""
+_ZONE = WHERE[1:]
+_OF_ROWS = ("columns", "where", "time_zone")
+_LARGEST = 3
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("-o", "--output", type=_FILE, default="report.html", help="The file to write.  [default: report.html]")
+@click.option("--lang", type=click.Choice(("en", "zh")), default="en", help="The language of the page.  [default: en]")
+@click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
+@click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
+@click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
+@takes(PATHS, _ZONE, AS_JSON, READING, PLACES)
+def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, verify: bool) -> int:
+    from datetime import UTC
+
+    from native_reader.storage.broker_conf import reserved_hours
+    from native_reader.storage.paths import uri_of
+    from native_reader.storage.usage import disk_of
+    from rmqstore.disk import deleted_in_words
+    from rmqstore.report.facts import RESERVED, Settings
+    from rmqstore.report.file import write_report
+
+    options = asked.values()
+    zone, zone_name = asked.zone or UTC, options.pop("time_zone", None) or "UTC"
+    _refuse_others(options)
+    store = asked.open()
+    # A given free space is that of another disk: the store is a copy.
+    disk = disk_of(store.stores) if disk_free is None else None
+    conf = asked.places.get("broker_conf")
+    hours = None if conf is None else reserved_hours(uri_of(conf))
+    settings = Settings(
+        now=time.time_ns() // 1000 if now is None else _moment(now, zone),
+        zone=zone,
+        zone_name=zone_name,
+        free=(None if disk is None else disk.free) if disk_free is None else _size(disk_free),
+        disk=disk,
+        reserved=RESERVED if hours is None else hours,
+        verify=verify,
+        jobs=asked.jobs,
+        options=options,
+        progress=Bar(),
+    )
+    with Warnings():
+        facts = write_report(store, output, settings, lang)
+        clear()
+    if asked.as_json:
+        click.echo(as_json({"page": str(output), **facts.counts()}))
+    note(f"{output}: {output.stat().st_size:,} bytes")
+    note(_what_fills(facts))
+    if (deleted := facts.deleted).names:
+        note(deleted_in_words(deleted.names, deleted.messages, deleted.bytes))
+    return CLEAN if facts.is_clean else FOUND
+
+
+def _refuse_others(options: Iterable[str]) -> None:
+    """A report is about all messages, so it takes no conditions."""
+    from native_reader.options import TABLE_OPTIONS
+
+    possible = [name for name in TABLE_OPTIONS if name not in _OF_ROWS]
+    if wrong := next((name for name in options if name not in possible), None):
+        raise click.UsageError(f"A report does not take --option {wrong}. Possible: {', '.join(possible)}", click.get_current_context())
+
+
+def _moment(text: str, zone: tzinfo) -> int:
+    """Microseconds since 1970."""
+    from native_reader.checks import instant
+    from native_reader.errors import OptionError
+
+    try:
+        moment = instant("now", text, zone)
+    except OptionError as error:
+        raise click.BadParameter(str(error), param_hint="--now") from error
+    assert moment is not None
+    return moment
+
+
+def _size(text: str) -> int:
+    from native_reader.checks import size
+    from native_reader.errors import OptionError
+
+    try:
+        return size("disk_free", text, 0)
+    except OptionError as error:
+        raise click.BadParameter(str(error), param_hint="--disk-free") from error
+
+
+def _what_fills(facts: Facts) -> str:
+    """One sentence: the parts of the store and its largest topics."""
+    from rmqstore.disk import usage_in_words
+    from rmqstore.report.markup import shortened
+    from rmqstore.report.words import share
+
+    whole = facts.log.segments.totals()["bytes"]
+    largest: list[str] = []
+    for row in facts.log.places.by("topic").top(_LARGEST).rows:
+        of_what = "" if largest else " of the records"
+        largest.append(f"{shortened(str(row['topic']))} ({share(int(str(row['bytes'])), whole)}{of_what})")
+    topics = f"; largest topics: {', '.join(largest)}" if largest else ""
+    return f"{usage_in_words(facts.usage, facts.settings.disk)}{topics}"

@@ -1,0 +1,122 @@
+"""`rmqstore rescue`: everything that can be saved of a store, and a page about it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.text import as_json
+
+if TYPE_CHECKING:
+    from native_reader import Store
+    from native_reader.rescue import Rescued
+
+HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.md.
+
+The page says what was saved and what was lost, by topic and queue. Run it before a broker starts on the store: a broker deletes
+what follows the first damage. You can stop it at any time; the same command then continues. The exit code is 1 if anything was
+lost or is wrong.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore rescue /data/store /backup/rescued --jobs 4
+  rmqstore rescue /data/store /backup/rescued --rate 100MB/s
+"""
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@takes(
+    (*PATHS, click.argument("target", metavar="FOLDER", required=False, type=click.Path())),
+    (click.option("--output", "-o", metavar="FOLDER", type=click.Path(), help="The folder, if it is not the last argument."),),
+    *(AS_JSON, READING, PLACES),
+)
+def rescue(asked: Asked, target: str | None, output: str | None) -> int:
+    from native_reader.rescue import rescue as run
+
+    asked, target = _to_folder(asked, target, output)
+    values = asked.values()
+    rate = values.pop("max_read_rate", None)
+    if values:
+        raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
+    store = asked.open()
+    is_again = (Path(target) / "rescue.md").exists()  # it is written last
+    if not is_again:
+        _note_room(store, target)
+    with Warnings() as warnings:
+        done = run(store, target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
+        clear()
+    if asked.as_json:
+        click.echo(as_json(_counts(done)))
+    if is_again:
+        note("this rescue was complete already: no message was saved again; the check was repeated and the page written again")
+    _print_result(done)
+    return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+
+
+def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:
+    """What to rescue, and to which folder. The last argument is the folder only without --output."""
+    if output is not None:
+        return (asked if target is None else replace(asked, paths=(*asked.paths, target))), output
+    if target is None or not (asked.paths or asked.places):
+        store = "STORE" if target is None else shlex.quote(target)
+        text = f"The folder for the rescued messages is missing: rmqstore rescue {store} FOLDER"
+        raise click.UsageError(text, click.get_current_context())
+    return asked, target
+
+
+def _note_room(store: Store, target: str) -> None:
+    """Say at the start if the disk may be too small, not after hours."""
+    from native_reader.plan.explain import size_of
+
+    size = sum(segment.size for each in store.stores for segment in each.segments)
+    folder = Path(target).absolute()
+    with suppress(OSError):  # the rescue itself says what is wrong with the folder
+        while not folder.exists():
+            folder = folder.parent
+        if (free := shutil.disk_usage(folder).free) < size:
+            note(f"note: the log has {size_of(size)}, but {folder} has only {size_of(free)} free. Files are compressed, so it may fit")
+
+
+def _counts(done: Rescued) -> dict[str, object]:
+    return {
+        "messages": done.exported.rows,
+        "files": len(done.exported.files),
+        "damaged_ranges": len(done.exported.report.damage),
+        "missing_ranges": len(done.exported.missing),
+        "missing_queue_offsets": done.missing,
+        "findings": done.problems,
+        "page": done.page,
+    }
+
+
+def _print_result(done: Rescued) -> None:
+    """Print what was saved and lost; the page has the details."""
+    from native_reader.plan.ends import counted
+
+    exported = done.exported
+    damaged = [each.end - each.start for each in exported.report.damage]
+    missing = [each.stop - each.start for each in exported.missing]
+    parts = [
+        f"{sum(sizes):,} in {counted(len(sizes), f'{kind} range')}" for kind, sizes in (("damaged", damaged), ("missing", missing)) if sizes
+    ]
+    note(f"saved {counted(exported.rows, 'message')}")
+    if parts:
+        note(f"warning: {counted(sum(damaged + missing), 'byte')} of the log are lost: {' and '.join(parts)}")
+    if done.missing:
+        note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
+    if done.problems:
+        note(f"warning: {counted(done.problems, 'finding')} of the check")
+    if done.start is not None:
+        note(f"warning: start no broker on this store yet: {done.start}")
+    if done.is_whole:
+        note("nothing was found to be lost")
+    note(f"see {done.page}")

@@ -1,0 +1,173 @@
+"""Rows on standard output: a table on a terminal, tab-separated lines in a pipe, or JSON lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rmqstore.cli import stderr
+from rmqstore.cli.layout import Layout, blocks
+from rmqstore.text import AUTO, NONE, as_json, body_of, cell, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+
+_AT_ONCE = 500
+"""Rows of one table on a terminal: its columns are as wide as their widest cell, which must be known first."""
+_BAR = 10
+
+
+class Look(NamedTuple):
+    """How a column looks to people: its text on a terminal, whether it is a number, and a shorter title."""
+
+    text: Callable[[Any], str]
+    is_number: bool = True
+    title: str | None = None
+
+
+def number(value: Any) -> str:
+    """1,234,567."""
+    return f"{value:,}"
+
+
+def size(value: Any) -> str:
+    """1.5 GiB."""
+    from native_reader.plan.explain import size_of
+
+    return size_of(value)
+
+
+def share(value: Any) -> str:
+    """A share of 1 as text and as a bar."""
+    return f"{value:6.1%} {'█' * round(value * _BAR)}"
+
+
+NUMBER, SIZE, SHARE = Look(number), Look(size), Look(share, is_number=False)
+
+
+def is_terminal() -> bool:
+    """Whether people read standard output."""
+    return sys.stdout.isatty()
+
+
+class Output:
+    """Prints rows in the form that fits standard output. `looks`: columns that people see in another way than programs.
+
+    `body`: how binary columns are shown. `zone`: of times.
+    """
+
+    def __init__(self, *, json: bool, zone: tzinfo | None = None, body: str = AUTO) -> None:
+        self.is_json, self.is_terminal = json, not json and is_terminal()
+        self.zone, self.body = zone, AUTO if body == NONE else body
+        self._has_head = False
+        self._layout, self._left_out = Layout(), ""
+
+    def rows(self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, Look] | None = None, less: Sequence[str] = ()) -> None:
+        """Print rows with these columns. In a pipe, the first line has their names.
+
+        `less`: columns that a narrow terminal does not show, the first one first.
+        """
+        if self.is_json:
+            for row in rows:
+                self.line(as_json(self._object(columns, row)))
+        elif self.is_terminal:
+            remaining = iter(rows)
+            while some := list(islice(remaining, _AT_ONCE)):
+                self._table(columns, some, looks or {}, less)
+                self._has_head = True
+            if self._left_out:
+                sys.stdout.flush()
+                stderr.note(self._left_out)
+                self._left_out = ""
+        else:
+            if not self._has_head:
+                self.line("\t".join(columns))
+            for row in rows:
+                self.line("\t".join(cell(row[name], self.zone, self.body) for name in columns))
+            self._has_head = True
+        sys.stdout.flush()
+
+    def batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], hidden: Collection[str] = (), less: Sequence[str] = ()) -> int:
+        """Print Arrow batches as they come; returns the number of rows. `hidden`: columns to leave out. `less`: as in `rows`."""
+        looks, count = looks_of(schema), 0
+        if not self.is_json and not self.is_terminal:
+            self.rows(schema.names, ())
+        for batch in batches:
+            count += len(batch)
+            stderr.clear()
+            self.rows([name for name in schema.names if name not in hidden], rows_of(batch), looks, less)
+        return count
+
+    def line(self, text: str) -> None:
+        """One line; its text must be safe already."""
+        sys.stdout.write(f"{text}\n")
+
+    def styled(self, text: str, **style: Any) -> str:
+        """The text with colors, if people see it and want them."""
+        return click.style(text, **style) if self.is_terminal and not os.environ.get("NO_COLOR") else text
+
+    def _object(self, columns: Sequence[str], row: Row) -> dict[str, Any]:
+        """A row for JSON. A binary column has a second one that names its form."""
+        found: dict[str, Any] = {}
+        for name in columns:
+            value = row[name]
+            if isinstance(value, bytes):
+                form, found[name] = body_of(value, self.body)
+                found[f"{name}_form"] = form
+            else:
+                found[name] = plain(value, self.zone)
+        return found
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, Look], less: Sequence[str]) -> None:
+        from rich.console import Console
+
+        # Its texts are no markup: rich would read [red] in a name as such.
+        console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        texts = [[self._seen(row[name], looks.get(name)) for name in columns] for row in rows]
+        titles = [look.title if (look := looks.get(name)) and look.title else name for name in columns]
+        self._layout.widen(columns, titles, texts)
+        shown = self._layout.shown(columns, looks.keys(), less, console.width)
+        if shown is None:
+            console.print(blocks(titles, texts))
+            return
+        if left_out := [title for name, title in zip(columns, titles, strict=True) if name not in shown]:
+            self._left_out = f"not shown on {console.width} columns: {', '.join(left_out)}. A wider terminal or --json has them"
+        numbers = {name for name, look in looks.items() if look.is_number}
+        cells = {name: (title, [text[place] for text in texts]) for place, (name, title) in enumerate(zip(columns, titles, strict=True))}
+        fits = self._layout.fits(shown, console.width)
+        # A table that is too wide has other widths for each portion of its rows, so each has titles.
+        of_shown, has_head = {name: cells[name] for name in shown}, not (self._has_head and fits)
+        console.print(self._layout.table(of_shown, looks.keys(), numbers, console.width, has_head=has_head))
+
+    def _seen(self, value: Any, look: Look | None) -> str:
+        return cell(value, self.zone, self.body) if value is None or look is None else look.text(value)
+
+
+def looks_of(schema: pa.Schema) -> dict[str, Look]:
+    """How the columns of a table look by their types and names."""
+    import pyarrow as pa
+
+    found = {}
+    for each in schema:
+        if each.name == "share":
+            found[each.name] = SHARE
+        elif pa.types.is_integer(each.type):
+            found[each.name] = SIZE if each.name == "bytes" or each.name.endswith("_bytes") else NUMBER
+    return found
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as Python has them; maps as dicts."""
+    import pyarrow as pa
+
+    maps = [each.name for each in batch.schema if pa.types.is_map(each.type)]
+    for row in batch.to_pylist():
+        yield {**row, **{name: dict(row[name]) for name in maps if row[name] is not None}} if maps else row

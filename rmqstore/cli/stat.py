@@ -1,0 +1,229 @@
+"""`rmqstore stat`: what fills the disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
+from rmqstore.cli.reading import Read
+from rmqstore.cli.rows import NUMBER, SHARE, SIZE, Look, Output
+from rmqstore.cli.stderr import note
+from rmqstore.text import safe, time_text
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    import pyarrow as pa
+
+    from rmqstore.disk import Deleted
+    from rmqstore.tally import Tally
+
+HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
+
+Bodies are not read into rows. Bytes are those of whole records; an inner batch counts once. Hours and days are of the store time,
+in UTC or in --time-zone. A producer is the host that sent the message. A deleted topic has records until its segments expire.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore stat /data/store
+  rmqstore stat /data/store --by topic --by producer --where "record_size > 1000000"
+  rmqstore stat /data/store --by hour --topic orders --time-zone Asia/Shanghai
+  rmqstore stat /data/store --by topic --json
+"""
+
+_SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
+_SIZE_NAMES = ("below 1 KiB", "1-4 KiB", "4-16 KiB", "16-64 KiB", "64-256 KiB", "256 KiB-1 MiB", "1-4 MiB", "4 MiB and more")
+_MEASURED = ("record_size", "inner_index", "store_timestamp")
+_SHOWN = 20
+_NO_CONDITIONS = {"time_zone", "max_read_rate", "mode", "fail_on_data_loss"}
+_LESS = ("largest_bytes", "mean_bytes", "first_store_timestamp", "last_store_timestamp")
+"""What a narrow terminal does not show, the first one first."""
+_MOST_GROUPS = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE = 60_000_000
+
+
+class Dimension(NamedTuple):
+    """What messages are grouped by: a column, and the key made from it. `ordered`: listed by key, not by size."""
+
+    column: str
+    key: Callable[[pa.Array, str | None], pa.Array] = lambda values, zone: values
+    ordered: bool = False
+
+
+def _host(hosts: pa.Array, zone: str | None) -> pa.Array:
+    """Hosts without their ports; a batch has few different ones."""
+    from rmqstore.tally import addresses
+
+    encoded = hosts.dictionary_encode()
+    return addresses(encoded.dictionary).take(encoded.indices)
+
+
+def _floored(**parts: int) -> Callable[[pa.Array, str | None], pa.Array]:
+    """Times with these parts replaced. Arrow's own function needs the system's time zone data base, even for UTC, and not all zones."""
+
+    def floored(times: pa.Array, zone: str | None) -> pa.Array:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from native_reader.predicate.sql import moment_zone
+
+        known = UTC if zone is None else moment_zone(zone)
+        # A batch has few minutes. The offsets of zones are whole minutes, and change at such, since 1972.
+        minutes, places = np.unique(np.asarray(times.cast(pa.int64()).fill_null(0)) // _MINUTE, return_inverse=True)
+        begins = pa.array([_begin(minute, known, parts) for minute in minutes.tolist()], pa.int64())
+        return pc.if_else(times.is_valid(), begins.take(pa.array(places)), pa.scalar(None, pa.int64())).cast(times.type)
+
+    return floored
+
+
+def _begin(minute: int, zone: tzinfo, parts: dict[str, int]) -> int | None:
+    """The microsecond at which the hour or day of a minute begins in that zone; None at the ends of the calendar."""
+    try:
+        begin = (_EPOCH + timedelta(minutes=minute)).astimezone(zone).replace(**parts)  # type: ignore[arg-type]
+        return (begin - _EPOCH) // timedelta(microseconds=1)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _size_class(sizes: pa.Array, zone: str | None) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.searchsorted(_SIZES, sizes.to_numpy(), "right").astype(np.int8))
+
+
+DIMENSIONS = {
+    "topic": Dimension("topic"),
+    "tag": Dimension("tags"),
+    "hour": Dimension("store_timestamp", _floored(minute=0, second=0, microsecond=0), ordered=True),
+    "day": Dimension("store_timestamp", _floored(hour=0, minute=0, second=0, microsecond=0), ordered=True),
+    "producer": Dimension("born_host", _host),
+    "kind": Dimension("kind"),
+    "queue": Dimension("queue_id", ordered=True),
+    "size": Dimension("record_size", _size_class, ordered=True),
+}
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@click.option("--by", multiple=True, type=click.Choice(tuple(DIMENSIONS)), default=("topic",), help="Group by this.  [default: topic]")
+@click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
+@takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
+def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
+    from rmqstore.disk import Deleted, on_disk
+    from rmqstore.tally import Tally
+
+    by = tuple(dict.fromkeys(by))
+    output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
+    tally = Tally(by, ("bytes", "messages", "records"), least=("first",), most=("largest", "last"), limit=_MOST_GROUPS)
+    zone = asked.options.get("time_zone")
+    columns = list(dict.fromkeys((*(DIMENSIONS[each].column for each in by), *_MEASURED)))
+    is_all = asked.options.keys() <= _NO_CONDITIONS
+    with Read(asked) as read:
+        store = asked.open()
+        scan = store.messages(**asked.of_messages(columns=columns))
+        with closing(read.batches(scan)) as batches:
+            for batch in batches:
+                tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
+        deleted = Deleted(store.stores)
+        how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
+        _print(output, tally, by, top, deleted)
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store.stores))
+    return read.code
+
+
+def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.Table:
+    """The keys of the messages, and what each adds."""
+    import pyarrow as pa
+
+    from rmqstore.tally import measures
+
+    if batch["record_size"].null_count:  # the rows about damage of mode=PERMISSIVE
+        batch = batch.filter(batch["record_size"].is_valid())
+    keys = {each: DIMENSIONS[each].key(batch[DIMENSIONS[each].column], zone) for each in by}
+    times = batch["store_timestamp"]
+    return pa.table(keys | measures(batch) | {"first": times, "last": times})
+
+
+def _took(seconds: float) -> str:
+    from native_reader.scan.progress import duration
+
+    return duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: Deleted) -> None:
+    import pyarrow as pa
+
+    size, groups = tally.totals()["bytes"], tally.table()
+    groups = pa.table({}) if groups is None else groups
+    is_ordered = any(DIMENSIONS[each].ordered for each in by)
+    if top is None and output.is_terminal and not is_ordered:
+        top = _SHOWN
+    by_key = [(each, "ascending") for each in by]
+    shown = groups.slice(0, top) if top and len(groups) > top else groups  # a slice of no columns has rows
+    shown = shown.sort_by(by_key) if is_ordered and len(shown) else shown
+    columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
+    looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
+    looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
+    looks |= {f"{name}_store_timestamp": Look(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")}
+    if "topic" in by:
+        looks["topic"] = Look(partial(_topic, deleted), is_number=False)
+        columns = columns if output.is_terminal else (*columns, "is_deleted")
+    rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
+    output.rows(columns, (_row(row, by, size) | {"is_deleted": deleted.has(row.get("topic"))} for row in rows), looks, _LESS)
+    if len(shown) < len(groups):
+        note(f"{len(groups) - len(shown):,} more groups are not shown; --top 0 shows all")
+    if tally.forgotten_groups:
+        note("warning: too many groups. The smallest are only in the totals, and the figures of other small ones can be too low")
+
+
+def _summarize(tally: Tally, how: str, *more: str | None) -> None:
+    """The lines below the table."""
+    from native_reader.plan.ends import counted
+    from native_reader.plan.explain import size_of
+
+    totals, groups = tally.totals(), tally.table()
+    count = counted(0 if groups is None else len(groups), "group")
+    note(f"{totals['messages']:,} messages, {size_of(totals['bytes'])} of records, {count}, {how}")
+    for text in more:
+        if text is not None:
+            note(text)
+
+
+def _topic(deleted: Deleted, topic: str) -> str:
+    """A topic for people, with a mark if it was deleted."""
+    return f"{safe(topic)} (deleted)" if deleted.has(topic) else safe(topic)
+
+
+def _deleted(tally: Tally, deleted: Deleted, is_all: bool) -> str | None:
+    """What the deleted topics still take, for people; None if there are none."""
+    from rmqstore.disk import deleted_in_words
+
+    topics = tally.by("topic").table()
+    rows = [] if topics is None else [row for batch in topics.to_batches(1000) for row in batch.to_pylist() if deleted.has(row["topic"])]
+    if not rows:
+        return None
+    messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
+    return deleted_in_words([row["topic"] for row in rows], messages, size, is_all=is_all)
+
+
+def _minute(zone: tzinfo | None, moment: datetime) -> str:
+    """A time for people: 2026-01-31 12:00."""
+    return time_text(moment, zone)[:16]
+
+
+def _row(row: dict[str, Any], by: tuple[str, ...], whole: int) -> dict[str, Any]:
+    keys = {each: row[each] for each in by}
+    if "size" in keys and keys["size"] is not None:
+        keys["size"] = _SIZE_NAMES[keys["size"]]
+    measures = {"messages": row["messages"], "bytes": row["bytes"], "share": row["bytes"] / whole if whole else None}
+    sizes = {"mean_bytes": row["bytes"] // row["records"] if row["records"] else None, "largest_bytes": row["largest"]}
+    return keys | measures | sizes | {"first_store_timestamp": row["first"], "last_store_timestamp": row["last"]}

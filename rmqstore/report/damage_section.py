@@ -1,0 +1,122 @@
+"""The section about damage and findings, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rmqstore.report import words as write
+from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
+from rmqstore.report.facts import Facts
+from rmqstore.report.markup import Markup, element
+from rmqstore.report.reasons import described, meaning_of
+from rmqstore.report.segment_map import segment_map
+from rmqstore.report.side_facts import Findings, Problem
+from rmqstore.report.words import Words
+
+
+def damage(facts: Facts, words: Words) -> Markup:
+    """Damage and findings."""
+    found = facts.findings
+    is_damaged = facts.damaged_places > 0
+    return section(
+        words,
+        "damage",
+        element("p", damage_sentence(facts, words), class_="alarm" if is_damaged else None),
+        part(words, "map", segment_map(facts, words)) if facts.segments else None,
+        part(words, "by_reason", _reasons(facts, words)) if is_damaged else None,
+        part(words, "largest_ranges", _largest(facts, words)) if is_damaged else None,
+        None if found is None else part(words, "findings", _findings(found, words, facts.uri)),
+    )
+
+
+def findings_sentence(found: Findings, words: Words) -> str:
+    """How many errors and warnings there are."""
+    errors, warnings = (words.say(f"n_{severity}s", count=found.counts[severity]) for severity in ("error", "warning"))
+    return words.say("findings_sentence", errors=errors, warnings=warnings)
+
+
+def damage_sentence(facts: Facts, words: Words) -> str:
+    """Whether there is damage."""
+    if not facts.damaged_places:
+        return words.say("undamaged")
+    return words.say("damaged", size=write.size(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
+
+
+def warning(facts: Facts, words: Words) -> Markup | None:
+    """What not to do with a damaged store. It is above all else: a reader who acts on the rest of the page can lose records."""
+    return element("p", words.say("do_not_start"), class_="warning") if facts.damaged_places else None
+
+
+def _reasons(facts: Facts, words: Words) -> Markup:
+    ranges = facts.log.damage.ranges
+    found: dict[str, tuple[int, int]] = {}
+    codes, firsts, which = np.unique(ranges["reason"], return_index=True, return_inverse=True)
+    counts = np.bincount(which, minlength=len(codes))
+    sizes = np.zeros(len(codes), np.int64)
+    np.add.at(sizes, which, ranges["end"] - ranges["start"])
+    for first, count, size in zip(firsts.tolist(), counts.tolist(), sizes.tolist(), strict=True):
+        found[facts.log.damage[first].reason] = count, size
+    for each in facts.missing:
+        count, size = found.get(each.reason, (0, 0))
+        found[each.reason] = count + 1, size + each.stop - each.start
+    columns = ((words.say("reason"), TEXT), (words.say("meaning"), TEXT), (words.say("ranges"), NUMBER), (words.say("size"), NUMBER))
+    rows = [
+        (reason, meaning_of(reason, words.language), write.number(count), write.size(size))
+        for reason, (count, size) in sorted(found.items())
+    ]
+    return table(columns, rows)
+
+
+def _largest(facts: Facts, words: Words) -> Markup:
+    found = facts.log.damage
+    order = np.lexsort((found.starts, found.starts - found.ends))[:TOP].tolist()
+    rows = [(each.start, each.end, each.reason, each.description, each.segment) for each in map(found.__getitem__, order)]
+    missing = sorted(facts.missing, key=lambda each: (each.start - each.stop, each.start))[:TOP]
+    rows += [(each.start, each.stop, each.reason, each.description, "–") for each in missing]
+    rows.sort(key=lambda row: (row[0] - row[1], row[0]))
+    columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER)]
+    columns += [(words.say("reason"), TEXT), (words.say("found"), LONG), (words.say("file"), TEXT)]
+    lines = [
+        (
+            f"{start:,}",
+            write.size(stop - start),
+            reason,
+            name(words, described(text, reason, words.language)),
+            name(words, file.rpartition("/")[2]),
+        )
+        for start, stop, reason, text, file in rows[:TOP]
+    ]
+    return table(columns, lines)
+
+
+def _findings(found: Findings | Problem, words: Words, root: str) -> Markup:
+    if isinstance(found, Problem):
+        return problem(words, found)
+    columns = [(words.say("severity"), TEXT), (words.say("place"), TEXT), (words.say("count"), NUMBER)]
+    columns += [(words.say("found"), LONG), (words.say("advice"), LONG)]
+    rows = [
+        (
+            stacked(words.say(f"severity_{row['severity']}"), str(row["code"])),
+            _place(row, words, root),
+            write.number(row["count"]),
+            name(words, row["message"]),
+            name(words, row["advice"]),
+        )
+        for row in found.rows[: 2 * TOP]
+    ]
+    others = sum(found.counts.values()) - len(rows)
+    last = (words.say("others", count=others), *[None] * (len(columns) - 1)) if others > 0 else None
+    english = words.say("in_english")
+    sentence = element("p", findings_sentence(found, words))
+    body = table(columns, rows, last) if rows else note(words.say("none"))
+    return element("div", sentence, note(english) if english else None, body)
+
+
+def _place(row: Mapping[str, Any], words: Words, root: str) -> Markup:
+    """The topic, the offset and the file of a finding, as far as it has them."""
+    topic = None if row["topic"] is None else name(words, row["topic"])
+    offset = None if row["offset"] is None else words.say("at_offset", offset=write.number(row["offset"]))
+    return stacked(topic, offset, name(words, str(row["file"]).removeprefix(f"{root}/")))

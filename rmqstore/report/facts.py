@@ -1,0 +1,193 @@
+"""All that the page says about a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
+from functools import partial
+from typing import Any, NamedTuple
+
+import native_reader as nr
+from native_reader.options import MessageOptions
+from native_reader.scan.progress import Watch
+from native_reader.storage.protocol import Disk
+from native_reader.storage.store import Segment
+from native_reader.storage.usage import Usage, usage_of
+from native_reader.tables.table import Missing, Request, lost_of, missing_in
+from rmqstore.disk import Deleted
+from rmqstore.report.log_facts import LENIENT, LogFacts, read_log
+from rmqstore.report.side_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
+from rmqstore.report.times import DAY, HOUR
+
+_MICROSECOND = 1_000_000
+RESERVED = 72
+"""A broker's default of `fileReservedTime`, in hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a report is made. `now`: microseconds since 1970. `free`: the free bytes of the broker's disk, if known.
+
+    `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
+    `options`: of all reads; all tables must take them. `reserved`: the hours for which the broker keeps a segment.
+    """
+
+    now: int
+    zone: tzinfo = UTC
+    zone_name: str = "UTC"
+    free: int | None = None
+    disk: Disk | None = None
+    reserved: int = RESERVED
+    verify: bool = False
+    jobs: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+    progress: Watch = False
+
+    @property
+    def shift(self) -> int:
+        """The offset of the time zone, in microseconds."""
+        offset = datetime.fromtimestamp(self.now // _MICROSECOND, self.zone).utcoffset()
+        return 0 if offset is None else int(offset.total_seconds()) * _MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTopics:
+    """The deleted topics that still have records, the largest first, and what these take of the log."""
+
+    names: tuple[str, ...] = ()
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts. A `Problem` says why a part could not be read; `findings` is None if they were not asked for."""
+
+    settings: Settings
+    uri: str
+    segments: tuple[Segment, ...]
+    missing: tuple[Missing, ...]
+    usage: Usage
+    log: LogFacts
+    deleted: DeletedTopics
+    lag: Lag | Problem
+    pending: Pending | Problem
+    findings: Findings | Problem | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def damaged_bytes(self) -> int:
+        """Damaged bytes, and bytes that should be there but are not."""
+        return sum(account.damage_bytes for account in self.log.accounts) + sum(each.stop - each.start for each in self.missing)
+
+    @property
+    def damaged_places(self) -> int:
+        """The number of damaged and missing ranges."""
+        return len(self.log.damage) + len(self.missing)
+
+    def counts(self) -> dict[str, int | None]:
+        """The most important numbers, for programs."""
+        findings = self.findings if isinstance(self.findings, Findings) else None
+        return {
+            "bytes": self.size,
+            "disk_bytes": self.usage.total,
+            "messages": self.log.messages,
+            "deleted_topics": len(self.deleted.names),
+            "deleted_bytes": self.deleted.bytes,
+            "damaged_ranges": self.damaged_places,
+            "damaged_bytes": self.damaged_bytes,
+            "errors": None if findings is None else findings.counts["error"],
+            "warnings": None if findings is None else findings.counts["warning"],
+        }
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is neither damage nor a finding that is more than a note."""
+        return not self.damaged_places and not (isinstance(self.findings, Findings) and self.findings.has_faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast the log grows, in bytes a day: over the whole log, and over its last day if it is longer."""
+
+    whole: float
+    recent: float | None
+
+    @property
+    def latest(self) -> float:
+        """The pace for a forecast."""
+        return self.whole if self.recent is None else self.recent
+
+
+class Expiry(NamedTuple):
+    """The segments that a broker would delete by age. `next`: when the oldest of the others expires; None if it is the newest."""
+
+    segments: int
+    bytes: int
+    next: int | None
+
+
+def gather(store: nr.Store, settings: Settings) -> Facts:
+    """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
+    if len(store.stores) != 1:
+        paths = ", ".join(each.uri for each in store.stores[:5]) or "none"
+        raise nr.OptionError(f"a report is about one store, and this path has {len(store.stores)}: {paths}. Choose one")
+    (files,) = store.stores
+    tables = Tables(store, settings.jobs, settings.options, settings.progress)
+    log = read_log(tables, settings.now, settings.shift)
+    planning = MessageOptions(**LENIENT, **settings.options).planning()
+    request = Request((files,), replace(planning, places={files.uri: log.seen.nothing}))  # so the end is not searched again
+    missing = tuple(each for each in (*missing_in(request), *lost_of(request)) if isinstance(each, Missing))
+    return Facts(
+        settings,
+        files.uri,
+        files.segments,
+        missing,
+        usage_of((files,)),
+        log,
+        _deleted(log, Deleted((files,))),
+        attempt(read_lag, tables),
+        attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
+        attempt(read_findings, tables) if settings.verify else None,
+    )
+
+
+def _deleted(log: LogFacts, deleted: Deleted) -> DeletedTopics:
+    topics = log.places.by("topic").table()
+    batches = () if topics is None else topics.to_batches(1000)
+    rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]
+    messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
+    return DeletedTopics(tuple(row["topic"] for row in rows), messages, size)
+
+
+def pace_of(log: LogFacts) -> Pace | None:
+    """How fast the log grows; None if it spans less than an hour."""
+    if log.first is None or log.last is None or log.last - log.first < HOUR:
+        return None
+    span = log.last - log.first
+    whole = log.segments.totals()["bytes"] * DAY / span
+    has_recent = span > DAY and log.times.width <= HOUR
+    return Pace(whole, float(log.times.since(log.last - DAY)) if has_recent else None)
+
+
+def expiry_of(facts: Facts) -> Expiry | None:
+    """What has expired, by the last store times of segments; None if none is known. A broker never deletes the newest segment."""
+    rows = facts.log.segments.table()
+    lasts = {row["segment"]: row["last"] for row in rows.to_pylist()} if rows is not None else {}
+    ends: list[int] = []
+    for segment in reversed(facts.segments):
+        if last := lasts.get(segment.name):
+            ends.append(last + facts.settings.reserved * HOUR)
+        elif ends:  # without a time, but not younger than the next. At the end of the log: not in use yet
+            ends.append(ends[-1])
+    if not ends:
+        return None
+    ends = ends[:0:-1]  # from the oldest, without the newest
+    count = next((number for number, end in enumerate(ends) if end > facts.settings.now), len(ends))
+    size = sum(segment.size for segment in facts.segments[:count])
+    return Expiry(count, size, ends[count] if count < len(ends) else None)

@@ -1,0 +1,36 @@
+"""Writes the report of a store to a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import native_reader as nr
+from native_reader.export.target import refuse_inside
+from rmqstore.report.facts import Facts, Settings, gather
+from rmqstore.report.page import page_of
+
+
+def write_report(store: nr.Store, output: Path, settings: Settings, language: str) -> Facts:
+    """Write the page to a new file, then rename it: `output` is never half a page."""
+    refuse_inside(str(output), store.stores)
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        file = part.open("x", encoding="utf-8")  # before the log is read, which may take hours
+    except FileNotFoundError as error:
+        raise nr.OptionError(f"{output}: cannot write there: the folder {output.parent} does not exist. Make it first") from error
+    except OSError as error:
+        raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
+    try:
+        facts = gather(store, settings)
+        page = page_of(facts, language)
+        try:
+            with file:
+                file.write(page)
+            part.replace(output)
+        except OSError as error:
+            raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
+    finally:
+        file.close()
+        part.unlink(missing_ok=True)
+    return facts

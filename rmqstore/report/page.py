@@ -1,0 +1,105 @@
+"""The page: all sections in one HTML file, without scripts and without anything from a network."""
+
+from __future__ import annotations
+
+from native_reader.version import version
+from rmqstore.report import words as write
+from rmqstore.report.blocks import pairs, section
+from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, warning
+from rmqstore.report.disk_section import deleted_topics, disk, on_disk
+from rmqstore.report.facts import Facts
+from rmqstore.report.log_sections import over_time, sizes, skew
+from rmqstore.report.markup import Markup, element, filled, name_of, shortened
+from rmqstore.report.side_facts import Findings
+from rmqstore.report.side_sections import lag, pending
+from rmqstore.report.style import style_sheet
+from rmqstore.report.words import Words
+
+_LANGUAGES = {"en": "en", "zh": "zh-CN"}
+_SECTIONS = {
+    "disk": disk,
+    "time": over_time,
+    "sizes": sizes,
+    "skew": skew,
+    "lag": lag,
+    "pending": pending,
+    "damage": damage,
+}
+"""In the order of the page."""
+
+
+def page_of(facts: Facts, language: str) -> str:
+    """The page as HTML, which is also well-formed XML. The same facts give the same page."""
+    words = Words(language, facts.settings.zone)
+    title = words.say("title", name=shortened(facts.uri.rstrip("/").rpartition("/")[2]))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        # If a name were ever not escaped, a browser would still run and load nothing.
+        element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
+        element("title", title),
+        element("style", style_sheet()),
+    )
+    sections = [make(facts, words) for make in _SECTIONS.values()]
+    links = [element("li", element("a", words.say(key), href=f"#{key}")) for key in (*_SECTIONS, "made")]
+    body = element(
+        "body",
+        element("header", element("h1", title), *(make(facts, words) for make in _HEADER)),
+        element("nav", element("ul", *links), aria_label=words.say("contents")),
+        element("main", *sections, _made(facts, words)),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang=_LANGUAGES[language])}\n"
+
+
+def _summary(facts: Facts, words: Words) -> Markup:
+    log = facts.log
+    common = {
+        "size": write.size(facts.size),
+        "segments": words.say("n_segments", count=len(facts.segments)),
+        "damage": damage_sentence(facts, words),
+    }
+    if isinstance(facts.findings, Findings):
+        common["damage"] = words.say("two_sentences", first=common["damage"], second=findings_sentence(facts.findings, words))
+    if not log.messages:
+        return element("p", words.say("summary_empty", **common), class_="lead")
+    topics = log.places.by("topic")
+    count = topics.top(0).groups
+    text = words.say(
+        "summary",
+        **common,
+        messages=words.say("n_messages", count=log.messages),
+        topics=words.say("n_topics", count=count),
+        first="{first}",
+        last=f"{{last}} {facts.settings.zone_name}",
+    )
+    times = {name: element("span", words.time(time), class_="time") for name, time in (("first", log.first), ("last", log.last))}
+    return element("p", filled(text, times), class_="lead")
+
+
+_HEADER = (warning, _summary, on_disk, deleted_topics)
+
+
+def _made(facts: Facts, words: Words) -> Markup:
+    settings = facts.settings
+    options = [f"--lang {words.language}"] if words.language != "en" else []
+    options += [f"--time-zone {settings.zone_name}"] if settings.zone_name != "UTC" else []
+    options += [f"--disk-free {settings.free}"] if settings.free is not None and settings.disk is None else []
+    options += ["--verify"] if settings.verify else []
+    options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
+    not_looked = words.say("not_contents")
+    if facts.findings is None:
+        not_looked = words.say("two_sentences", first=not_looked, second=words.say("not_verified"))
+    rows: list[tuple[str, str]] = [
+        (words.say("store"), name_of(facts.uri)),
+        (words.say("at"), words.time(settings.now)),
+        (words.say("zone"), settings.zone_name),
+        (words.say("version"), f"rmqstore-spark {version()}"),
+        (words.say("options"), " ".join(options) or words.say("none")),
+        (words.say("read"), write.size(facts.log.bytes_read)),
+        (words.say("not_looked"), not_looked),
+        (words.say("holds"), words.say("holds_text")),
+        (words.say("terms"), words.say("terms_text")),
+    ]
+    return section(words, "made", pairs(rows))

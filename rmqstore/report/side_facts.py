@@ -1,0 +1,161 @@
+"""The facts of other tables of a store: lag by group, pending messages, and findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import native_reader as nr
+from native_reader.api import TableScan
+from native_reader.options import MessageOptions
+from native_reader.plan.places import Places
+from native_reader.scan.progress import Watch
+from native_reader.tables import TABLES
+from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
+from rmqstore.report.seen import Seen
+from rmqstore.tally import Row, Tally
+
+_MOST_FINDINGS = 100
+_SEVERITIES = tuple(SEVERITIES)
+_TEXT = pa.string()
+
+Made = TypeVar("Made")
+
+
+class Problem(NamedTuple):
+    """Why a part of the page is missing."""
+
+    text: str
+
+
+class Tables(NamedTuple):
+    """The tables of a store, and how to read them."""
+
+    store: nr.Store
+    jobs: int = 1
+    options: Mapping[str, Any] = MappingProxyType({})
+    progress: Watch = False
+
+    def batches(self, name: str, *columns: str, places: Places | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a table; all columns if none is named. `places`: where the messages are that it is made from, if known."""
+        if places is None:
+            return self.store.table(name, columns=columns or None, **self.options).to_batches(self.jobs, self.progress)
+        (files,) = self.store.stores
+        options = MessageOptions(columns=columns, **self.options)
+        return TableScan(TABLES[name], (files,), options, places={files.uri: places}).to_batches(self.jobs, self.progress)
+
+
+def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
+    """What `read` returns; an error of the store is shown on the page, and the other parts are still read."""
+    try:
+        return read(tables)
+    except nr.StoreError as error:
+        return Problem(str(error))
+
+
+@dataclass(slots=True)
+class Lag:
+    """Messages that groups have not consumed. `unknown`: offsets whose queue is not there; `ahead`: offsets after the end of a queue."""
+
+    groups: Tally = field(default_factory=lambda: Tally(("group", "topic"), ("lag", "queues"), most=("largest",)))
+    offsets: int = 0
+    unknown: int = 0
+    ahead: int = 0
+
+
+def read_lag(tables: Tables) -> Lag:
+    """The table `consumer_offsets`, by group and topic."""
+    lag = Lag()
+    for batch in tables.batches("consumer_offsets", "group", "topic", "lag"):
+        behind = batch["lag"]
+        lag.offsets += len(batch)
+        lag.unknown += behind.null_count
+        lag.ahead += int(pc.sum(pc.less(behind, 0)).as_py() or 0)
+        known = pc.max_element_wise(behind, 0)
+        columns = {"group": batch["group"], "topic": batch["topic"], "lag": known, "largest": known, "queues": _ones(batch)}
+        lag.groups.add(pa.table(columns))
+    return lag
+
+
+@dataclass(slots=True)
+class Pending:
+    """Delayed messages by level, or by `timer`, and transactions without a decision."""
+
+    delayed: Tally = field(
+        default_factory=lambda: Tally(("level", "state"), ("messages", "overdue"), least=("due", "since"), most=("latest",))
+    )
+    halves: Tally = field(default_factory=lambda: Tally(("topic", "producer_group"), ("messages",), least=("since",), most=("checks",)))
+    fates: Counter[str] = field(default_factory=Counter)
+
+
+def read_pending(tables: Tables, now: int, seen: Seen, is_damaged: bool = False) -> Pending:
+    """The tables `delay`, `timers` and `transactions`, if the log has messages for them. `is_damaged`: whether a part of it is lost."""
+    pending = Pending()
+    for name, level, since in (("delay", "delay_level", "store_timestamp"), ("timers", None, "first_store_timestamp")):
+        if not seen.has(name):
+            continue
+        for batch in tables.batches(name, "state", "due_timestamp", since, *([level] if level else []), places=seen.places(name)):
+            due = batch["due_timestamp"].cast(pa.int64())
+            levels = pa.nulls(len(batch), pa.int32()) if level is None else batch[level]
+            is_late = pc.and_(pc.less(due, now), pc.equal(batch["state"], "pending"))
+            columns = {
+                "level": levels,
+                "state": batch["state"].cast(_TEXT),
+                "messages": _ones(batch),
+                "overdue": pc.fill_null(is_late, False).cast(pa.int64()),
+                "due": due,
+                "latest": due,
+                "since": batch[since].cast(pa.int64()),
+            }
+            pending.delayed.add(pa.table(columns))
+    if not seen.has("transactions"):
+        return pending
+    # What was lost may have decided a transaction, so of a damaged log the table must know where it is damaged.
+    places = None if is_damaged else seen.places("transactions")
+    for batch in tables.batches("transactions", "fate", "topic", "producer_group", "first_store_timestamp", "checks", places=places):
+        pending.fates.update(batch["fate"].cast(_TEXT).to_pylist())
+        undecided = batch.filter(pc.equal(batch["fate"], "undecided"))
+        columns = {
+            "topic": undecided["topic"].cast(_TEXT),
+            "producer_group": undecided["producer_group"].cast(_TEXT),
+            "messages": _ones(undecided),
+            "since": undecided["first_store_timestamp"].cast(pa.int64()),
+            "checks": undecided["checks"],
+        }
+        pending.halves.add(pa.table(columns))
+    return pending
+
+
+@dataclass(slots=True)
+class Findings:
+    """The first findings, the most severe first, and how many there are of each severity."""
+
+    rows: list[Row] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether there are more than notes."""
+        return any(self.counts[severity] for severity in (ERROR, WARNING))
+
+
+def read_findings(tables: Tables) -> Findings:
+    """The table `findings`: it reads all bytes of the store and checks every checksum."""
+    findings = Findings()
+    for batch in tables.batches("findings"):
+        findings.counts.update(batch["severity"].to_pylist())
+        # A store can have a finding for each of a million files. Only those that the page shows are kept.
+        findings.rows += batch.slice(0, _MOST_FINDINGS).to_pylist()
+        findings.rows.sort(key=lambda row: _SEVERITIES.index(str(row["severity"])))
+        del findings.rows[_MOST_FINDINGS:]
+    return findings
+
+
+def _ones(rows: pa.RecordBatch) -> pa.Array:
+    return pa.repeat(pa.scalar(1, pa.int64()), len(rows))

@@ -1,0 +1,117 @@
+"""The sections about consumers, and about messages that wait."""
+
+from __future__ import annotations
+
+from rmqstore.report import words as write
+from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
+from rmqstore.report.facts import Facts
+from rmqstore.report.markup import Markup
+from rmqstore.report.side_facts import Lag, Pending, Problem
+from rmqstore.report.words import Words
+from rmqstore.tally import Row
+
+
+def lag(facts: Facts, words: Words) -> Markup:
+    """Lag by group."""
+    found = facts.lag
+    if isinstance(found, Problem):
+        return section(words, "lag", problem(words, found))
+    if not found.offsets:
+        return section(words, "lag", note(words.say("lag_none")))
+    return section(
+        words,
+        "lag",
+        note(words.say("lag_note")),
+        _groups(found, words),
+        note(words.say("lag_unknown", count=found.unknown)) if found.unknown else None,
+        note(words.say("lag_ahead", count=found.ahead)) if found.ahead else None,
+    )
+
+
+def _groups(found: Lag, words: Words) -> Markup:
+    top = found.groups.top(TOP)
+    behind = [row for row in top.rows if row["lag"]]
+    if not behind:
+        return note(words.say("lag_zero"))
+    columns = _columns(words, ("group", "topic"), ("queues", "lag_column", "largest_lag"))
+    rows = [
+        (name(words, row["group"]), name(words, row["topic"]), *(write.number(row[key]) for key in ("queues", "lag", "largest")))
+        for row in behind
+    ]
+    others = None
+    if top.groups and top.others["lag"]:
+        sums = (write.number(top.others["queues"]), write.number(top.others["lag"]), None)
+        others = (words.say("others", count=top.groups), None, *sums)
+    return table(columns, rows, others)
+
+
+def pending(facts: Facts, words: Words) -> Markup:
+    """Delayed messages and undecided transactions."""
+    found = facts.pending
+    if isinstance(found, Problem):
+        return section(words, "pending", problem(words, found))
+    return section(
+        words,
+        "pending",
+        times_in(words, facts.settings.zone_name),
+        part(words, "delayed", _delayed(found, words)),
+        part(words, "halves", _halves(found, words)),
+        part(words, "fates", _fates(found, words)) if found.fates else None,
+    )
+
+
+def _delayed(found: Pending, words: Words) -> Markup:
+    top = found.delayed.top(TOP)
+    if not top.rows:
+        return note(words.say("none"))
+    columns = _columns(words, ("level", "state"), ("messages", "overdue", "due", "latest", "since"))
+    rows = [
+        (
+            words.say("timer") if row["level"] is None else str(row["level"]),
+            words.say(f"state_{row['state']}"),
+            write.number(row["messages"]),
+            "–" if row["state"] == "unknown" or row["due"] is None else write.number(row["overdue"]),
+            *(_time(row, key, words) for key in ("due", "latest", "since")),
+        )
+        for row in sorted(top.rows, key=lambda row: (row["level"] is None, row["level"] or 0, str(row["state"])))
+    ]
+    others = None
+    if top.groups:
+        figures = (write.number(top.others["messages"]), write.number(top.others["overdue"]))
+        others = (words.say("others", count=top.groups), None, *figures, None, None, None)
+    return table(columns, rows, others)
+
+
+def _halves(found: Pending, words: Words) -> Markup:
+    top = found.halves.top(TOP)
+    if not top.rows:
+        return note(words.say("none"))
+    columns = _columns(words, ("topic", "producer_group"), ("transactions", "since", "checks"))
+    rows = [
+        (
+            name(words, row["topic"]),
+            name(words, row["producer_group"]),
+            write.number(row["messages"]),
+            _time(row, "since", words),
+            str(row["checks"]) if row["checks"] is not None else "–",
+        )
+        for row in top.rows
+    ]
+    others = None
+    if top.groups:
+        others = (words.say("others", count=top.groups), None, write.number(top.others["messages"]), None, None)
+    return table(columns, rows, others)
+
+
+def _fates(found: Pending, words: Words) -> Markup:
+    columns = _columns(words, ("fate",), ("transactions",))
+    return table(columns, [(words.say(f"fate_{fate}"), write.number(count)) for fate, count in sorted(found.fates.items())])
+
+
+def _columns(words: Words, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Columns:
+    return [*((words.say(key), TEXT) for key in texts), *((words.say(key), NUMBER) for key in numbers)]
+
+
+def _time(row: Row, key: str, words: Words) -> str:
+    time = row[key]
+    return words.time(time if isinstance(time, int) else None)

@@ -1,0 +1,79 @@
+"""Texts, numbers, sizes and times as the page writes them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from rmqstore.report.texts import LANGUAGES, TEXTS
+from rmqstore.report.times import DAY, HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_LEAST_SHARE = 0.001
+_MINUTE = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One language and one time zone."""
+
+    language: str
+    zone: tzinfo
+
+    def say(self, key: str, **values: str | int) -> str:
+        """A text. `count` is written with separators and gives the plural."""
+        text = TEXTS[key][LANGUAGES.index(self.language)]
+        number = values.get("count")
+        plural = {} if number is None else {"s": "" if number == 1 else "s", "count": f"{number:,}"}
+        return text.format(**(values | plural))
+
+    def time(self, microseconds: int | None) -> str:
+        """A time to the minute; a dash for none."""
+        if microseconds is None:
+            return "–"
+        moment = _EPOCH + timedelta(microseconds=microseconds)
+        with suppress(OverflowError):  # in the first or last hours of all years: shown in UTC
+            moment = moment.astimezone(self.zone)
+        return moment.isoformat(" ", "minutes")[:16]
+
+    def duration(self, microseconds: int) -> str:
+        """Whole days, hours or minutes."""
+        if microseconds >= 2 * DAY:
+            return self.say("days", count=microseconds // DAY)
+        if microseconds >= 2 * HOUR:
+            return self.say("hours", count=microseconds // HOUR)
+        return self.say("minutes", count=microseconds // _MINUTE)
+
+    def width(self, microseconds: int) -> str:
+        """The width of a bin, in the largest unit that fits."""
+        unit, size = next(
+            (pair for pair in (("days", DAY), ("hours", HOUR)) if microseconds % pair[1] == 0 and microseconds >= pair[1]),
+            ("minutes", _MINUTE),
+        )
+        return self.say(unit, count=microseconds // size)
+
+
+def number(value: object) -> str:
+    """A whole number with separators."""
+    return f"{int(str(value)):,}"
+
+
+def size(value: int | float) -> str:
+    """Bytes, with three digits."""
+    scaled, unit = float(value), 0
+    while round(scaled) >= 1024 and unit < len(_UNITS) - 1:
+        scaled, unit = scaled / 1024, unit + 1
+    if not unit:
+        return f"{round(scaled):,} {'byte' if round(scaled) == 1 else 'bytes'}"
+    digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
+    return f"{scaled:,.{digits}f} {_UNITS[unit]}"
+
+
+def share(part: float, whole: float) -> str:
+    """A percentage."""
+    if not part or not whole:
+        return "0 %"
+    found = part / whole
+    return "< 0.1 %" if found < _LEAST_SHARE else f"{found:.1%}".replace("%", " %")
