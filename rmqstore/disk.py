@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from native_reader.plan.deleted import DeletedTopics
 from native_reader.plan.ends import counted
 from native_reader.plan.explain import size_of
+from native_reader.sides.deleted import DeletedTopics
 from native_reader.storage.usage import Usage, disk_of, usage_of
 
 if TYPE_CHECKING:

@@ -21,18 +21,21 @@ LONGEST = 400
 # package itself: what its users import, so no part may import it.
 _LOWEST = {"layout", "errors", "tuning"}
 _READING = _LOWEST | {"storage", "records"}
-_PLANNING = _READING | {"predicate", "log", "kernel"}
+_SIDES = _READING | {"predicate", "log", "kernel", "broker"}
+_PLANNING = _SIDES | {"sides"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "tuning": set(),
     "version": set(),
     "layout": set(),
     "storage": _LOWEST,
+    "broker": _LOWEST | {"storage"},
     "predicate": _LOWEST,
     "kernel": {"errors", "layout"},
     "records": _LOWEST | {"storage", "kernel"},
-    "log": _READING,
+    "log": _READING | {"broker"},
     "columns": _READING | {"predicate", "kernel"},
+    "sides": _SIDES,
     "plan": _PLANNING,
     "scan": _PLANNING | {"columns", "plan"},
     "verify": _PLANNING | {"columns", "plan", "scan"},
@@ -66,7 +69,7 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/lag.py": {"plan", "stream"},
     "rmqstore_spark/source.py": {"errors"},
     "rmqstore/tally.py": set(),
-    "rmqstore/disk.py": {"plan", "storage"},
+    "rmqstore/disk.py": {"plan", "sides", "storage"},
     "rmqstore/cli/layout.py": set(),
     "rmqstore/text.py": set(),
     "rmqstore/report/texts.py": set(),

@@ -15,6 +15,7 @@ import zlib
 
 import numpy as np
 
+from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.record import (
     LONGEST_HEAD,
     MAGIC_BLANK,
@@ -26,7 +27,6 @@ from native_reader.layout.record import (
     head_size,
 )
 from native_reader.records.sync import head_at, head_in
-from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from native_reader.broker.checkpoint import Checkpoint, checkpoint_of
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before
 from native_reader.log.runs import Run, Runs
 from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
-from native_reader.storage.checkpoint import Checkpoint, checkpoint_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles
 from native_reader.storage.window import Window

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from native_reader.broker.topics import Topics
 from native_reader.errors import did_you_mean, option_name, spelled
-from native_reader.plan.batches import has_queues
 from native_reader.plan.estimate import TRUST
-from native_reader.plan.queues import numbers_of, topics_in
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
+from native_reader.sides.batch_topics import has_queues
+from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.topics import Topics
 
 _log = logging.getLogger("native_reader")
 _IDS = "uniq_key", "msg_id", "offset_msg_id"

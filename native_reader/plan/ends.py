@@ -20,13 +20,13 @@ import numpy as np
 from native_reader.errors import DataLoss, option_name
 from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.log.witness import is_live
-from native_reader.plan.index import index_files, search
 from native_reader.plan.planning import Planning
-from native_reader.plan.queues import Entries, QueueReader, Topic, queues_of, topics_in
-from native_reader.plan.threads import map_files
+from native_reader.sides.index import index_files, search
+from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
 from native_reader.storage.strays import how_to_restore, unpack_command
+from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 
 _WALKED_WHOLE = 8 << 20

@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from native_reader.broker.topics import Topics
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
-from native_reader.plan.batches import has_queues, topics_with_batches
 from native_reader.plan.claims import facts_of_topic
 from native_reader.plan.estimate import SCAN, TRUST
-from native_reader.plan.index import Hits, index_files, search
 from native_reader.plan.planning import Planning
-from native_reader.plan.queues import topics_in
-from native_reader.plan.threads import map_files
-from native_reader.plan.trusted import check_files, check_trusted_files
 from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
+from native_reader.sides.batch_topics import has_queues, topics_with_batches
+from native_reader.sides.index import Hits, index_files, search
+from native_reader.sides.queues import topics_in
+from native_reader.sides.trusted import check_files, check_trusted_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.topics import Topics
+from native_reader.storage.threads import map_files
 from native_reader.tuning import TUNING
 
 BY_KEY = "the index has all matching records"

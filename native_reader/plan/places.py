@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from native_reader.plan.queues import Numbers
+from native_reader.sides.queues import Numbers
 
 if TYPE_CHECKING:
     from native_reader.plan.ends import CheckedEnd

@@ -12,15 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from native_reader.broker.topics import Topics
 from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
 from native_reader.layout.record import Mask, Records
 from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
-from native_reader.plan.directories import Directories
 from native_reader.plan.estimate import TRUST, is_too_small
 from native_reader.plan.places import SEEN, records_in
-from native_reader.plan.queues import Numbers, Topic
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import Known, Within, exactly, mentions
 from native_reader.predicate.tree import Predicate
@@ -30,7 +29,8 @@ from native_reader.records.report import Account
 from native_reader.records.trouble import too_large_error
 from native_reader.records.walk import CHUNK, Piece, ReadWalk
 from native_reader.scan.claimed import contradicted, has_true_one, true_claims
-from native_reader.storage.topics import Topics
+from native_reader.sides.directories import Directories
+from native_reader.sides.queues import Numbers, Topic
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 

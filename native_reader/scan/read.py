@@ -23,7 +23,6 @@ from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
 from native_reader.log.witness import is_live
-from native_reader.plan.directories import Directories
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
@@ -32,6 +31,7 @@ from native_reader.records.report import Account, Report, SegmentReport, counts_
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
+from native_reader.sides.directories import Directories
 from native_reader.storage.pace import Pace
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING

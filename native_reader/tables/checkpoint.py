@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from native_reader.broker.checkpoint import read_checkpoint
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.storage.checkpoint import read_checkpoint
 from native_reader.tables.table import Part, Request, Table
 
 COLUMNS = {

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from native_reader.broker.config_files import printable
+from native_reader.broker.settings import Settings, settings_in
 from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.storage.config_files import printable
-from native_reader.storage.settings import Settings, settings_in
 from native_reader.tables.table import Part, Request, Table, batches_of
 
 _AT_ONCE = 1000

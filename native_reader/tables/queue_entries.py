@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from native_reader.broker.rocksdb import is_database, size_of_database
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Mask
-from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
-from native_reader.plan.database_queues import queues_in_databases
-from native_reader.plan.queues import QueueFile, queues_of, topics_in
-from native_reader.plan.threads import map_files
 from native_reader.scan.read import Projection
+from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
+from native_reader.sides.database_queues import queues_in_databases
+from native_reader.sides.queues import QueueFile, queues_of, topics_in
 from native_reader.storage.protocol import StoredFile, storage_of
-from native_reader.storage.rocksdb import is_database, size_of_database
+from native_reader.storage.threads import map_files
 from native_reader.tables.queues import warn_of_rocksdb
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
 from native_reader.tables.table import Part, Request, Table

@@ -11,18 +11,18 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.broker.settings import TopicConfig, topic_configs
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, LIGHT_TOPIC, QUEUE_ENTRY
-from native_reader.plan.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
-from native_reader.plan.database_queues import DatabaseQueues, queues_in_databases, why_unreadable
 from native_reader.plan.plan import StoreRead
-from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
-from native_reader.plan.threads import map_files
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.storage.settings import TopicConfig, topic_configs
+from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
+from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases, why_unreadable
+from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
+from native_reader.storage.threads import map_files
 from native_reader.tables.table import Part, Request, Table, batches_of
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"

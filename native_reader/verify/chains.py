@@ -9,7 +9,7 @@ from native_reader import kernel
 from native_reader.kernel import Chains
 from native_reader.layout.index_entry import INDEX_HEAD, SLOT_SIZE
 from native_reader.layout.record import Index, Mask
-from native_reader.plan.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
+from native_reader.sides.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Sides

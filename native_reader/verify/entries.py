@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
-from native_reader.plan.queues import Entries, QueueReader
+from native_reader.sides.queues import Entries, QueueReader
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.marks import Longs

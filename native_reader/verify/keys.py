@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.layout.record import Index, Mask
-from native_reader.plan.index import Head, IndexFile, entries_in, index_files, read_head, room_of
+from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.marks import Longs

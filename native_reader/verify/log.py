@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.columns import checksums
 from native_reader.columns.strings import Source
 from native_reader.errors import DataLoss, StoreError, UnreadableError
@@ -19,7 +20,6 @@ from native_reader.records.damages import Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
-from native_reader.storage.checkpoint import checkpoint_of
 from native_reader.storage.pace import Pace
 from native_reader.storage.store import PLAIN, Segment
 from native_reader.storage.window import Window

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from native_reader.broker.rocksdb import is_database
 from native_reader.log.recovery import recovery_begins
 from native_reader.log.witness import is_live
 from native_reader.plan.ends import CheckedEnd
-from native_reader.plan.index import IndexFile, index_files
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
-from native_reader.plan.queues import topics_in
+from native_reader.sides.index import IndexFile, index_files
+from native_reader.sides.queues import topics_in
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.rocksdb import is_database
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart

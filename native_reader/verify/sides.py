@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
-from native_reader.plan.deleted import DeletedTopics
-from native_reader.plan.queues import Queue, QueueReader, queues_of, topics_in
-from native_reader.storage.topics import Topics
+from native_reader.broker.topics import Topics
+from native_reader.sides.deleted import DeletedTopics
+from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 
 _AT_FIRST, _AT_MOST = 1 << 9, 1 << 16
 """Entries that are read at once."""

@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from native_reader.broker.config_files import BACKUP, versions
+from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.rocksdb import is_database
 from native_reader.errors import StoreDamaged, UnreadableError
-from native_reader.plan.index import index_files
-from native_reader.storage.config_files import BACKUP, versions
-from native_reader.storage.consumer_offsets import GroupOffset, offsets_in
+from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.rocksdb import is_database
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Queues, Sides, last_entry
 

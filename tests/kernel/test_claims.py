@@ -14,9 +14,10 @@ from support.effort import sampled
 from native_reader import kernel
 from native_reader.kernel import Lists
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY
-from native_reader.plan import claims, queues
+from native_reader.plan import claims
 from native_reader.plan.claims import Claims, numpy_left_of, numpy_tiles_of
-from native_reader.plan.queues import Entries, Queue
+from native_reader.sides import queues
+from native_reader.sides.queues import Entries, Queue
 
 QUEUE = Queue("topic", 0, False, ())
 MOST = 2**63 - 1

@@ -15,7 +15,7 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
-from native_reader.plan.deleted import DeletedTopics
+from native_reader.sides.deleted import DeletedTopics
 from native_reader.testing.records import Message
 
 SYSTEM = "RMQ_SYS_TRACE_TOPIC"

@@ -14,9 +14,9 @@ from support.tune import Tune
 
 import native_reader as nr
 from native_reader.layout.index_entry import key_hash
-from native_reader.plan import index
-from native_reader.plan.index import search
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Predicate
+from native_reader.sides import index
+from native_reader.sides.index import search
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import pack_properties

@@ -17,6 +17,7 @@ from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on
 from support.tune import Tune
 
 import native_reader as nr
+from native_reader.broker.topics import Topics
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
 from native_reader.records import walk
 from native_reader.records.damages import Damages
@@ -24,7 +25,6 @@ from native_reader.storage import protocol
 from native_reader.storage.local import LocalFile
 from native_reader.storage.mixed import one_log
 from native_reader.storage.store import DLEDGER, Segment
-from native_reader.storage.topics import Topics
 from native_reader.stream.begin import resume
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog

@@ -14,8 +14,8 @@ from support.effort import sampled
 from support.stores import Backend, in_memory
 
 import native_reader as nr
-from native_reader.layout.fastjson import DEEPEST, NotFastjson, parse
-from native_reader.storage.config_files import config_text, read_config
+from native_reader.broker.config_files import config_text, read_config
+from native_reader.broker.fastjson import DEEPEST, NotFastjson, parse
 from native_reader.testing.config import fastjson
 from native_reader.testing.faulty import FaultyStorage
 
@@ -128,7 +128,7 @@ def test_without_a_usable_version_the_error_names_both(content: bytes, problem: 
 
 
 def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("native_reader.storage.config_files._LARGEST", 50)
+    monkeypatch.setattr("native_reader.broker.config_files._LARGEST", 50)
     memory = in_memory({"x.json": OFFSETS + b" " * 50})
     with pytest.raises(nr.StoreDamaged, match=r"x\.json: has \d+ bytes; the limit is 50"):
         read_config(memory.url, "x.json", "offsetTable")

@@ -19,8 +19,8 @@ from support.plain_decoder import Row
 from support.stores import files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
-from native_reader.plan.database_queues import entries_from, next_offset, queues_in_databases
-from native_reader.storage.rocksdb import is_database, open_database
+from native_reader.broker.rocksdb import is_database, open_database
+from native_reader.sides.database_queues import entries_from, next_offset, queues_in_databases
 
 Get = Callable[[str], Golden]
 TABLES = ("consumer_offsets", "lag_by_tag", "config")
@@ -262,7 +262,7 @@ def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch:
     memory = in_memory(files | files_of(log_of(3)))
     there = nr.open(f"{memory.url}/store").table("consumer_offsets").to_table().drop(["store", "file"])
     assert there == opened(source).table("consumer_offsets").to_table().drop(["store", "file"])
-    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_COPIED", 1000)
+    monkeypatch.setattr("native_reader.broker.rocksdb._MOST_COPIED", 1000)
     with pytest.raises(nr.StoreError, match="which can be read only from a local disk"):
         nr.open(f"{memory.url}/store").table("consumer_offsets").to_table()
 
@@ -270,7 +270,7 @@ def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch:
 @pytest.mark.parametrize("table", TABLES)
 def test_more_entries_than_are_held_in_memory_are_an_error(golden_store: Get, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
     """Entries of queues are read in pieces, so they have no such limit."""
-    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_HELD", 100)
+    monkeypatch.setattr("native_reader.broker.rocksdb._MOST_HELD", 100)
     source = golden_store(GOLDEN)
     said = r"^the RocksDB database file:.*/config/\w+ has more than 100 bytes of entries, .*mqadmin rocksDBConfigToJson prints them$"
     with pytest.raises(nr.UnreadableError, match=said):

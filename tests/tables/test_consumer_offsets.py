@@ -140,8 +140,8 @@ def test_kinds_of_offsets() -> None:
 
 
 def test_many_tags_are_counted_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("native_reader.plan.lag._MOST_CODES", 2)
-    monkeypatch.setattr("native_reader.plan.lag._MOST_NAMED", 1)
+    monkeypatch.setattr("native_reader.sides.lag._MOST_CODES", 2)
+    monkeypatch.setattr("native_reader.sides.lag._MOST_NAMED", 1)
     memory = in_memory(with_offsets(orders(12), {"offsetTable": {"orders@g": {0: 0}}}))
     rows = rows_of(nr.open(f"{memory.url}/store"), "lag_by_tag")
     assert [(row["tags_code"], row["tag"], row["messages"]) for row in rows] == [
@@ -156,8 +156,8 @@ def test_tags_of_a_long_queue_are_counted_in_pieces(monkeypatch: pytest.MonkeyPa
     store = nr.open(f"{memory.url}/store")
     whole = rows_of(store, "lag_by_tag")
     assert [row["messages"] for row in whole] == [20, 10, 10]
-    monkeypatch.setattr("native_reader.plan.queues._PIECE", 40)
-    monkeypatch.setattr("native_reader.plan.lag._AT_ONCE", 5)
+    monkeypatch.setattr("native_reader.sides.queues._PIECE", 40)
+    monkeypatch.setattr("native_reader.sides.lag._AT_ONCE", 5)
     assert rows_of(store, "lag_by_tag") == whole
 
 

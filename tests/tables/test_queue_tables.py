@@ -19,8 +19,8 @@ from support.stores import Files, files_of, in_memory, log_of, message, on_disk
 import native_reader as nr
 from native_reader.layout.queue_entry import FILLER_SIZE
 from native_reader.options import MessageOptions
-from native_reader.plan import bounds
-from native_reader.plan.queues import Topic, queues_of
+from native_reader.sides import bounds
+from native_reader.sides.queues import Topic, queues_of
 from native_reader.storage.protocol import storage_of
 from native_reader.tables import TABLES
 from native_reader.tables.table import Request

@@ -13,7 +13,7 @@ from support.effort import sampled
 from support.stores import in_memory
 
 from native_reader.layout.queue_entry import FILLER_SIZE
-from native_reader.plan.queues import QueueReader, Topic, queues_of
+from native_reader.sides.queues import QueueReader, Topic, queues_of
 from native_reader.tuning import tuned
 from native_reader.verify import cursors
 from native_reader.verify.cursors import Cursor

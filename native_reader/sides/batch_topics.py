@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from native_reader.broker.topics import Topics
 from native_reader.layout.record import INNER_BATCH
 from native_reader.log.boundary import segment_before
-from native_reader.plan.queues import Queue, QueueReader, Topic, queues_of
 from native_reader.records.sync import head_at
+from native_reader.sides.queues import Queue, QueueReader, Topic, queues_of
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.topics import Topics
 from native_reader.storage.window import Window
 
 

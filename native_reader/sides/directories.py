@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from native_reader.plan.queues import Queue, Topic, queues_of, topics_in
+from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 
 
 class Directories:

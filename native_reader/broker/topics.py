@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from native_reader.broker.config_files import config_text, read_config
 from native_reader.errors import StoreDamaged
-from native_reader.storage.config_files import config_text, read_config
 
 _FILE, _TABLE = "topics.json", "topicConfigTable"
 _MOST_QUEUES = 1 << 16

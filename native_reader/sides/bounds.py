@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC
-from native_reader.plan.queues import Queue, QueueReader
+from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.protocol import StoredFile
 
 SIMPLE, BATCH, LIGHT = "simple", "batch", "LMQ"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT_SIZE, default_slots, entries_at
 from native_reader.layout.record import Mask
-from native_reader.plan.queues import Numbers
+from native_reader.sides.queues import Numbers
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tuning import TUNING
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from native_reader.broker.config_files import printable, read_config
+from native_reader.broker.fastjson import NotFastjson, parse
+from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.errors import StoreDamaged
-from native_reader.layout.fastjson import NotFastjson, parse
-from native_reader.storage.config_files import printable, read_config
-from native_reader.storage.rocksdb import Database, is_database, open_database
 
 TOPIC, GROUP = "topic", "group"
 FORBIDDEN = "forbidden"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.errors import StoreDamaged, shown
-from native_reader.layout.fastjson import NotFastjson, parse
 from native_reader.storage.protocol import storage_of
 
 BACKUP = ".bak"

@@ -10,14 +10,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.properties import TAGS, parse, without_crc_trailer
 from native_reader.layout.queue_entry import java_hash
-from native_reader.plan import database_queues
-from native_reader.plan.bounds import bounds_of
-from native_reader.plan.queues import Entries, Numbers, Queue, QueueReader, queue_named
 from native_reader.records.sync import layout_at
-from native_reader.storage.rocksdb import Database, is_database, open_database
+from native_reader.sides import database_queues
+from native_reader.sides.bounds import bounds_of
+from native_reader.sides.queues import Entries, Numbers, Queue, QueueReader, queue_named
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 

@@ -19,9 +19,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from native_reader.layout.fastjson import NotFastjson, parse
-from native_reader.storage.config_files import ConfigFile, printable, read_config
-from native_reader.storage.rocksdb import is_database, open_database
+from native_reader.broker.config_files import ConfigFile, printable, read_config
+from native_reader.broker.fastjson import NotFastjson, parse
+from native_reader.broker.rocksdb import is_database, open_database
 
 _BROADCAST = "@broadcast"
 _LARGEST_QUEUE, _LARGEST_OFFSET = 2**31 - 1, 2**63 - 1

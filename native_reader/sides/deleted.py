@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 
+from native_reader.broker.rocksdb import is_database
+from native_reader.broker.settings import topic_configs
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.plan.queues import Topic, numbers_of, topics_in
-from native_reader.storage.rocksdb import is_database
-from native_reader.storage.settings import topic_configs
+from native_reader.sides.queues import Topic, numbers_of, topics_in
 
 
 class DeletedTopics:

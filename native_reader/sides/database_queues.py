@@ -17,11 +17,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.errors import UnreadableError
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written
-from native_reader.plan.bounds import Bounds, Place, bounds_of
-from native_reader.plan.queues import Entries, Numbers, Queue
-from native_reader.storage.rocksdb import Database, is_database, open_database
+from native_reader.sides.bounds import Bounds, Place, bounds_of
+from native_reader.sides.queues import Entries, Numbers, Queue
 
 _ENTRY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_timestamp", ">i8")])
 _SIZE, _QUEUE, _NUMBER = struct.Struct(">i"), struct.Struct(">i"), struct.Struct(">q")

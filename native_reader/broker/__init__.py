@@ -1,0 +1,1 @@
+"""What a broker's small files and databases say: topics, settings, consumer offsets, the checkpoint."""

@@ -1,0 +1,1 @@
+"""What consume queues and index files say about the log."""
