@@ -18,7 +18,7 @@ from native_reader.export.run import Wanted, export
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.plan.doubts import doubts_of, log_doubts
 from native_reader.plan.explain import Explanation
-from native_reader.plan.places import Places
+from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.predicate.tree import Predicate
@@ -335,7 +335,7 @@ class Scan(Lazy):
 class TableScan(Lazy):
     """A table other than `messages`. The ends of the logs are determined on first use.
 
-    `places`: by store URI, where an earlier pass over the log saw every message that the table is made from.
+    `seen`: by store URI, where an earlier pass over the log saw every message that the table is made from.
     """
 
     def __init__(
@@ -344,13 +344,13 @@ class TableScan(Lazy):
         stores: tuple[StoreFiles, ...],
         options: MessageOptions,
         selection: Selection | None = None,
-        places: Mapping[str, Places] | None = None,
+        seen: PlacesOfStores = NOT_SEEN,
     ) -> None:
         self._table, self._stores = table, stores
         self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
         self._projection = options.projection(self._selection.needed)
-        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False, places=places or {})
-        self._request = Request(stores, planning, self._selection.needed)
+        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
+        self._request = Request(stores, planning, self._selection.needed, seen)
         self._parts: list[Part] | None = None
 
     @property

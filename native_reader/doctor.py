@@ -14,11 +14,10 @@ from native_reader.errors import OptionError, SchemaError, StoreError, option_na
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
-from native_reader.plan.ends import counted
-from native_reader.plan.explain import size_of
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
+from native_reader.text import counted, names_of, size_of
 
 Facts = dict[str, Any]
 _Time = Callable[[datetime], str]
@@ -156,7 +155,7 @@ class _Look:
         for state, text, is_finding in _STATES:
             if of_state := states.get(state):
                 count = sum(of_state.values())
-                names = ", ".join(sorted(of_state)[:_MOST]) + (" …" if len(of_state) > _MOST else "")
+                names = names_of(sorted(of_state), _MOST)
                 (self._found.findings if is_finding else self._found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
         return {"directories": list(self._files.queues), "queues": queues, "topics": len(topics), "light_queues": light}
 

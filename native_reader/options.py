@@ -33,7 +33,7 @@ from native_reader.values import (
     ValueType,
     number,
     one_of,
-    size_of,
+    size_from,
 )
 
 
@@ -148,12 +148,12 @@ class MessageOptions(Options):
     fail_on_data_loss: bool = option(True, FLAG, "`false` continues if a segment in the middle is missing, or is truncated during the read")
     ignore_missing_files: bool = option(False, FLAG, "continue if a segment is deleted after planning", tables=True)
     tail: str = option(AVAILABLE, one_of(*TAILS), "where the read ends; `all` includes old records after the end of the log")
-    max_partition_bytes: Size = option("128m", size_of(1), "the largest range of the log in one task", tables=True)
+    max_partition_bytes: Size = option("128m", size_from(1), "the largest range of the log in one task", tables=True)
     min_partitions: int = option(1, number(1, 1_000_000), "the minimum number of tasks, if the log is large enough to split")
-    max_record_bytes: Size = option("64m", size_of(1), "a larger record is an error", tables=True)
-    max_decompressed_bytes: Size = option("64m", size_of(0), "a larger body becomes null")
+    max_record_bytes: Size = option("64m", size_from(1), "a larger record is an error", tables=True)
+    max_decompressed_bytes: Size = option("64m", size_from(0), "a larger body becomes null")
     max_read_rate: Size | None = option(
-        None, size_of(1 << 20), "the maximum number of bytes per second in one task; at least 1m", tables=True
+        None, size_from(1 << 20), "the maximum number of bytes per second in one task; at least 1m", tables=True
     )
 
     def projection(self, columns: tuple[str, ...] | None = None) -> Projection:

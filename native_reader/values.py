@@ -150,7 +150,7 @@ def number(least: int, most: int = LARGEST) -> ValueType:
     return ValueType("a number", _parse_integer, lambda name, value: whole(name, value, least, most))
 
 
-def size_of(least: int) -> ValueType:
+def size_from(least: int) -> ValueType:
     """A number of bytes, at least that many."""
     return ValueType("a size", _parse_text, lambda name, value: size(name, value, least))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from native_reader.plan.ends import counted
-from native_reader.plan.explain import size_of
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.storage.usage import Usage, disk_of, usage_of
+from native_reader.text import counted, names_of, size_of
 
 if TYPE_CHECKING:
     from native_reader.storage.protocol import Disk
@@ -63,8 +62,7 @@ def usage_in_words(usage: Usage, disk: Disk | None) -> str:
 
 def deleted_in_words(names: Sequence[str], messages: int, size: int, *, is_all: bool = True) -> str:
     """Which deleted topics still have records. `is_all`: whether all their messages were counted."""
-    shown = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
     one = len(names) == 1
     which = f"still {'has' if one else 'have'} records" if is_all else f"{'is' if one else 'are'} among them"
     counts = f"{counted(messages, 'message')}, {size_of(size)}, until {'its' if one else 'their'} segments expire"
-    return f"{counted(len(names), 'deleted topic')} {which}: {shown}, {counts}"
+    return f"{counted(len(names), 'deleted topic')} {which}: {names_of(names, _MOST_NAMES)}, {counts}"

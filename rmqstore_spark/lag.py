@@ -17,8 +17,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from native_reader.plan.explain import size_of
 from native_reader.stream.offset import OffsetError, ends_from_json, from_json
+from native_reader.text import size_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress

@@ -12,7 +12,7 @@ from native_reader.checks import Size
 from native_reader.errors import DataLoss, OptionError, PathError, StoreError, UnreadableError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
 from native_reader.tables import TABLES
-from native_reader.values import ACCESS, FLAG, number, one_of, size_of
+from native_reader.values import ACCESS, FLAG, number, one_of, size_from
 
 MESSAGES = "messages"
 _ALL = "python -m rmqstore_spark lists all options"
@@ -27,7 +27,7 @@ class SparkOptions(Options):
         False, FLAG, "let Spark pass its filters to the reader; then each query needs its own `load()`: [filters.md](filters.md)"
     )
     max_bytes_per_trigger: Size | None = option(
-        None, size_of(1), "in a stream: the maximum bytes of the log per batch, approximately; a batch has at least one record"
+        None, size_from(1), "in a stream: the maximum bytes of the log per batch, approximately; a batch has at least one record"
     )
     max_offsets_per_trigger: int | None = option(
         None, number(1), "in a stream: the maximum number of records per batch; the reader reads the head of each to count them"

@@ -9,6 +9,7 @@ from typing import Any
 
 from native_reader.errors import ExportError, OptionError, option_name, shown
 from native_reader.export.target import Target
+from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
@@ -16,14 +17,13 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.report import SegmentReport
 from native_reader.scan.read import Projection
 from native_reader.storage.store import Segment, StoreFiles
-from native_reader.tables.table import LOST, Missing
 from native_reader.version import version
 
 NAME = "_export.json"
 _LAYOUT = 1
 """Of this file and those next to it. Another one cannot be continued."""
-_NOT_PINNED = ("max_read_rate", "lenient", "places")
-"""The first does not change what is in the files, the second follows from `mode`, and an export has none of the third."""
+_NOT_PINNED = ("max_read_rate", "lenient")
+"""The first does not change what is in the files, and the second follows from `mode`."""
 
 _SHOWN = 200
 
@@ -60,9 +60,9 @@ def manifest_of(request: Request, plan: Plan) -> Manifest:
     """The export of a plan. It always has a task, so that an export without rows has a file with the columns."""
     idle = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
     idle += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
-    missing = [Missing(*gap) for gap in plan.gaps]
-    missing += [Missing(lost.store, max(lost.start, lost.junk_end), lost.stop, LOST, lost.text) for lost in plan.lost]
-    return Manifest(request, plan.ends, plan.packed() or [()], idle, [each for each in missing if each.start < each.stop])
+    missing = [gap for gap in (Missing(*gap) for gap in plan.gaps) if gap.start < gap.stop]
+    missing += [lost.missing for lost in plan.lost if lost.missing is not None]
+    return Manifest(request, plan.ends, plan.packed() or [()], idle, missing)
 
 
 def save(manifest: Manifest, target: Target) -> None:

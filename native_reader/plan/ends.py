@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.errors import DataLoss, option_name
 from native_reader.log.tail import ALL, AVAILABLE, LogEnd, look_at_end
 from native_reader.log.witness import is_live
+from native_reader.plan.lost import CheckedEnd, Lost
+from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.planning import Planning
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
@@ -28,6 +28,7 @@ from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_n
 from native_reader.storage.strays import how_to_restore, unpack_command
 from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
+from native_reader.text import counted
 
 _WALKED_WHOLE = 8 << 20
 _TOPICS = 32
@@ -55,46 +56,9 @@ class Named(NamedTuple):
     until: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, and a description.
-
-    `is_loss`: bytes were overwritten, files are missing, or no segment holds a record. Otherwise there are only zeros or half
-    a record, as in a copy whose log was copied before its queues.
-    """
-
-    store: str
-    start: int
-    stop: int
-    text: str
-    is_loss: bool
-    junk_end: int = 0
-    """Bytes before this offset may be neither records nor zeros."""
-
-    def __str__(self) -> str:
-        return f"{self.store}: {self.text}"
-
-    def error(self) -> DataLoss:
-        """The error for a read that must not lose anything."""
-        return DataLoss(f"{self}. Set {option_name('fail_on_data_loss', False)} to read the rest. The table 'damage' lists what is missing")
-
-
-class CheckedEnd(NamedTuple):
-    """Where a read of one log ends, how many bytes of old records follow, and what is lost.
-
-    `follows_record`: a record, or a blank, ends there; otherwise damage may.
-    """
-
-    offset: int
-    stale: int = 0
-    lost: Lost | None = None
-    follows_record: bool = True
-
-
-def find_ends(stores: Iterable[StoreFiles], planning: Planning) -> dict[str, CheckedEnd]:
+def find_ends(stores: Iterable[StoreFiles], planning: Planning, seen: PlacesOfStores = NOT_SEEN) -> dict[str, CheckedEnd]:
     """The end of each log, by store URI. Foreign bytes after it are an error; a lenient read counts them as damage of the log."""
-    known = planning.places
-    return {store.uri: known[store.uri].end if store.uri in known else _find_end(store, planning) for store in stores}
+    return {store.uri: seen[store.uri].end if store.uri in seen else _find_end(store, planning) for store in stores}
 
 
 def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
@@ -240,11 +204,6 @@ def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
     segment, after = store.segments[until[-1]], store.segments[until[-1] + 1 :]
     is_continued = bool(after) and after[0].base == segment.end
     return segment if segment.size < max(each.size for each in store.segments) and not is_continued else None
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _looks_like(segment: Segment) -> str:

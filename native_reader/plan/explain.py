@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.kernel import kernel_info
-from native_reader.plan.ends import counted
 from native_reader.plan.estimate import AUTO, SCAN, TRUST, AccessPath, is_too_small
 from native_reader.plan.keys import BY_KEY, KeyLookup
 from native_reader.plan.plan import Plan
 from native_reader.plan.split import Split
 from native_reader.predicate.outcomes import mentions
 from native_reader.storage.store import StoreFiles
+from native_reader.text import counted, names_of, size_of
 
 BIG = 1 << 30
 """A scan of at least this many bytes gets a hint."""
 HINT = "add a condition on topic, keys, store_timestamp or physical_offset to read less"
 _MOMENTS = ("store_timestamp", "born_timestamp")
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +215,9 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
         yield "             deleted topics may have the key too, so bytes in no consume queue are scanned;"
         yield "             a condition on the topic, or access=trust, skips them. Rows from the index are returned first"
     if index["topics_with_batches"]:
-        yield f"             messages inside batches are not indexed, so those of {_named(index['topics_with_batches'])} are read"
+        yield f"             messages inside batches are not indexed, so those of {_some(index['topics_with_batches'])} are read"
     if index["topics_without_queues"] and not index["unknown_topics"]:
-        yield f"             {_named(index['topics_without_queues'])} has no consume queue and may have batches, which are not indexed,"
+        yield f"             {_some(index['topics_without_queues'])} has no consume queue and may have batches, which are not indexed,"
         yield "             so bytes in no consume queue are scanned; access=trust skips them"
     for topic, offset in index["prepared"][:3]:
         yield f"             a prepared message at offset {offset:,}: brokers 4.0 to 4.2 do not index its rollback, so later records of"
@@ -229,13 +228,5 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
         yield f"             {len(index['why']) - 3} more index files are not used"
 
 
-def _named(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
-
-
-def size_of(count: int) -> str:
-    """A number of bytes for people: 1.5 GiB."""
-    size, unit = float(count), 0
-    while size >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return f"{size:,.1f} {_UNITS[unit]}" if unit else counted(count, "byte")
+def _some(topics: list[str]) -> str:
+    return names_of([repr(topic) for topic in topics], 3)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.plan.lost import CheckedEnd
 from native_reader.sides.queues import Numbers
-
-if TYPE_CHECKING:
-    from native_reader.plan.ends import CheckedEnd
 
 SEEN = "seen"
 """The access of a split that reads only such records. Users cannot choose it: only a pass can show that no others are wanted."""
@@ -30,6 +29,11 @@ class Places(NamedTuple):
         first, last = np.searchsorted(self.offsets, (start, stop)).tolist()
         offsets, sizes = self.offsets[first:last], self.sizes[first:last]
         return np.stack((offsets, sizes), axis=1).astype(np.int64).tobytes(), int(sizes.sum())
+
+
+PlacesOfStores = Mapping[str, Places]
+"""By store URI."""
+NOT_SEEN: PlacesOfStores = {}
 
 
 def records_in(packed: bytes) -> tuple[Numbers, Numbers]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
-from native_reader.plan.ends import CheckedEnd, Lost
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
+from native_reader.plan.lost import CheckedEnd, Lost
 from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split

@@ -8,6 +8,7 @@ from dataclasses import replace
 from native_reader.plan.ends import find_ends
 from native_reader.plan.estimate import SCAN, AccessPath, choose_access
 from native_reader.plan.keys import BY_KEY, look_up_keys
+from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan, StoreRead, make_plan, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.times import Times, times_of
@@ -20,20 +21,30 @@ Ranges = Mapping[str, tuple[int, int]]
 """By store URI: two boundaries of its log. Only the range between them is read."""
 
 
-def plan_read(stores: Sequence[StoreFiles], predicate: Predicate, planning: Planning, ranges: Ranges | None = None) -> Plan:
-    """The plan of one read. Planning reads only heads of segments, queues and index files."""
+def plan_read(
+    stores: Sequence[StoreFiles],
+    predicate: Predicate,
+    planning: Planning,
+    ranges: Ranges | None = None,
+    seen: PlacesOfStores = NOT_SEEN,
+) -> Plan:
+    """The plan of one read. Planning reads only heads of segments, queues and index files.
+
+    `seen`: where an earlier pass saw everything that the read may want.
+    """
     if ranges is None:
-        reads = whole_reads(stores, find_ends(stores, planning))
+        reads = whole_reads(stores, find_ends(stores, planning, seen))
     else:
         reads = [StoreRead(store, stop, start) for store in stores if store.uri in ranges for start, stop in [ranges[store.uri]]]
-    return make_plan([_prepared(read, predicate, planning) for read in reads], predicate, planning)
+    prepared = [
+        replace(read, places=seen[read.store.uri]) if read.store.uri in seen else _prepared(read, predicate, planning) for read in reads
+    ]
+    return make_plan(prepared, predicate, planning)
 
 
 def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> StoreRead:
     """The read of one store, with what its index, queues and store times say."""
     store, access = read.store, planning.access
-    if store.uri in planning.places:
-        return replace(read, places=planning.places[store.uri])
     if read.start is not None and read.end - read.start < TUNING.small_range:
         access = SCAN  # a small range, as in most stream batches, is faster to scan than to look up
     # Use queues and index for the whole log, even if only a part of it is read.

@@ -1,13 +1,11 @@
-"""The checked options that only planning needs."""
+"""The checked options of planning: for messages, tables, exports and streams."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from native_reader.log.tail import AVAILABLE
 from native_reader.plan.estimate import AUTO
-from native_reader.plan.places import Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +13,6 @@ class Planning:
     """The defaults are those of the options.
 
     `time_skew_tolerance`: how far store times may step back, in microseconds. `lenient`: damage does not stop the read.
-    `places`: by store URI, where an earlier pass saw everything that the read may want.
     """
 
     access: str = AUTO
@@ -27,4 +24,3 @@ class Planning:
     max_hash_slot_num: int | None = None
     lenient: bool = False
     fail_on_data_loss: bool = True
-    places: Mapping[str, Places] = field(default_factory=dict)

@@ -11,13 +11,12 @@ from typing import Any
 from native_reader.doctor import STATE, Diagnosis
 from native_reader.errors import spelled
 from native_reader.export.account import Exported
-from native_reader.plan.ends import counted
-from native_reader.plan.explain import size_of
+from native_reader.plan.lost import LOST, MISSING
 from native_reader.records.damages import CHECKSUM
 from native_reader.rescue.around import Around
 from native_reader.rescue.markdown import LONGEST_SENTENCE, table, text
 from native_reader.rescue.saved import Run, SavedQueue
-from native_reader.tables.table import LOST, MISSING
+from native_reader.text import counted, size_of
 from native_reader.verify.codes import NOTE, SEVERITIES, TRUNCATED
 
 _MOST = 200

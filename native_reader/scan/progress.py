@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
 from native_reader.errors import OptionError, shown
-from native_reader.plan.explain import size_of
+from native_reader.text import duration_of, size_of
 
 _EVERY = 0.2
 """Seconds between two reports."""
@@ -129,7 +129,7 @@ class Bar:
             return
         self._drawn = True
         filled, left = "#" * int(progress.share * _WIDTH), progress.seconds_left
-        rest = f", {duration(left)} left" if left else ""
+        rest = f", {duration_of(left)} left" if left else ""
         sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
         # The last characters clear the rest of the line.
         self._stream.write(f"\r[{filled:<{_WIDTH}}] {progress.share:4.0%}  {progress.rows:,} rows, {sizes}{rest}\x1b[K")
@@ -149,11 +149,3 @@ def _watcher_of(progress: object) -> Callable[[Progress], object] | None:
     if not callable(progress):
         raise OptionError(f"progress must be True, False or a function, not {shown(progress)}")
     return progress
-
-
-def duration(seconds: float) -> str:
-    """`12 s`, `3:05 min`, `2:07 h`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"

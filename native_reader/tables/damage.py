@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from native_reader.columns.spec import ColumnSpec
+from native_reader.plan.lost import Missing
 from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.tables.table import Missing, Part, Request, Table, batches_of, lost_of, missing_in
+from native_reader.tables.table import Part, Request, Table, batches_of, lost_of, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),

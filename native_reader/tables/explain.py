@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.plan.ends import counted
-from native_reader.plan.explain import size_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Part, Selection, Table
+from native_reader.text import counted, size_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 def pieces(request: Request, predicate: Predicate) -> list[Piece]:
     """The splits of all stores that may hold matching messages."""
-    return pieces_of(plan_read(request.stores, predicate, request.planning))
+    return pieces_of(plan_read(request.stores, predicate, request.planning, seen=request.seen))
 
 
 def pieces_by_store(request: Request, predicate: Predicate) -> dict[str, list[Piece]]:
@@ -65,7 +65,8 @@ def pieces_by_store(request: Request, predicate: Predicate) -> dict[str, list[Pi
 
 def pieces_of_store(request: Request, store: StoreFiles, predicate: Predicate) -> list[Piece]:
     """The splits of one store, for a predicate that is only for this store."""
-    return pieces_of(plan_read([store], predicate, request.planning, {store.uri: (store.min_offset, request.ends[store.uri].offset)}))
+    ranges = {store.uri: (store.min_offset, request.ends[store.uri].offset)}
+    return pieces_of(plan_read([store], predicate, request.planning, ranges, request.seen))
 
 
 def pieces_of(plan: Plan) -> list[Piece]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from native_reader.columns.filter import matching
 from native_reader.columns.spec import ColumnSpec, selected
-from native_reader.plan.ends import CheckedEnd, find_ends
+from native_reader.plan.ends import find_ends
+from native_reader.plan.lost import CheckedEnd, Missing
+from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS
@@ -23,24 +25,6 @@ from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 
 _ROWS = 8192
-
-MISSING, LOST = "missing", "lost"
-NOT_THERE = {
-    MISSING: "no file contains these offsets",
-    LOST: "consume queues, index files or the checkpoint have records there, after the end of the log",
-}
-"""The reasons why offsets are missing, with their meaning."""
-
-
-class Missing(NamedTuple):
-    """Offsets that the log of a store should hold but does not; with the reason and a description."""
-
-    store: str
-    start: int
-    stop: int
-    reason: str = MISSING
-    description: str = NOT_THERE[MISSING]
-
 
 Part = object
 """One part of a table, picklable; only the table itself knows its type. `work_of` is for the progress of a read."""
@@ -53,16 +37,20 @@ def work_of(part: Part) -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """The input of a table. `columns`: those that are needed; None is all."""
+    """The input of a table.
+
+    `columns`: those that are needed; None is all. `seen`: where an earlier pass saw every message that the table is made from.
+    """
 
     stores: Sequence[StoreFiles]
     planning: Planning
     columns: Collection[str] | None = None
+    seen: PlacesOfStores = field(default_factory=dict)
 
     @cached_property
     def ends(self) -> Mapping[str, CheckedEnd]:
         """The end of each log, by store URI. Determined on first use: not every table needs it."""
-        return find_ends(self.stores, self.planning)
+        return find_ends(self.stores, self.planning, self.seen)
 
     @cached_property
     def reads(self) -> list[StoreRead]:
@@ -209,15 +197,12 @@ def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Itera
         yield pa.RecordBatch.from_pylist(several, schema)
 
 
-def lost_of(request: Request) -> list[Part]:
+def lost_of(request: Request) -> list[Missing]:
     """Records that other files name after the end of those logs, without ranges that are read as damage."""
-    return [
-        Missing(uri, max(lost.start, lost.junk_end), lost.stop, LOST, lost.text)
-        for uri, lost in ((uri, end.lost) for uri, end in request.ends.items())
-        if lost is not None and max(lost.start, lost.junk_end) < lost.stop
-    ]
+    found = (None if end.lost is None else end.lost.missing for end in request.ends.values())
+    return [missing for missing in found if missing is not None]
 
 
-def missing_in(request: Request) -> list[Part]:
+def missing_in(request: Request) -> list[Missing]:
     """Offsets below the end of those logs that no file holds."""
     return [Missing(read.store.uri, start, min(stop, read.end)) for read in request.reads for start, stop in read.gaps()]

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC
+from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
 from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate, all_of
@@ -80,6 +81,7 @@ class Log(NamedTuple):
     store: StoreFiles
     end: int
     planning: Planning
+    seen: PlacesOfStores
     halves: tuple[Piece, ...]
 
     @property
@@ -91,9 +93,9 @@ class Log(NamedTuple):
 def _parts(request: Request) -> list[Part]:
     parts: list[Part] = []
     for store in request.stores:
-        plan = plan_read([store], _HALVES, request.planning)
+        plan = plan_read([store], _HALVES, request.planning, seen=request.seen)
         if plan.splits:
-            parts.append(Log(store, dict(plan.ends)[store.uri], request.planning, tuple(pieces_of(plan))))
+            parts.append(Log(store, dict(plan.ends)[store.uri], request.planning, request.seen, tuple(pieces_of(plan))))
     return parts
 
 
@@ -195,7 +197,7 @@ def _deciding(log: Log, table: pa.Table, lost: _Lost) -> list[Piece]:
     ops = And((Compare(_TOPIC, "=", OP_TOPIC), Compare(Column("tags"), "=", _OP_TAG)))
     after = Compare(Column("physical_offset"), ">=", int(table.column("physical_offset")[0].as_py()))
     predicate = And((after, Or((ops, all_of(committed)))))
-    plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)})
+    plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)}, log.seen)
     lost.note(stop for _, _, stop in plan.gaps)
     return pieces_of(plan)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
-from native_reader.plan.ends import counted
+from native_reader.text import counted
 from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED
 
 COLUMNS = {

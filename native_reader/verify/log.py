@@ -14,7 +14,6 @@ from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
-from native_reader.plan.ends import counted
 from native_reader.plan.split import Split
 from native_reader.records.damages import Damage
 from native_reader.records.sync import head_at
@@ -23,6 +22,7 @@ from native_reader.scan.read import Projection
 from native_reader.storage.pace import Pace
 from native_reader.storage.store import PLAIN, Segment
 from native_reader.storage.window import Window
+from native_reader.text import counted
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from native_reader.broker.rocksdb import is_database
 from native_reader.log.recovery import recovery_begins
 from native_reader.log.witness import is_live
-from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.plan import StoreRead, whole_reads
 from native_reader.plan.planning import Planning
 from native_reader.sides.index import IndexFile, index_files

@@ -77,8 +77,7 @@ def _is_unknown(asked: Asked, scan: Scan) -> bool:
 
 def _print_result(done: Exported) -> None:
     """Print what was written and what is missing."""
-    from native_reader.plan.ends import counted
-    from native_reader.plan.explain import size_of
+    from native_reader.text import counted, size_of
 
     files = counted(len(done.files), "file")
     note(f"{counted(done.rows, 'message')} in {files} of {size_of(done.bytes)} in {done.path}")

@@ -129,8 +129,7 @@ def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def _note_result(read: Read, count: int) -> None:
-    from native_reader.plan.ends import counted
-    from native_reader.plan.explain import size_of
+    from native_reader.text import counted, size_of
 
     note(f"{counted(count, 'message')} found; {size_of(read.bytes_read)} of the log were read")
 

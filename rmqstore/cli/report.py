@@ -119,14 +119,14 @@ def _size(text: str) -> int:
 
 def _what_fills(facts: Facts) -> str:
     """One sentence: the parts of the store and its largest topics."""
+    from native_reader.text import share_of
     from rmqstore.disk import usage_in_words
     from rmqstore.report.markup import shortened
-    from rmqstore.report.words import share
 
     whole = facts.log.segments.totals()["bytes"]
     largest: list[str] = []
     for row in facts.log.places.by("topic").top(_LARGEST).rows:
         of_what = "" if largest else " of the records"
-        largest.append(f"{shortened(str(row['topic']))} ({share(int(str(row['bytes'])), whole)}{of_what})")
+        largest.append(f"{shortened(str(row['topic']))} ({share_of(int(str(row['bytes'])), whole)}{of_what})")
     topics = f"; largest topics: {', '.join(largest)}" if largest else ""
     return f"{usage_in_words(facts.usage, facts.settings.disk)}{topics}"

@@ -75,7 +75,7 @@ def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[As
 
 def _note_room(store: Store, target: str) -> None:
     """Say at the start if the disk may be too small, not after hours."""
-    from native_reader.plan.explain import size_of
+    from native_reader.text import size_of
 
     size = sum(segment.size for each in store.stores for segment in each.segments)
     folder = Path(target).absolute()
@@ -100,7 +100,7 @@ def _counts(done: Rescued) -> dict[str, object]:
 
 def _print_result(done: Rescued) -> None:
     """Print what was saved and lost; the page has the details."""
-    from native_reader.plan.ends import counted
+    from native_reader.text import counted
 
     exported = done.exported
     damaged = [each.end - each.start for each in exported.report.damage]

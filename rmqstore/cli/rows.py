@@ -40,7 +40,7 @@ def number(value: Any) -> str:
 
 def size(value: Any) -> str:
     """1.5 GiB."""
-    from native_reader.plan.explain import size_of
+    from native_reader.text import size_of
 
     return size_of(value)
 

@@ -154,9 +154,9 @@ def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.T
 
 
 def _took(seconds: float) -> str:
-    from native_reader.scan.progress import duration
+    from native_reader.text import duration_of
 
-    return duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+    return duration_of(seconds) if seconds >= 10 else f"{seconds:.1f} s"
 
 
 def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: Deleted) -> None:
@@ -187,8 +187,7 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
 
 def _summarize(tally: Tally, how: str, *more: str | None) -> None:
     """The lines below the table."""
-    from native_reader.plan.ends import counted
-    from native_reader.plan.explain import size_of
+    from native_reader.text import counted, size_of
 
     totals, groups = tally.totals(), tally.table()
     count = counted(0 if groups is None else len(groups), "group")

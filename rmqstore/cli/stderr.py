@@ -74,14 +74,13 @@ class Bar:
 
 def line_of(label: str, progress: Report) -> str:
     """The text of a bar: share, bytes, rate, and the time left."""
-    from native_reader.plan.explain import size_of
-    from native_reader.scan.progress import duration
+    from native_reader.text import duration_of, size_of
 
     done, total, seconds = progress.done, progress.total, progress.seconds
     share = min(1.0, done / total) if total else 1.0
     bar = f"[{'#' * int(share * _WIDTH):<{_WIDTH}}]"
     rate = f", {size_of(int(done / seconds))}/s" if done and seconds else ""
-    left = f", {duration(seconds * (total - done) / done)} left" if 0 < done < total else ""
+    left = f", {duration_of(seconds * (total - done) / done)} left" if 0 < done < total else ""
     return f"{label}{' ' if label else ''}{bar} {share:4.0%}  {size_of(done)} of {size_of(total)}{rate}{left}"
 
 
@@ -101,7 +100,7 @@ class Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning."""
         from native_reader.errors import DataLoss, spelled
-        from native_reader.plan.ends import Lost
+        from native_reader.plan.lost import Lost
         from rmqstore.cli.asked import spelled as flag
 
         arguments = record.args if isinstance(record.args, tuple) else ()

@@ -73,8 +73,7 @@ def _advice(code: str) -> str:
 
 
 def _summary(store: Store, counts: Counter[str]) -> str:
-    from native_reader.plan.ends import counted
-    from native_reader.plan.explain import size_of
+    from native_reader.text import counted, size_of
 
     segments = [segment for each in store.stores for segment in each.segments]
     if not segments:

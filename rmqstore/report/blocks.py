@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rmqstore.report import words as write
+from native_reader.text import number_of, share_of, size_of
 from rmqstore.report.charts import bar
 from rmqstore.report.markup import Markup, element, joined, name_of
 from rmqstore.report.side_facts import Problem
@@ -67,7 +67,7 @@ def stacked(*lines: str | None) -> Markup:
 
 def share_cell(value: int, whole: int) -> Markup:
     """A percentage with its bar."""
-    return joined(write.share(value, whole), bar(value / whole if whole else 0))
+    return joined(share_of(value, whole), bar(value / whole if whole else 0))
 
 
 def name(words: Words, value: object, missing: str = "no_name") -> Markup:
@@ -88,7 +88,7 @@ def ranking(words: Words, found: Top, whole: int, titles: Sequence[str], names: 
 
 def _figures(row: Mapping[str, object], whole: int) -> list[str]:
     size = int(str(row["bytes"]))
-    return [write.number(row["messages"]), write.size(size), share_cell(size, whole)]
+    return [number_of(row["messages"]), size_of(size), share_cell(size, whole)]
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Markup:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rmqstore.report import words as write
+from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.facts import Facts
 from rmqstore.report.markup import Markup, element
@@ -42,7 +42,7 @@ def damage_sentence(facts: Facts, words: Words) -> str:
     """Whether there is damage."""
     if not facts.damaged_places:
         return words.say("undamaged")
-    return words.say("damaged", size=write.size(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
+    return words.say("damaged", size=size_of(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
 
 
 def warning(facts: Facts, words: Words) -> Markup | None:
@@ -64,8 +64,7 @@ def _reasons(facts: Facts, words: Words) -> Markup:
         found[each.reason] = count + 1, size + each.stop - each.start
     columns = ((words.say("reason"), TEXT), (words.say("meaning"), TEXT), (words.say("ranges"), NUMBER), (words.say("size"), NUMBER))
     rows = [
-        (reason, meaning_of(reason, words.language), write.number(count), write.size(size))
-        for reason, (count, size) in sorted(found.items())
+        (reason, meaning_of(reason, words.language), number_of(count), size_of(size)) for reason, (count, size) in sorted(found.items())
     ]
     return table(columns, rows)
 
@@ -82,7 +81,7 @@ def _largest(facts: Facts, words: Words) -> Markup:
     lines = [
         (
             f"{start:,}",
-            write.size(stop - start),
+            size_of(stop - start),
             reason,
             name(words, described(text, reason, words.language)),
             name(words, file.rpartition("/")[2]),
@@ -101,7 +100,7 @@ def _findings(found: Findings | Problem, words: Words, root: str) -> Markup:
         (
             stacked(words.say(f"severity_{row['severity']}"), str(row["code"])),
             _place(row, words, root),
-            write.number(row["count"]),
+            number_of(row["count"]),
             name(words, row["message"]),
             name(words, row["advice"]),
         )
@@ -118,5 +117,5 @@ def _findings(found: Findings | Problem, words: Words, root: str) -> Markup:
 def _place(row: Mapping[str, Any], words: Words, root: str) -> Markup:
     """The topic, the offset and the file of a finding, as far as it has them."""
     topic = None if row["topic"] is None else name(words, row["topic"])
-    offset = None if row["offset"] is None else words.say("at_offset", offset=write.number(row["offset"]))
+    offset = None if row["offset"] is None else words.say("at_offset", offset=number_of(row["offset"]))
     return stacked(topic, offset, name(words, str(row["file"]).removeprefix(f"{root}/")))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
 import native_reader as nr
 from native_reader.options import MessageOptions
+from native_reader.plan.lost import Missing
 from native_reader.scan.progress import Watch
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment
 from native_reader.storage.usage import Usage, usage_of
-from native_reader.tables.table import Missing, Request, lost_of, missing_in
+from native_reader.tables.table import Request, lost_of, missing_in
 from rmqstore.disk import Deleted
 from rmqstore.report.log_facts import LENIENT, LogFacts, read_log
 from rmqstore.report.side_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
@@ -141,8 +142,8 @@ def gather(store: nr.Store, settings: Settings) -> Facts:
     tables = Tables(store, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift)
     planning = MessageOptions(**LENIENT, **settings.options).planning()
-    request = Request((files,), replace(planning, places={files.uri: log.seen.nothing}))  # so the end is not searched again
-    missing = tuple(each for each in (*missing_in(request), *lost_of(request)) if isinstance(each, Missing))
+    request = Request((files,), planning, seen={files.uri: log.seen.nothing})  # so the end is not searched again
+    missing = (*missing_in(request), *lost_of(request))
     return Facts(
         settings,
         files.uri,

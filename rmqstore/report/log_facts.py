@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.lost import CheckedEnd
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
 from rmqstore.report.seen import Seen

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from native_reader.text import size_of
 from native_reader.version import version
-from rmqstore.report import words as write
 from rmqstore.report.blocks import pairs, section
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, warning
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
@@ -56,7 +56,7 @@ def page_of(facts: Facts, language: str) -> str:
 def _summary(facts: Facts, words: Words) -> Markup:
     log = facts.log
     common = {
-        "size": write.size(facts.size),
+        "size": size_of(facts.size),
         "segments": words.say("n_segments", count=len(facts.segments)),
         "damage": damage_sentence(facts, words),
     }
@@ -97,7 +97,7 @@ def _made(facts: Facts, words: Words) -> Markup:
         (words.say("zone"), settings.zone_name),
         (words.say("version"), f"rmqstore-spark {version()}"),
         (words.say("options"), " ".join(options) or words.say("none")),
-        (words.say("read"), write.size(facts.log.bytes_read)),
+        (words.say("read"), size_of(facts.log.bytes_read)),
         (words.say("not_looked"), not_looked),
         (words.say("holds"), words.say("holds_text")),
         (words.say("terms"), words.say("terms_text")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import REASONS
-from native_reader.tables.table import NOT_THERE
 
 CHINESE = {
     "zeros": "该区间以全零开头：内存页未刷盘，或数据已丢失",

@@ -48,7 +48,7 @@ class Tables(NamedTuple):
             return self.store.table(name, columns=columns or None, **self.options).to_batches(self.jobs, self.progress)
         (files,) = self.store.stores
         options = MessageOptions(columns=columns, **self.options)
-        return TableScan(TABLES[name], (files,), options, places={files.uri: places}).to_batches(self.jobs, self.progress)
+        return TableScan(TABLES[name], (files,), options, seen={files.uri: places}).to_batches(self.jobs, self.progress)
 
 
 def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmqstore.report import words as write
+from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
 from rmqstore.report.facts import Facts
 from rmqstore.report.markup import Markup
@@ -35,12 +35,12 @@ def _groups(found: Lag, words: Words) -> Markup:
         return note(words.say("lag_zero"))
     columns = _columns(words, ("group", "topic"), ("queues", "lag_column", "largest_lag"))
     rows = [
-        (name(words, row["group"]), name(words, row["topic"]), *(write.number(row[key]) for key in ("queues", "lag", "largest")))
+        (name(words, row["group"]), name(words, row["topic"]), *(number_of(row[key]) for key in ("queues", "lag", "largest")))
         for row in behind
     ]
     others = None
     if top.groups and top.others["lag"]:
-        sums = (write.number(top.others["queues"]), write.number(top.others["lag"]), None)
+        sums = (number_of(top.others["queues"]), number_of(top.others["lag"]), None)
         others = (words.say("others", count=top.groups), None, *sums)
     return table(columns, rows, others)
 
@@ -69,15 +69,15 @@ def _delayed(found: Pending, words: Words) -> Markup:
         (
             words.say("timer") if row["level"] is None else str(row["level"]),
             words.say(f"state_{row['state']}"),
-            write.number(row["messages"]),
-            "–" if row["state"] == "unknown" or row["due"] is None else write.number(row["overdue"]),
+            number_of(row["messages"]),
+            "–" if row["state"] == "unknown" or row["due"] is None else number_of(row["overdue"]),
             *(_time(row, key, words) for key in ("due", "latest", "since")),
         )
         for row in sorted(top.rows, key=lambda row: (row["level"] is None, row["level"] or 0, str(row["state"])))
     ]
     others = None
     if top.groups:
-        figures = (write.number(top.others["messages"]), write.number(top.others["overdue"]))
+        figures = (number_of(top.others["messages"]), number_of(top.others["overdue"]))
         others = (words.say("others", count=top.groups), None, *figures, None, None, None)
     return table(columns, rows, others)
 
@@ -91,7 +91,7 @@ def _halves(found: Pending, words: Words) -> Markup:
         (
             name(words, row["topic"]),
             name(words, row["producer_group"]),
-            write.number(row["messages"]),
+            number_of(row["messages"]),
             _time(row, "since", words),
             str(row["checks"]) if row["checks"] is not None else "–",
         )
@@ -99,13 +99,13 @@ def _halves(found: Pending, words: Words) -> Markup:
     ]
     others = None
     if top.groups:
-        others = (words.say("others", count=top.groups), None, write.number(top.others["messages"]), None, None)
+        others = (words.say("others", count=top.groups), None, number_of(top.others["messages"]), None, None)
     return table(columns, rows, others)
 
 
 def _fates(found: Pending, words: Words) -> Markup:
     columns = _columns(words, ("fate",), ("transactions",))
-    return table(columns, [(words.say(f"fate_{fate}"), write.number(count)) for fate, count in sorted(found.fates.items())])
+    return table(columns, [(words.say(f"fate_{fate}"), number_of(count)) for fate, count in sorted(found.fates.items())])
 
 
 def _columns(words: Words, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Columns:

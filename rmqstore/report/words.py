@@ -1,4 +1,4 @@
-"""Texts, numbers, sizes and times as the page writes them."""
+"""Texts and times as the page writes them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from rmqstore.report.texts import LANGUAGES, TEXTS
 from rmqstore.report.times import DAY, HOUR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_LEAST_SHARE = 0.001
 _MINUTE = 60_000_000
 
 
@@ -53,27 +51,3 @@ class Words:
             ("minutes", _MINUTE),
         )
         return self.say(unit, count=microseconds // size)
-
-
-def number(value: object) -> str:
-    """A whole number with separators."""
-    return f"{int(str(value)):,}"
-
-
-def size(value: int | float) -> str:
-    """Bytes, with three digits."""
-    scaled, unit = float(value), 0
-    while round(scaled) >= 1024 and unit < len(_UNITS) - 1:
-        scaled, unit = scaled / 1024, unit + 1
-    if not unit:
-        return f"{round(scaled):,} {'byte' if round(scaled) == 1 else 'bytes'}"
-    digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
-    return f"{scaled:,.{digits}f} {_UNITS[unit]}"
-
-
-def share(part: float, whole: float) -> str:
-    """A percentage."""
-    if not part or not whole:
-        return "0 %"
-    found = part / whole
-    return "< 0.1 %" if found < _LEAST_SHARE else f"{found:.1%}".replace("%", " %")

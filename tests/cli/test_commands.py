@@ -11,9 +11,9 @@ from support.command_line import run, unsafe
 from support.stores import ZERO
 
 import native_reader as nr
-from native_reader.plan.explain import size_of
 from native_reader.storage.local import LocalFile
 from native_reader.tables import TABLE_NAMES
+from native_reader.text import size_of
 from native_reader.tuning import tuned
 
 

@@ -16,9 +16,9 @@ from support.command_line import run, run_on_terminal, uncolored
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.plan.explain import size_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage
+from native_reader.text import size_of
 from rmqstore import disk
 
 

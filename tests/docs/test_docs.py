@@ -27,9 +27,9 @@ from native_reader.export.partitions import PARTITION_COLUMNS
 from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of
+from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import REASONS
 from native_reader.tables import TABLES, index_entries, queue_entries, queues
-from native_reader.tables.table import NOT_THERE
 from native_reader.testing.compression import CODECS, COMPRESSED
 from native_reader.verify.codes import markdown
 from rmqstore_spark.options import OPTIONS, as_markdown

@@ -15,7 +15,7 @@ from support.stores import files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.api import TableScan
 from native_reader.options import MessageOptions
-from native_reader.plan.ends import CheckedEnd
+from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import SEEN, Places, records_in
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
@@ -43,13 +43,13 @@ def test_tables_are_the_same_at_their_places(own_store: Callable[[str], Golden],
     places = everything(store)
     is_damaged = store.table("damage").count_rows() > 0  # the fate of a transaction depends on what is lost
     for table in ("delay", "timers", *(() if is_damaged else ("transactions",))):
-        scan = TableScan(TABLES[table], store.stores, MessageOptions(), places=places)
+        scan = TableScan(TABLES[table], store.stores, MessageOptions(), seen=places)
         assert scan.to_table().to_pylist() == store.table(table).to_table().to_pylist()
 
 
 def rows_at(store: nr.Store, places: dict[str, Places]) -> list[dict[str, Any]]:
     """The messages that a read finds at these places."""
-    plan = plan_read(store.stores, EVERYTHING, Planning(lenient=True, fail_on_data_loss=False, places=places))
+    plan = plan_read(store.stores, EVERYTHING, Planning(lenient=True, fail_on_data_loss=False), seen=places)
     assert {split.access for split in plan.splits} <= {SEEN}
     rows: list[dict[str, Any]] = []
     for split in plan.splits:

@@ -13,12 +13,11 @@ from support.stores import files_of, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.plan.explain import size_of
 from native_reader.storage.usage import disk_of
+from native_reader.text import size_of
 from rmqstore.cli.report import report
 from rmqstore.report.facts import Settings, gather
 from rmqstore.report.page import page_of
-from rmqstore.report.words import size
 
 NOW = "2027-01-15 08:00:00Z"
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
@@ -70,7 +69,7 @@ def test_the_disk_is_that_of_the_store_unless_its_free_space_is_given(tmp_path: 
     disk = disk_of(nr.open(tmp_path / "store").stores)
     assert disk is not None
     assert f"its disk has {size_of(disk.size)}, " in ended.err
-    assert f"Its disk has {size(disk.size)}: " in output.read_text(encoding="utf-8")
+    assert f"Its disk has {size_of(disk.size)}: " in output.read_text(encoding="utf-8")
     _, output = made(tmp_path, "--disk-free", "10g")
     assert "10.0 GiB are free on its disk." in output.read_text(encoding="utf-8")
     assert "Its disk has" not in output.read_text(encoding="utf-8")

@@ -16,9 +16,10 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
+from native_reader.plan.lost import Missing
 from native_reader.storage.protocol import Disk
-from native_reader.tables.table import Missing
 from native_reader.testing.records import Message, pack_properties
+from native_reader.text import share_of, size_of
 from rmqstore.report.blocks import TOP
 from rmqstore.report.damage_section import findings_sentence
 from rmqstore.report.facts import DeletedTopics, Facts, Settings, expiry_of, gather
@@ -30,7 +31,7 @@ from rmqstore.report.side_facts import Findings
 from rmqstore.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore.report.texts import LANGUAGES, TEXTS
 from rmqstore.report.times import DAY, HOUR
-from rmqstore.report.words import Words, share, size
+from rmqstore.report.words import Words
 from rmqstore.tally import MOST_GROUPS
 
 NOW = 1_800_000_000_000_000
@@ -115,11 +116,11 @@ def test_the_page_holds_the_numbers() -> None:
     assert not re.search(r"https?:", page)
     assert "Content-Security-Policy" in page
     assert f"{facts.log.messages:,} messages of 3 topics" in text
-    assert f"{size(facts.damaged_bytes)} are damaged or missing, in {facts.damaged_places} places." in text
+    assert f"{size_of(facts.damaged_bytes)} are damaged or missing, in {facts.damaged_places} places." in text
     assert "grows by" in text
     assert "are full after" in text
     for row in facts.log.places.by("topic").top(10).rows:
-        assert f"{row['topic']}{row['messages']:,}{size(int(str(row['bytes'])))}" in text
+        assert f"{row['topic']}{row['messages']:,}{size_of(int(str(row['bytes'])))}" in text
     for each in facts.log.damage:
         assert f"{each.start:,}" in text
     for missing in facts.missing:
@@ -143,7 +144,7 @@ def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     assert facts.deleted == DeletedTopics(("T1",), 20, int(str(row["bytes"])))
     assert facts.counts()["deleted_topics"] == 1
     english, chinese = checked(page_of(facts, "en")), checked(page_of(facts, "zh"))
-    taken = size(facts.deleted.bytes)
+    taken = size_of(facts.deleted.bytes)
     assert f"1 deleted topic still has records: T1, 20 messages, {taken}, until its segments expire." in english.text
     assert f"1 个已删除的 topic 仍有记录：T1，20 条消息，{taken}，其空间要等所在 commitlog 文件过期删除后才会释放。" in chinese.text
     assert "T1 deleted20" in english.text
@@ -166,7 +167,7 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     facts = facts_of(healthy()[1], disk=Disk(1, 100 << 30, 60 << 30, 40 << 30))
     usage = facts.usage
     assert usage.known == {name: getattr(usage, name) for name in ("log", "queues", "index", "other")}
-    total, log, queues, index, other = (size(each) for each in (usage.total, *usage.known.values()))
+    total, log, queues, index, other = (size_of(each) for each in (usage.total, *usage.known.values()))
     text = checked(page_of(facts, "en")).text
     assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100 GiB: " in text
     assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
@@ -174,12 +175,12 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
     assert "51.0 GiB are free, the rest is reserved by the file system or for other users. It is 44 % full" in english
     assert "可用 51.0 GiB，其余由文件系统保留，或留给其他用户。使用率 44 %" in chinese
-    assert f"Consume queues{queues}{share(usage.queues or 0, usage.total)}" in text
+    assert f"Consume queues{queues}{share_of(usage.queues or 0, usage.total)}" in text
     assert f"占用磁盘 {total}：commitlog {log}，consumequeue {queues}" in checked(page_of(facts, "zh")).text
     assert facts.counts()["disk_bytes"] == usage.total
     unknown = replace(facts, usage=replace(usage, queues=None), settings=replace(facts.settings, disk=None, free=1 << 30))
     text = checked(page_of(unknown, "en")).text
-    assert f"takes at least {size(unknown.usage.total)} on disk: log {log}, consume queues not counted, " in text
+    assert f"takes at least {size_of(unknown.usage.total)} on disk: log {log}, consume queues not counted, " in text
     assert "1.00 GiB are free on its disk." in text
 
 
@@ -215,7 +216,9 @@ def test_the_page_says_which_segments_expired_and_when_the_next_one_does() -> No
     assert 1 < gone < whole - 1
     text = checked(page_of(facts, "en")).text
     now = Words("en", UTC).time(NOW)
-    assert f"more than 72 hours before this report ({now} UTC): {gone} of {whole} segments, {size(gone * 4096)}. A running broker" in text
+    assert (
+        f"more than 72 hours before this report ({now} UTC): {gone} of {whole} segments, {size_of(gone * 4096)}. A running broker" in text
+    )
     assert f"The oldest of the others expires at {Words('en', UTC).time(ends[gone])} UTC." in text
     assert f"{whole} 个 commitlog 文件中有 {gone} 个" in checked(page_of(facts, "zh")).text
 
@@ -382,21 +385,6 @@ def test_the_limits_are_documented() -> None:
 def test_only_two_modules_make_markup() -> None:
     making = {path.name for path in FOLDER.glob("*.py") if re.search(r"\bMarkup\((?!str)", path.read_text(encoding="utf-8"))}
     assert making == {"markup.py", "style.py"}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (1 << 20, "1.00 MiB")),
-        *(((1 << 20) - 1, "1.00 MiB"), (5 * (1 << 30), "5.00 GiB"), (1 << 62, "4.00 EiB")),
-    ],
-)
-def test_sizes(value: int, text: str) -> None:
-    assert size(value) == text
-
-
-def test_shares() -> None:
-    assert [share(*pair) for pair in ((0, 5), (5, 0), (1, 10_000), (1, 3), (1, 1))] == ["0 %", "0 %", "< 0.1 %", "33.3 %", "100.0 %"]
 
 
 def test_times_and_durations() -> None:

@@ -10,9 +10,9 @@ from support.verified import healthy
 
 import native_reader as nr
 from native_reader.layout import kinds
+from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import REASONS
 from native_reader.records.trouble import ANOMALIES
-from native_reader.tables.table import NOT_THERE
 from rmqstore.report.facts import Settings, gather
 from rmqstore.report.page import page_of
 from rmqstore.report.reasons import CHINESE, DESCRIPTIONS, KINDS, LOST, WHY, described, kind_in_words

@@ -167,7 +167,7 @@ def test_messages_of_more_tags_than_can_be_counted_are_not_lost(monkeypatch: pyt
     log = log_of(messages)
     memory = in_memory(with_offsets(files_of(log) | dispatched(log.placed), {"offsetTable": {"orders@g": {0: 7}}}))
     for name, value in (("queues._PIECE", 40), ("lag._AT_ONCE", 1), ("lag._MOST_COUNTED", 8)):
-        monkeypatch.setattr(f"native_reader.plan.{name}", value)
+        monkeypatch.setattr(f"native_reader.sides.{name}", value)
     rows = rows_of(nr.open(f"{memory.url}/store"), "lag_by_tag")
     assert sum(row["messages"] for row in rows) == 53
     assert len(rows) < 12

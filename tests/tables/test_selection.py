@@ -12,12 +12,12 @@ from support.stores import files_of, in_memory, log_of
 
 import native_reader as nr
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
-from native_reader.plan.explain import size_of
 from native_reader.scan.read import Projection
 from native_reader.tables import TABLES
 from native_reader.tables.table import Part, Request, Table
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
+from native_reader.text import size_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 ROWS: list[dict[str, Any]] = [

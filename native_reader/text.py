@@ -1,0 +1,47 @@
+"""Numbers, sizes, durations and lists of names, as people read them in every output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_LEAST_SHARE = 0.001
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 record`, `2,000 records`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number_of(value: object) -> str:
+    """A whole number with separators."""
+    return f"{int(str(value)):,}"
+
+
+def size_of(count: float) -> str:
+    """A number of bytes: `1 byte`, `1.5 GiB`."""
+    size, unit = float(count), 0
+    while round(size, 1) >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:,.1f} {_UNITS[unit]}" if unit else counted(round(count), "byte")
+
+
+def duration_of(seconds: float) -> str:
+    """`12 s`, `3:05 min`, `2:07 h`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60}:{whole % 60:02} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+def share_of(part: float, whole: float) -> str:
+    """A percentage: `12.5 %`."""
+    if not part or not whole:
+        return "0 %"
+    share = part / whole
+    return "< 0.1 %" if share < _LEAST_SHARE else f"{share:.1%}".replace("%", " %")
+
+
+def names_of(names: Sequence[str], most: int) -> str:
+    """The first names; `…` stands for the rest."""
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
