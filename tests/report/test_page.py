@@ -37,7 +37,7 @@ from rmqstore.tally import MOST_GROUPS
 NOW = 1_800_000_000_000_000
 MOST = 3_000_000
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "rmqstore_spark" / "report"
+FOLDER = ROOT / "rmqstore" / "report"
 HOSTILE = (
     *("<script>alert(1)</script>", "</svg>", "</style>", "&", "&lt;", "]]>", '" onload="alert(1)', "%RETRY%a{count}", "a\x01\x1b[2Jb"),
     *("\u202etxt.exe", "\u2066a", "订单", "x" * 127, "\x7f", "http://example.org", "javascript:alert(1)"),
@@ -152,7 +152,7 @@ def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     assert english.text.count("T0 deleted") == 0
     several = replace(facts, deleted=DeletedTopics(("a", "b", "<c>", "d", "e", "f"), 7, 1024))
     assert (
-        "6 deleted topics still have records: a, b, <c>, d, e …, 7 messages, 1.00 KiB, until their" in checked(page_of(several, "en")).text
+        "6 deleted topics still have records: a, b, <c>, d, e …, 7 messages, 1.0 KiB, until their" in checked(page_of(several, "en")).text
     )
     assert "：a、b、<c>、d、e …，7 条消息" in checked(page_of(several, "zh")).text
 
@@ -169,7 +169,7 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert usage.known == {name: getattr(usage, name) for name in ("log", "queues", "index", "other")}
     total, log, queues, index, other = (size_of(each) for each in (usage.total, *usage.known.values()))
     text = checked(page_of(facts, "en")).text
-    assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100 GiB: " in text
+    assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100.0 GiB: " in text
     assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
     reserving = replace(facts, settings=replace(facts.settings, disk=Disk(1, 252 << 30, 40 << 30, 51 << 30)))
     english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
@@ -181,7 +181,7 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     unknown = replace(facts, usage=replace(usage, queues=None), settings=replace(facts.settings, disk=None, free=1 << 30))
     text = checked(page_of(unknown, "en")).text
     assert f"takes at least {size_of(unknown.usage.total)} on disk: log {log}, consume queues not counted, " in text
-    assert "1.00 GiB are free on its disk." in text
+    assert "1.0 GiB are free on its disk." in text
 
 
 def test_a_damaged_store_begins_with_a_warning() -> None:
