@@ -3,7 +3,7 @@
     lmqConsumerOffset.json   brokers with enableLmq=true
     consumerOffset.json      other brokers
     consumerOffsets/         RocksDB (5.1.4+, storeType=defaultRocksDB): key topic@group, value {"offsetTable":{"0":5}}
-    rdb/                     RocksDB (5.3.2+, configManagerVersion=v2): binary keys, value i8
+    rdb/                     RocksDB (5.3.2+, configManagerVersion=v2): `layout.config_database`
 
     {"offsetTable":{"topic@group":{0:5}}, "lmqOffsetTable":{"topic@group":5}, "pullOffsetTable":{"topic@group":{0:7}}}
 
@@ -15,21 +15,17 @@ A broker uses one of them. The others are older: from before a change of its set
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import ConfigFile, printable, read_config
 from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.broker.rocksdb import is_database, open_database
+from native_reader.layout.config_database import COMMITTED, PULLED, offset_in, queue_in
 
 _BROADCAST = "@broadcast"
 _LARGEST_QUEUE, _LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 _FILES = "lmqConsumerOffset.json", "consumerOffset.json"
-_COMMITTED_TABLE, _PULLED_TABLE = b"\x01\x00\x01\x02", b"\x01\x00\x02\x02"
-"""Prefixes of the keys in `rdb`: table prefix, table number, record prefix. Then come the group, the topic and the queue."""
-_LENGTH, _QUEUE, _VALUE = struct.Struct(">H"), struct.Struct(">i"), struct.Struct(">q")
-_CTRL_1 = b"\x01"
 
 
 class GroupOffset(NamedTuple):
@@ -91,24 +87,12 @@ def _in_database(uri: str) -> _Found:
 def _in_binary(uri: str) -> _Found:
     found: _Found = {}
     with open_database(uri) as database:
-        for column, prefix in enumerate((_COMMITTED_TABLE, _PULLED_TABLE)):
+        for column, prefix in enumerate((COMMITTED, PULLED)):
             for key, value in database.few_items(prefix):
-                where = _binary_key(key[len(prefix) :])
-                offset = _VALUE.unpack(value)[0] if len(value) == _VALUE.size else -1
-                found.setdefault(where, [None, None])[column] = offset if offset >= 0 else None
+                group, topic, queue = queue_in(key, prefix)
+                where = topic, group.removesuffix(_BROADCAST), group.endswith(_BROADCAST), queue
+                found.setdefault(where, [None, None])[column] = offset_in(value)
     return found
-
-
-def _binary_key(rest: bytes) -> _Key:
-    """Group, CTRL_1, topic, CTRL_1, queue; the names with their lengths."""
-    names = []
-    for _ in range(2):
-        (length,) = _LENGTH.unpack(rest[:2].rjust(2, b"\0"))
-        names.append(rest[2 : 2 + length].decode("utf-8", "replace"))
-        rest = rest[2 + length :].removeprefix(_CTRL_1)
-    group, topic = names
-    queue = _QUEUE.unpack(rest)[0] if len(rest) == _QUEUE.size else -1
-    return topic, group.removesuffix(_BROADCAST), group.endswith(_BROADCAST), queue if queue >= 0 else None
 
 
 def _found(committed: Mapping[str, Any], pulled: Mapping[str, Any]) -> _Found:

@@ -1,6 +1,6 @@
 """The settings of topics and consumer groups that a broker stores.
 
-    rdb/                       RocksDB (5.3.2+, configManagerVersion=v2): a binary key with the name, value 1 and JSON
+    rdb/                       RocksDB (5.3.2+, configManagerVersion=v2): `layout.config_database`
     topics/                    RocksDB (5.1.4+, storeType=defaultRocksDB): the name, its settings in JSON
     subscriptionGroups/        the same for groups; the column family `forbidden` has the topics that a group may not read
     topics.json                other brokers: {"topicConfigTable":{name:{…}}}
@@ -18,15 +18,15 @@ from native_reader.broker.config_files import printable, read_config
 from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.errors import StoreDamaged
+from native_reader.layout.config_database import GROUPS, TOPICS, json_in, name_in
 
 TOPIC, GROUP = "topic", "group"
 FORBIDDEN = "forbidden"
 _MOST_INT32 = 2**31
-_JSON = b"\x01"
 
 
 class _Kind(NamedTuple):
-    """Where the settings of topics or of groups are. `prefix`: of their keys in `rdb`; then come two bytes of the name's size."""
+    """Where the settings of topics or of groups are. `prefix`: of their keys in `rdb`."""
 
     name: str
     prefix: bytes
@@ -36,8 +36,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind(TOPIC, b"\x01\x00\x03\x02", "topics", "topics.json", "topicConfigTable"),
-    _Kind(GROUP, b"\x01\x00\x04\x02", "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
+    _Kind(TOPIC, TOPICS, "topics", "topics.json", "topicConfigTable"),
+    _Kind(GROUP, GROUPS, "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
 )
 
 
@@ -80,8 +80,8 @@ def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
             for key, value in database.few_items(kind.prefix):
-                name = key[len(kind.prefix) + 2 :].decode("utf-8", "replace")
-                yield uri, name, _value(f"{uri}, {kind.name} {name}", value.removeprefix(_JSON))
+                name = name_in(key, kind.prefix)
+                yield uri, name, _value(f"{uri}, {kind.name} {name}", json_in(value))
     if is_database(uri := f"{config}/{kind.database}"):
         with open_database(uri) as database:
             of_names, forbidden = dict(_named(database, "default")), dict(_named(database, FORBIDDEN))

@@ -18,17 +18,21 @@ they index only its own UNIQ_KEY. They do not index records of rolled back trans
 from __future__ import annotations
 
 import struct
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import java_hash
 
 INDEX_ENTRY = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 INDEX_HEAD = struct.Struct(">4q2i")
-SLOT_SIZE = 4
+SLOT = np.dtype(">i4")
 _ENTRIES_PER_SLOT = 4
 TAG_PREFIX = "T#"
 _LEAST = -(2**31)
+
+Numbers = TypeVar("Numbers", int, NDArray[np.int64])
 
 
 def key_hash(topic: str, key: str) -> int:
@@ -39,10 +43,15 @@ def key_hash(topic: str, key: str) -> int:
 
 def default_slots(size: int) -> int | None:
     """The number of slots in a file of that size, at four entries per slot; None if the size does not fit."""
-    slots, rest = divmod(size - INDEX_HEAD.size, SLOT_SIZE + _ENTRIES_PER_SLOT * INDEX_ENTRY.itemsize)
+    slots, rest = divmod(size - INDEX_HEAD.size, SLOT.itemsize + _ENTRIES_PER_SLOT * INDEX_ENTRY.itemsize)
     return slots if slots > 0 and rest == 0 else None
+
+
+def slots_at(number: Numbers) -> Numbers:
+    """The position of a slot, or of each of many."""
+    return INDEX_HEAD.size + SLOT.itemsize * number
 
 
 def entries_at(slots: int) -> int:
     """The position of entry 0."""
-    return INDEX_HEAD.size + SLOT_SIZE * slots
+    return slots_at(slots)

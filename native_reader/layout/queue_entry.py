@@ -16,6 +16,8 @@ begin at 0, the entries before its first one have offset 0 and size FILLER_SIZE.
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +34,11 @@ BATCH_ENTRY = np.dtype(
         ("reserved", ">i4"),
     ]
 )
+read_place = struct.Struct(">qi").unpack_from
+"""Offset and size of the entry at the beginning of some bytes, of any kind."""
+PLACE_SIZE = 12
+read_batch_place = struct.Struct(">qi16xqh").unpack_from
+"""Offset, size, base and count of a batch entry."""
 FILLER_SIZE = 2**31 - 1
 LIGHT_TOPIC = "%LMQ%"
 """Queues with this prefix repeat records of other topics (LMQ, 4.9.3+)."""
@@ -43,6 +50,11 @@ def is_written(entries: NDArray[np.void]) -> NDArray[np.bool_]:
     """Which entries refer to a record."""
     written: NDArray[np.bool_] = (entries["size"] > 0) & (entries["size"] != FILLER_SIZE) & (entries["offset"] >= 0)
     return written
+
+
+def refers_to_record(offset: int, size: int) -> bool:
+    """As `is_written`, for one entry."""
+    return size > 0 and size != FILLER_SIZE and offset >= 0
 
 
 def is_hash(codes: NDArray[np.int64]) -> NDArray[np.bool_]:

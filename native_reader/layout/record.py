@@ -39,6 +39,8 @@ LONGEST_HEAD = 112
 SMALLEST_RECORD = HEAD_SIZE + 1 + 1 + 2
 BLANK_HEAD = 8
 ENTRY_HEAD = 48
+UP_TO_MAGIC, UP_TO_BODY_CRC = 8, 12
+ENTRY_SIZE_AT, _OFFSET_AT = 4, 28
 PADDING = 256
 """How many zero bytes must follow the data in a buffer passed to `measure`, so that no gather reads outside it."""
 
@@ -88,11 +90,17 @@ ENTRY = np.dtype(
         ("body_size", ">i4"),
     ]
 )
+UP_TO_OFFSET = np.dtype(
+    {"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, _OFFSET_AT], "itemsize": 36}
+)
+"""The fields of a head that tell whether a record may be there."""
+LENGTH = np.dtype(">i2")
+"""The size of a V2 topic, or of properties."""
 _IPV6_HEADS = ((BORN_IPV6, head_dtype(20, 8)), (STORE_IPV6, head_dtype(8, 20)), (BORN_IPV6 | STORE_IPV6, head_dtype(20, 20)))
 _AFTER_BORN_HOST = ("store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_size")
 
 
-def at(u8: Bytes, dtype: str | np.dtype[np.void]) -> NDArray[np.generic]:
+def at(u8: Bytes, dtype: str | np.dtype[Any]) -> NDArray[np.generic]:
     """View every position of the buffer as an unaligned element of that type: fancy-index the result to gather."""
     kind = np.dtype(dtype)
     if len(u8) < kind.itemsize:
@@ -165,6 +173,23 @@ class Records:
         """Only these, in arrays that nothing else uses."""
         # numpy 2.4 indexes an array of structs field by field; `take` copies each struct whole, thirty times faster.
         return Records(*(getattr(self, name).take(which) for name in Records.__slots__))
+
+
+def sizes_at(u8: Bytes, starts: Index) -> Index:
+    """The size of the record at each of those positions."""
+    sizes: Index = at(u8, ">i4")[starts].astype(np.intp)
+    return sizes
+
+
+def offsets_at(u8: Bytes, starts: Index) -> NDArray[np.signedinteger]:
+    """The physical offset of the record at each of those positions."""
+    return at(u8, ">i8")[starts + _OFFSET_AT]  # type: ignore[return-value]
+
+
+def pairs_at(u8: Bytes, positions: Index) -> tuple[NDArray[np.signedinteger], NDArray[np.signedinteger]]:
+    """The two numbers at each of those positions: size and magic of a record or blank, magic and size of a DLedger entry."""
+    numbers: NDArray[Any] = at(u8, ">i4")
+    return numbers[positions], numbers[positions + 4]
 
 
 def heads_of(u8: Bytes, starts: Index) -> NDArray[np.void]:

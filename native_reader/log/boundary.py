@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from native_reader.layout.begin import number
 from native_reader.layout.record import BLANK_HEAD, LONGEST_HEAD
 from native_reader.log.certain import certain_before
 from native_reader.log.witness import is_live
@@ -85,7 +86,7 @@ def readable_until(store: StoreFiles, at: Boundary) -> int | None:
         with Window(segment, LONGEST_HEAD) as window:
             if fingerprint_at(window, position) != at.last:
                 return None
-            end = position + int.from_bytes(window.peek(position + segment.frame, 4), "big") + segment.frame
+            end = position + number(window.peek(position + segment.frame, 4), signed=False) + segment.frame
             if segment.base + end >= at.offset or is_blank(window, end):
                 return at.offset
             if record_size_at(window, end) is not None:

@@ -16,6 +16,7 @@ import zlib
 import numpy as np
 
 from native_reader.broker.checkpoint import checkpoint_of
+from native_reader.layout.begin import number
 from native_reader.layout.record import (
     LONGEST_HEAD,
     MAGIC_BLANK,
@@ -24,6 +25,7 @@ from native_reader.layout.record import (
     MAGIC_V1,
     MAGIC_V2,
     SMALLEST_RECORD,
+    UP_TO_BODY_CRC,
     head_size,
 )
 from native_reader.records.sync import head_at, head_in
@@ -34,7 +36,6 @@ from native_reader.storage.window import Window
 _CLEAN_FILES = 3
 _SAFETY_MS = 3000
 _POSITIVE = 0x7FFFFFFF
-_UP_TO_BODY_CRC = 12
 
 
 def recovery_begins(store: StoreFiles) -> int:
@@ -69,9 +70,9 @@ def recovery_stops(window: Window, position: int) -> int | None:
 def _accepted(window: Window, position: int, frame: int) -> int | None:
     """The size of the record there if a broker accepts it, 0 for a blank, None for neither."""
     begin = window.peek(position, frame + LONGEST_HEAD)
-    if len(begin) < frame + _UP_TO_BODY_CRC:
+    if len(begin) < frame + UP_TO_BODY_CRC:
         return None
-    entry = int.from_bytes(begin[:4], "big", signed=True)
+    entry = number(begin[:4])
     if frame and entry != MAGIC_ENTRY:
         return 0 if entry == MAGIC_ENTRY_BLANK else None
     head = head_in(begin[frame:])
@@ -94,11 +95,11 @@ def _body_of(record: bytes, head: np.void) -> bytes | None:
     topic_size_at = body_at + max(int(head["body_size"]), 0)
     if topic_size_at + 1 + wide > len(record):
         return None
-    topic_size = int.from_bytes(record[topic_size_at : topic_size_at + 1 + wide], "big", signed=True)
+    topic_size = number(record[topic_size_at : topic_size_at + 1 + wide])
     properties_size_at = topic_size_at + 1 + wide + topic_size
     if topic_size < 0 or properties_size_at + 2 > len(record):
         return None
-    properties_size = int.from_bytes(record[properties_size_at : properties_size_at + 2], "big", signed=True)
+    properties_size = number(record[properties_size_at : properties_size_at + 2])
     if properties_size_at + 2 + max(properties_size, 0) != len(record):
         return None
     return record[body_at:topic_size_at]

@@ -11,14 +11,15 @@ writes, only a successor or its consume queue entry does (`log.witness`). Old re
 from __future__ import annotations
 
 import logging
-import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from native_reader.broker.checkpoint import Checkpoint, checkpoint_of
+from native_reader.broker.checkpoint import checkpoint_of
+from native_reader.layout.begin import read_pair
+from native_reader.layout.progress import Checkpoint
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before
 from native_reader.log.runs import Run, Runs
@@ -211,7 +212,7 @@ def has_successor(window: Window, position: int) -> bool:
     head = window.peek(position, 8)
     if len(head) < 8:
         return False
-    first, second = struct.unpack(">ii", head)
+    first, second = read_pair(head)
     if window.segment.frame:
         return bool(first == MAGIC_ENTRY)
     return first > 0 and second in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK)

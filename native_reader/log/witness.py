@@ -8,14 +8,11 @@ a plan looks for the proof, and reads come later.
 
 from __future__ import annotations
 
-import struct
-
+from native_reader.layout.queue_entry import QUEUE_ENTRY, read_place
 from native_reader.records.sync import head_at, layout_at
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.storage.window import Window
-
-_ENTRY = struct.Struct(">qiq")
 
 
 def is_live(store: str) -> bool:
@@ -41,13 +38,13 @@ def has_queue_entry(window: Window, consume_queue: str | None, position: int) ->
 
 def _entry(queue: str, number: int) -> tuple[int, int] | None:
     """Physical offset and size of one consume queue entry; None if there is none."""
-    storage, place = storage_of(queue), number * _ENTRY.size
+    storage, place = storage_of(queue), number * QUEUE_ENTRY.itemsize
     try:
         for file in storage.list(queue):
             if file.is_file and is_segment_name(file.name) and int(file.name) <= place < int(file.name) + file.size:
                 with storage.open(f"{queue}/{file.name}") as opened:
-                    (entry,) = opened.read_ranges([(place - int(file.name), _ENTRY.size)])
-                return _ENTRY.unpack(entry)[:2] if len(entry) == _ENTRY.size else None
+                    (entry,) = opened.read_ranges([(place - int(file.name), QUEUE_ENTRY.itemsize)])
+                return read_place(entry) if len(entry) == QUEUE_ENTRY.itemsize else None
     except OSError:  # the queue is missing, deleted meanwhile, or unreadable
         return None
     return None

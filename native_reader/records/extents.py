@@ -6,12 +6,12 @@ measures the records of all lanes together, so a thousand extents need only as m
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from native_reader.layout.begin import read_size
 from native_reader.layout.record import SMALLEST_RECORD, Index, Mask, Records, entries_valid, measure
 from native_reader.storage.window import Window
 
@@ -19,8 +19,6 @@ _STEPS = 16
 """After this many records, the rest of an extent is walked record by record: few extents are that long."""
 _HOLE = 4 << 10
 """Gaps between extents up to this size are read, not skipped: an extra call costs as much."""
-
-_read_size = struct.Struct(">i").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tupl
     for lane, begin in zip(lanes.tolist(), positions.tolist(), strict=True):
         position, end = begin, int(ends[lane])
         while position < end:
-            (size,) = _read_size(content, position) if position + SMALLEST_RECORD <= window.filled else (0,)
+            (size,) = read_size(content, position) if position + SMALLEST_RECORD <= window.filled else (0,)
             leads_to = min(position + size + frame, end) if size >= SMALLEST_RECORD else end
             hops.append((lane, position, leads_to))
             position = leads_to

@@ -7,14 +7,13 @@ record in a body can pass these checks. The walk of the previous split detects i
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.layout.begin import entry_matches, number, read_head, read_size
 from native_reader.layout.record import (
     BORN_IPV6,
-    ENTRY_HEAD,
     HEAD,
     HEAD_SIZE,
     LONGEST_HEAD,
@@ -23,22 +22,20 @@ from native_reader.layout.record import (
     PADDING,
     SMALLEST_RECORD,
     STORE_IPV6,
+    UP_TO_MAGIC,
     Index,
     Mask,
     Records,
-    at,
     entries_valid,
     head_size,
     heads_of,
     magics,
     measure,
+    offsets_at,
 )
 from native_reader.storage.window import Window
 
-_UP_TO_MAGIC, _OFFSET_AT = 8, 28
 _SMALLEST_REST = SMALLEST_RECORD - HEAD_SIZE
-_START, _BODY_SIZE = struct.Struct(">ii20xqi"), struct.Struct(">i")
-"""The size, the magic, the physical offset and the flags of a head."""
 _FIRST_LOOK = 8 << 10
 _LARGEST_LOOK = 4 << 20
 
@@ -51,7 +48,7 @@ def sync(window: Window, start: int, stop: int) -> int | None:
     look, frame = _FIRST_LOOK, window.segment.frame
     while start < stop:
         # A hole contains no magic.
-        start = max(start, window.next_data(start) - frame - _UP_TO_MAGIC)
+        start = max(start, window.next_data(start) - frame - UP_TO_MAGIC)
         if start >= stop:
             return None
         until = min(stop, start + look)
@@ -68,7 +65,7 @@ def candidates(window: Window) -> Index:
     """Positions in the window with a magic and the right physical offset: almost always records."""
     starts = magics(window.u8, window.filled, window.scratch)
     starts = starts[starts >= window.segment.frame]
-    is_right: Mask = at(window.u8, ">i8")[starts + _OFFSET_AT] == starts + window.offset
+    is_right: Mask = offsets_at(window.u8, starts) == starts + window.offset
     return starts[is_right]
 
 
@@ -102,6 +99,7 @@ def places_of(window: Window, records: Records) -> tuple[Index, Index]:
 class RecordLayout(NamedTuple):
     """The positions of a record's parts in its file; `size` includes the frame."""
 
+    flags: int
     size: int
     topic_at: int
     topic_size: int
@@ -128,27 +126,27 @@ def layout_at(window: Window, position: int, *, entry: bool = True) -> RecordLay
     if left < SMALLEST_RECORD:
         return None
     begin = window.peek(position, frame + LONGEST_HEAD)
-    size, magic, offset, sys_flag = _START.unpack_from(begin, frame)
+    size, magic, offset, sys_flag = read_head(begin, frame)
     if magic not in (MAGIC_V1, MAGIC_V2) or offset != segment.base + position + frame or not SMALLEST_RECORD <= size <= left:
         return None
     body_at, wide = head_size(sys_flag), int(magic == MAGIC_V2)
-    body_size = _BODY_SIZE.unpack_from(begin, frame + body_at - 4)[0] if frame + body_at <= len(begin) else -1
+    body_size = read_size(begin, frame + body_at - 4)[0] if frame + body_at <= len(begin) else -1
     if not 0 <= body_size <= size - SMALLEST_RECORD:
         return None
     topic_at = body_at + body_size + 1 + wide
-    topic_size = _number(window.peek(position + frame + topic_at - 1 - wide, 1 + wide))
+    topic_size = number(window.peek(position + frame + topic_at - 1 - wide, 1 + wide))
     properties_at = topic_at + topic_size + 2
     if topic_size <= 0 or properties_at > size:
         return None
-    properties_size = _number(window.peek(position + frame + properties_at - 2, 2))
+    properties_size = number(window.peek(position + frame + properties_at - 2, 2))
     if properties_size < 0 or properties_at + properties_size != size:
         return None
-    if frame and entry and not _entry_matches(begin, size, segment.base + position):
+    if frame and entry and not entry_matches(begin, size, segment.base + position):
         return None
     if window.has_unreadable(position, position + frame + size):
         return None
     start = position + frame
-    return RecordLayout(frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
+    return RecordLayout(sys_flag, frame + size, start + topic_at, topic_size, start + properties_at, properties_size)
 
 
 def head_at(window: Window, position: int) -> np.void:
@@ -196,12 +194,3 @@ def _valid_outside(window: Window, records: Records) -> Index:
     sizes = window.peek_pairs(properties_at).astype(np.intp)
     which = which[(sizes >= 0) & (properties_at + 2 + sizes == ends[which])]
     return which[~window.has_unreadable(begins[which] - frame, ends[which])]
-
-
-def _entry_matches(entry: bytes, size: int, offset: int) -> bool:
-    stated = _number(entry[0:4]), _number(entry[4:8]), _number(entry[24:32]), _number(entry[44:48])
-    return stated == (1, size + ENTRY_HEAD, offset, size)
-
-
-def _number(field: bytes) -> int:
-    return int.from_bytes(field, "big", signed=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.errors import SplitError, StoreDamaged, option_name
-from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, at
+from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET, at, pairs_at
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
 
@@ -30,7 +30,6 @@ ANOMALIES = (
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
 OTHER_ENTRY, UNREADABLE_PART, TOO_LARGE = range(11, 14)
 
-_UP_TO_OFFSET = np.dtype({"names": ["size", "magic", "offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 4, 28], "itemsize": 36})
 _WHOLE_FILE = 1 << 20
 """Offsets that differ by whole files of this size share 20 bits or more, so bytes of a body do not match by chance."""
 
@@ -78,14 +77,14 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
     The first invalid field decides. Numbers that a body could forge are not shown.
     """
     segment, frame = window.segment, window.segment.frame
-    length = frame + _UP_TO_OFFSET.itemsize
+    length = frame + UP_TO_OFFSET.itemsize
     places = positions - window.position
     if not len(positions) or places.min() < 0 or places.max() + length > window.filled:
         begins = [window.peek(position, length) for position in positions.tolist()]  # at least one is outside the window
         u8, places = np.frombuffer(b"".join(each.ljust(length, b"\0") for each in begins), np.uint8), length * np.arange(len(begins))
     else:
         u8 = window.u8
-    heads: NDArray[np.void] = at(u8, f"V{_UP_TO_OFFSET.itemsize}")[places + frame].view(_UP_TO_OFFSET)
+    heads: NDArray[np.void] = at(u8, f"V{UP_TO_OFFSET.itemsize}")[places + frame].view(UP_TO_OFFSET)
     here = positions + segment.base + frame
     left, sizes, offsets = segment.size - positions - frame, heads["size"].astype(np.int64), heads["offset"].astype(np.int64)
     is_record = (heads["magic"] == MAGIC_V1) | (heads["magic"] == MAGIC_V2)
@@ -95,8 +94,8 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
     conditions = [
         (UNREADABLE, window.has_unreadable(positions, positions + length)),
         (ZEROS, ~at(u8, f"V{length}")[places].view((np.uint8, length)).any(axis=1)),
-        (NO_ENTRY, at(u8, ">i4")[places] != MAGIC_ENTRY if frame else np.zeros(len(places), np.bool_)),
-        (TOO_FEW, left < _UP_TO_OFFSET.itemsize),
+        (NO_ENTRY, pairs_at(u8, places)[0] != MAGIC_ENTRY if frame else np.zeros(len(places), np.bool_)),
+        (TOO_FEW, left < UP_TO_OFFSET.itemsize),
         (BLANK, heads["magic"] == MAGIC_BLANK),
         (MAGIC, ~is_record),
         (CUT_OFF, (offsets == here) & (sizes > left)),

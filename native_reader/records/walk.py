@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from native_reader import kernel
+from native_reader.layout.begin import closes, read_pair, read_size
 from native_reader.layout.record import (
     BLANK_HEAD,
+    ENTRY_SIZE_AT,
     LONGEST_HEAD,
-    MAGIC_BLANK,
-    MAGIC_ENTRY_BLANK,
     PADDING,
     SMALLEST_RECORD,
     Index,
     Mask,
     Records,
-    at,
     magics,
     measure,
+    pairs_at,
+    sizes_at,
 )
 from native_reader.records.damages import NO_DAMAGE, RANGE, Damages
 from native_reader.records.report import Account
@@ -36,7 +35,6 @@ from native_reader.records.trouble import (
     past_end_error,
     too_large_error,
 )
-from native_reader.storage.store import Segment
 from native_reader.storage.window import Positions, Window
 
 CHUNK = 4 << 20
@@ -52,10 +50,6 @@ _NO_LIMIT = 2**63 - 1
 _WORDS = (*(reason for reason, _ in ANOMALIES), *(description for _, description in ANOMALIES))
 
 Pair = tuple[Positions, Positions]
-
-_read_size = struct.Struct(">i").unpack_from
-_SIZE_OF_ENTRY = 4
-"""Where a DLedger entry holds its size, header included."""
 
 
 class Piece(NamedTuple):
@@ -146,7 +140,7 @@ class _Walk:
         """The start that belongs to each magic; None if they do not form a chain, because bodies contain magics."""
         starts = magics(self._window.u8, self._window.filled, self._window.scratch)
         starts = starts[(starts >= self._frame) & (starts < min(length + self._frame, self._window.filled - SMALLEST_RECORD + 1))]
-        sizes = at(self._window.u8, ">i4")[starts].astype(np.intp)
+        sizes = sizes_at(self._window.u8, starts)
         is_chain = len(starts) and starts[0] == self._frame and bool((starts[1:] == starts[:-1] + sizes[:-1] + self._frame).all())
         return starts if is_chain else None
 
@@ -154,13 +148,13 @@ class _Walk:
         """Hop from size to size: for bodies that contain magics, and for large records, which are few."""
         frame, content = self._frame, self._window.u8.data
         if frame:
-            content = content[_SIZE_OF_ENTRY:]  # the entry's own size, with its header
+            content = content[ENTRY_SIZE_AT:]  # the entry's own size, with its header
         places: list[int] = []
         place, last = 0, min(length, self._window.filled - SMALLEST_RECORD + 1 - frame)
-        add, read_size, smallest = places.append, _read_size, SMALLEST_RECORD  # local names are faster
+        add, size_at, smallest = places.append, read_size, SMALLEST_RECORD  # local names are faster
         while place < last:
             add(place)
-            (size,) = read_size(content, place)
+            (size,) = size_at(content, place)
             if size < smallest:
                 break
             place += size
@@ -210,9 +204,9 @@ class _Walk:
 
     def _blanks(self, positions: Index) -> Index:
         """Which of those positions of the window may begin the blank that closes the segment."""
-        window, content = self._window, self._window.u8
-        numbers, places = at(content, ">i4"), positions - window.position
-        return np.flatnonzero(_closes(window.segment, positions, numbers[places], numbers[places + 4]))
+        segment = self._window.segment
+        pairs = pairs_at(self._window.u8, positions - self._window.position)
+        return np.flatnonzero(closes(*pairs, segment.size - positions, segment.frame > 0))
 
     def _skip(self) -> Iterator[Piece]:
         """Skip what is not a record, up to the next record or the end of the file."""
@@ -350,12 +344,8 @@ def _consecutive(starts: Index, ends: Index, is_left_out: Mask, position: int) -
 
 def is_blank(window: Window, position: int) -> bool:
     """Whether only the filler that closes a segment follows that position."""
-    if window.segment.size - position < BLANK_HEAD:  # too few for a blank's head: only a truncated file can end so
-        return not window.segment.frame
-    return bool(_closes(window.segment, position, *struct.unpack(">ii", window.peek(position, BLANK_HEAD))))
-
-
-def _closes(segment: Segment, position: Positions, first: NDArray[Any] | int, second: NDArray[Any] | int) -> Any:
-    """Whether these two numbers at that position are a blank that closes the segment."""
-    magic, size, blank = (first, second, MAGIC_ENTRY_BLANK) if segment.frame else (second, first, MAGIC_BLANK)
-    return (magic == blank) & (size == segment.size - position)
+    left, framed = window.segment.size - position, window.segment.frame > 0
+    if left < BLANK_HEAD:  # too few for a blank's head: only a truncated file can end so
+        return not framed
+    first, second = read_pair(window.peek(position, BLANK_HEAD))
+    return bool(closes(first, second, left, framed))

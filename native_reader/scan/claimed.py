@@ -13,6 +13,7 @@ import numpy as np
 
 from native_reader.columns.chunk import Columns
 from native_reader.columns.rows import Rows
+from native_reader.layout.begin import topic_field
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, head_size
 from native_reader.plan.claims import Claims
@@ -54,12 +55,9 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
         return False
     if int(head["sys_flag"]) & INNER_BATCH and not queue.batch:
         return False
-    body_size, wide = int(head["body_size"]), int(head["magic"]) == MAGIC_V2
+    body_size, topic = int(head["body_size"]), topic_field(queue.topic.encode(), int(head["magic"]))
     topic_at = position + head_size(int(head["sys_flag"])) + body_size
-    if not 0 <= body_size < size:
-        return False
-    topic = queue.topic.encode()
-    return window.peek(topic_at, 1 + wide + len(topic)) == len(topic).to_bytes(1 + wide) + topic
+    return topic is not None and 0 <= body_size < size and window.peek(topic_at, len(topic)) == topic
 
 
 def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:

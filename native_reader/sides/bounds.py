@@ -5,19 +5,17 @@ A table must show what is wrong with a queue, so, unlike a plan, it does not rea
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC
+from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batch_place, read_place, refers_to_record
 from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.protocol import StoredFile
 
 SIMPLE, BATCH, LIGHT = "simple", "batch", "LMQ"
 
-_ENTRY, _BATCH_ENTRY = struct.Struct(">qi"), struct.Struct(">qi16xqh")
 _AT_ONCE = 8 << 10
 """The end of a file is searched in this many bytes at once; holes begin at a page, so it is usually in the last ones."""
 _ROUNDS = 16
@@ -36,7 +34,7 @@ class Place(NamedTuple):
     @property
     def is_written(self) -> bool:
         """Whether it names a record. Fillers do not."""
-        return self.size > 0 and self.size != FILLER_SIZE and self.offset >= 0
+        return refers_to_record(self.offset, self.size)
 
 
 class Bounds(NamedTuple):
@@ -111,9 +109,9 @@ def _place(queue: Queue, reader: QueueReader, which: int, unit: int) -> Place | 
     if len(content) < reader.width:  # truncated meanwhile
         return None
     if queue.batch:
-        offset, size, base, count = _BATCH_ENTRY.unpack_from(content)
+        offset, size, base, count = read_batch_place(content)
         return Place(base, count, offset, size)
-    return Place(queue.files[which].base + unit, 1, *_ENTRY.unpack_from(content))
+    return Place(queue.files[which].base + unit, 1, *read_place(content))
 
 
 def _gaps(queue: Queue, until: int) -> Iterator[tuple[int, int, int]]:

@@ -1,15 +1,10 @@
-"""Consume queues in RocksDB (5.2.0+, `storeType=defaultRocksDB`), in the directory `consumequeue`. Big-endian.
-
-    family   key                                                       value
-    default  topic size i4, 1, topic, 1, queue i4, 1, queue offset i8   offset i8, size i4, tags_code i8, store time i8
-    offset   topic size i4, 1, topic, 1, `max` or `min`, 1, queue i4    offset i8, queue offset i8: the last one, or the first one
+"""Consume queues in RocksDB (`layout.queue_database`), in the directory `consumequeue`.
 
 A running broker has its newest entries only in memory.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -19,18 +14,22 @@ from numpy.typing import NDArray
 
 from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.errors import UnreadableError
-from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written
+from native_reader.layout.queue_database import (
+    DATABASE_ENTRY,
+    OFFSETS,
+    entries_prefix,
+    entry_key,
+    is_entry,
+    max_key,
+    next_offset_in,
+    numbers_in,
+    queue_of_max,
+)
+from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written, read_place
 from native_reader.sides.bounds import Bounds, Place, bounds_of
 from native_reader.sides.queues import Entries, Numbers, Queue
 
-_ENTRY = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_timestamp", ">i8")])
-_SIZE, _QUEUE, _NUMBER = struct.Struct(">i"), struct.Struct(">i"), struct.Struct(">q")
-_ENDS, _PLACE = struct.Struct(">qq"), struct.Struct(">qi")
-_LARGEST = 2**63 - 1
 _AT_ONCE = 32 << 10
-_MAX = b"\x01max\x01"
-_OF_THE_LOG = "CHECKPOINT_TOPIC"
-"""Not a topic: with this key, 5.x keeps how far the log was dispatched."""
 
 
 class DatabaseQueues:
@@ -95,24 +94,15 @@ def why_unreadable(directory: str) -> str | None:
 
 def queues_in(database: Database) -> Iterator[tuple[str, int]]:
     """The topic and the number of each queue in a database."""
-    for key, _ in database.items(family="offset"):
-        size = _SIZE.unpack_from(key)[0] if len(key) > _SIZE.size else -1
-        begin = _SIZE.size + 1
-        if size >= 0 and len(key) == begin + size + len(_MAX) + _QUEUE.size and key[begin + size :].startswith(_MAX):
-            topic, (queue_id,) = key[begin : begin + size].decode("utf-8", "replace"), _QUEUE.unpack_from(key, len(key) - _QUEUE.size)
-            # A name that is not UTF-8 cannot be a column value.
-            if topic != _OF_THE_LOG and queue_id >= 0 and topic.isprintable() and topic.encode() == key[begin : begin + size]:
-                yield topic, queue_id
+    for key, _ in database.items(family=OFFSETS):
+        if (queue := queue_of_max(key)) is not None:
+            yield queue
 
 
 def next_offset(database: Database, topic: str, queue_id: int) -> int | None:
     """The queue offset after the last entry of a queue; None if the database does not have it."""
-    key = _of_topic(topic) + b"max\x01" + _QUEUE.pack(queue_id)
-    for found, value in database.items(key, family="offset"):
-        if found == key and len(value) == _ENDS.size:
-            last = int(_ENDS.unpack(value)[1])
-            return last + 1 if -1 <= last < _LARGEST else None
-    return None
+    key = max_key(topic, queue_id)
+    return next((next_offset_in(value) for found, value in database.items(key, family=OFFSETS) if found == key), None)
 
 
 def entries_from(database: Database, topic: str, queue_id: int, number: int) -> Iterator[Entries]:
@@ -123,14 +113,12 @@ def entries_from(database: Database, topic: str, queue_id: int, number: int) -> 
 
 
 def _units_from(database: Database, topic: str, queue_id: int, number: int) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
-    prefix = _of_queue(topic, queue_id)
-    entries = database.items(prefix, start=prefix + _NUMBER.pack(number))
+    prefix = entries_prefix(topic, queue_id)
+    entries = database.items(prefix, start=entry_key(prefix, number))
     while piece := list(islice(entries, _AT_ONCE)):
-        whole = [(key, value) for key, value in piece if len(key) == len(prefix) + _NUMBER.size and len(value) == _ENTRY.itemsize]
-        if not whole:
-            continue
-        numbers = np.frombuffer(b"".join(key[-_NUMBER.size :] for key, _ in whole), ">i8").astype(np.int64)
-        yield numbers, np.frombuffer(b"".join(value for _, value in whole), _ENTRY)
+        whole = [(key, value) for key, value in piece if is_entry(key, value, prefix)]
+        if whole:
+            yield numbers_in([key for key, _ in whole]), np.frombuffer(b"".join(value for _, value in whole), DATABASE_ENTRY)
 
 
 def _bounds(database: Database, topic: str, queue_id: int, lowest: int) -> Bounds:
@@ -157,19 +145,8 @@ def _bounds(database: Database, topic: str, queue_id: int, lowest: int) -> Bound
 
 def _place_from(database: Database, topic: str, queue_id: int, number: int) -> Place | None:
     """The first entry at or after that queue offset."""
-    prefix = _of_queue(topic, queue_id)
-    for key, value in database.items(prefix, start=prefix + _NUMBER.pack(number)):
-        if len(key) == len(prefix) + _NUMBER.size and len(value) == _ENTRY.itemsize:
-            offset, size = _PLACE.unpack_from(value)
-            return Place(_NUMBER.unpack_from(key, len(prefix))[0], 1, offset, size)
+    prefix = entries_prefix(topic, queue_id)
+    for key, value in database.items(prefix, start=entry_key(prefix, number)):
+        if is_entry(key, value, prefix):
+            return Place(int(numbers_in([key])[0]), 1, *read_place(value))
     return None
-
-
-def _of_queue(topic: str, queue_id: int) -> bytes:
-    """What the keys of its entries begin with."""
-    return _of_topic(topic) + _QUEUE.pack(queue_id) + b"\x01"
-
-
-def _of_topic(topic: str) -> bytes:
-    name = topic.encode("utf-8", "replace")
-    return _SIZE.pack(len(name)) + b"\x01" + name + b"\x01"

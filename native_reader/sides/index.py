@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT_SIZE, default_slots, entries_at
+from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT, default_slots, entries_at, slots_at
 from native_reader.layout.record import Mask
 from native_reader.sides.queues import Numbers
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -249,7 +249,7 @@ class _Chains:
         return read_head(self._stored)
 
     def _slot_values(self, slots: Numbers) -> Numbers:
-        return np.frombuffer(self._many(INDEX_HEAD.size + SLOT_SIZE * slots, SLOT_SIZE), ">i4").astype(np.int64)
+        return np.frombuffer(self._many(slots_at(slots), SLOT.itemsize), SLOT).astype(np.int64)
 
     def _read(self, numbers: Numbers) -> NDArray[np.void]:
         return np.frombuffer(self._many(self._entries + INDEX_ENTRY.itemsize * numbers, INDEX_ENTRY.itemsize), INDEX_ENTRY)

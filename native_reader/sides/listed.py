@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from native_reader.errors import DataLoss
-from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK, MAGIC_ENTRY_BLANK, Mask
+from native_reader.layout.begin import closes, read_pair
+from native_reader.layout.record import BLANK_HEAD, Mask
 from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
 from native_reader.sides.queues import Entries, Numbers, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.store import Segment, StoreFiles
@@ -19,7 +19,6 @@ from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 
 _AT_ONCE = 1 << 16
-_BLANK = struct.Struct(">ii")
 
 
 @dataclass(slots=True)
@@ -156,8 +155,7 @@ def _blank_at(segment: Segment, offset: int) -> int:
         return rest
     try:
         with Window(segment, 0, past_unreadable=True) as window:
-            fields = _BLANK.unpack(window.peek(offset - segment.base, BLANK_HEAD))
+            first, second = read_pair(window.peek(offset - segment.base, BLANK_HEAD))
     except DataLoss:  # deleted or truncated meanwhile
         return 0
-    size, magic = fields if segment.frame == 0 else (fields[1], fields[0])
-    return rest if magic == (MAGIC_ENTRY_BLANK if segment.frame else MAGIC_BLANK) and size == rest else 0
+    return rest if closes(first, second, rest, segment.frame > 0) else 0

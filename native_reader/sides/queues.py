@@ -6,7 +6,6 @@ A corrupt queue must never do more harm than to return fewer entries; callers wo
 from __future__ import annotations
 
 import re
-import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, PLACE_SIZE, QUEUE_ENTRY, is_written, read_place
 from native_reader.layout.record import SMALLEST_RECORD, Mask
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
@@ -28,8 +27,6 @@ BATCH_DIRECTORY = "batchconsumequeue"
 _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
-
-_read_probe = struct.Struct(">qi").unpack
 
 Numbers = NDArray[np.int64]
 Name = TypeVar("Name", str, DirEntry)
@@ -181,7 +178,7 @@ class QueueReader:
         self._queue, self._dtype = queue, BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self.width = self._dtype.itemsize
         self._firsts = [0, *accumulate(file.units for file in queue.files)]
-        self._probe = bytearray(12)
+        self._probe = bytearray(PLACE_SIZE)
         self._open: tuple[int, StoredFile] | None = None
 
     @property
@@ -307,7 +304,7 @@ class QueueReader:
         except OSError as error:
             self._excuse(error)
             return _BEYOND
-        offset, size = _read_probe(self._probe)
+        offset, size = read_place(self._probe)
         if got < len(self._probe) or size <= 0 or offset < 0:
             return _BEYOND
         return -1 if size == FILLER_SIZE else offset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -25,7 +24,6 @@ from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 _AT_ONCE = 4 << 10
-_SYS_FLAG, _SYS_FLAG_AT = struct.Struct(">i"), 36
 ABSENT, UNCHECKED = 1, -1
 
 
@@ -102,8 +100,7 @@ def _check_hit(window: _Nearby, offset: int, hashed: int, max_record_bytes: int)
     count = sum(key_hash(topic, word) == hashed for word in words if word)
     if not count:
         return 0, 0, False
-    (sys_flag,) = _SYS_FLAG.unpack(window.peek(position + frame + _SYS_FLAG_AT, _SYS_FLAG.size))
-    return layout.size, count, sys_flag & TRANSACTION == PREPARED
+    return layout.size, count, layout.flags & TRANSACTION == PREPARED
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class StoredFile(ABC):
             pieces.append(bytes(memoryview(buffer)[: self.read_into(offset, buffer)]))
         return pieces
 
-    def read_array(self, offset: int, kind: np.dtype[np.void] | str, count: int) -> NDArray[Any]:
+    def read_array(self, offset: int, kind: np.dtype[Any] | str, count: int) -> NDArray[Any]:
         """Up to `count` elements from that offset on; only those that the file has completely."""
         elements = np.empty(count, kind)  # not by way of bytes, which would be filled with zeros first, and copied
         return elements[: self.read_into(offset, elements.view(np.uint8).data) // elements.itemsize]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from native_reader.errors import StoreDamaged, option_name
-from native_reader.layout.record import ENTRY_HEAD, MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2
+from native_reader.layout.begin import UP_TO_FRAMING, is_framed
+from native_reader.layout.record import ENTRY_HEAD
 from native_reader.storage.protocol import DirEntry, storage_of
 
 PLAIN, DLEDGER = "plain", "dledger"
@@ -17,8 +17,6 @@ _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
 _COMPARED = 1 << 20
 _SAMPLED = 8
-_FIRST_ENTRY = struct.Struct(">ii16xq12xiii")
-"""DLedger entry: magic, size, position, body size. The record in it: size, magic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -96,21 +94,15 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
 
 
 def _framing_of(uris: Sequence[str]) -> str:
-    """PLAIN or DLEDGER, from the first segment with enough bytes to tell. DLEDGER needs several fields to agree."""
+    """PLAIN or DLEDGER, from the first segment with enough bytes to tell."""
     for uri in uris[:_SAMPLED]:
         try:
             with storage_of(uri).open(uri) as file:
-                (head,) = file.read_ranges([(0, _FIRST_ENTRY.size)])
+                (head,) = file.read_ranges([(0, UP_TO_FRAMING)])
         except FileNotFoundError:  # deleted meanwhile
             continue
-        if len(head) < _FIRST_ENTRY.size:
-            continue
-        magic, size, position, body_size, record_size, record_magic = _FIRST_ENTRY.unpack(head)
-        if size in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK):  # where a plain record has its magic
-            return PLAIN
-        fields = magic, size - ENTRY_HEAD, position, record_size
-        if fields == (MAGIC_ENTRY, body_size, int(uri.rpartition("/")[2]), body_size) and record_magic in (MAGIC_V1, MAGIC_V2):
-            return DLEDGER
+        if (framed := is_framed(head, int(uri.rpartition("/")[2]))) is not None:
+            return DLEDGER if framed else PLAIN
     return PLAIN
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss, UnreadableError
-from native_reader.layout.record import PADDING, Index, Mask, at
+from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
 from native_reader.storage.birth import may_be_one_file
 from native_reader.storage.pace import Pace
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -94,7 +94,7 @@ class Window:
     def peek_pairs(self, positions: Index) -> NDArray[np.int16]:
         """The two bytes at each of many positions inside the file, as numbers; the window does not change."""
         inside = (positions >= self.position) & (positions + 2 <= self.position + self.filled)
-        pairs = at(self.u8, ">i2")[np.where(inside, positions - self.position, 0)].astype(np.int16)
+        pairs = at(self.u8, LENGTH)[np.where(inside, positions - self.position, 0)].astype(np.int16)
         outside = np.flatnonzero(~inside)
         for begin in range(0, len(outside), _PAIRS):
             which = outside[begin : begin + _PAIRS]
@@ -114,7 +114,7 @@ class Window:
         self.bytes_read += filled
         if filled < len(pairs):
             raise self._cut_short(self._file.size())
-        return np.frombuffer(pairs, ">i2").astype(np.int16)
+        return np.frombuffer(pairs, LENGTH).astype(np.int16)
 
     def next_data(self, position: int) -> int:
         """The first position at or after `position` that is not in a hole, if known; the file's size if only holes follow."""

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.broker.timer_check import TimerCheck, timer_check_of
+from native_reader.broker.checkpoint import timer_check_of
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import TIMER_TOPIC
+from native_reader.layout.progress import TimerCheck
 from native_reader.predicate.tree import Column, Compare
 from native_reader.scan.read import Projection
 from native_reader.tables.messages import NO_TIME, Piece, integers, pieces_by_store, property_in, timestamps_of

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.kernel import Chains
-from native_reader.layout.index_entry import INDEX_HEAD, SLOT_SIZE
+from native_reader.layout.index_entry import SLOT, slots_at
 from native_reader.layout.record import Index, Mask
 from native_reader.sides.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
@@ -106,7 +106,7 @@ class _File:
         """Each slot must lead to the newest entry of its chain."""
         text, count = "", 0
         for begin in range(0, self._slots, _AT_ONCE):
-            slots = self._stored.read_array(INDEX_HEAD.size + SLOT_SIZE * begin, ">i4", min(_AT_ONCE, self._slots - begin))
+            slots = self._stored.read_array(slots_at(begin), SLOT, min(_AT_ONCE, self._slots - begin))
             wrong = self._chains.differing(slots, begin)
             if len(wrong):
                 first = int(wrong[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -10,12 +9,12 @@ from native_reader.broker.config_files import BACKUP, versions
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.rocksdb import is_database
 from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Queues, Sides, last_entry
 
-_TIMES = struct.Struct(">3q")
 _JSON = (
     "topics.json",
     "consumerOffset.json",
@@ -61,14 +60,15 @@ def _checkpoint(sides: Sides, findings: Findings) -> None:
     uri = f"{sides.uri}/checkpoint"
     try:
         with storage_of(uri).open(uri) as file:
-            (content,) = file.read_ranges([(0, _TIMES.size)])
+            (content,) = file.read_ranges([(0, TIMES_SIZE)])
     except OSError:
         content = b""
-    if len(content) < _TIMES.size:
-        findings.add("checkpoint-missing", uri, f"it has {len(content)} bytes, expected {_TIMES.size} or more")
-    elif min(_TIMES.unpack(content)) < 0:
+    times = checkpoint_in(content).times
+    if len(content) < TIMES_SIZE:
+        findings.add("checkpoint-missing", uri, f"it has {len(content)} bytes, expected {TIMES_SIZE} or more")
+    elif min(times) < 0:
         findings.add("checkpoint-missing", uri, "it has a negative time")
-    elif not any(content) and sides.end > sides.begin:
+    elif not any(times) and sides.end > sides.begin:
         findings.add("checkpoint-missing", uri, "it has no times")
 
 
