@@ -19,13 +19,14 @@ LONGEST = 400
 
 # Part of native_reader → the parts it may import. A part is a folder, or a module next to the folders. "native_reader" is the
 # package itself: what its users import, so no part may import it.
-_LOWEST = {"layout", "errors", "text", "tuning"}
+_LOWEST = {"layout", "errors", "text", "tuning", "sums"}
 _READING = _LOWEST | {"storage", "records"}
 _SIDES = _READING | {"predicate", "log", "kernel", "broker"}
 _PLANNING = _SIDES | {"sides"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "text": set(),
+    "sums": set(),
     "tuning": set(),
     "version": set(),
     "layout": set(),
@@ -69,7 +70,6 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore_spark/stream.py": {"options", "stream"},
     "rmqstore_spark/lag.py": {"plan", "stream"},
     "rmqstore_spark/source.py": {"errors"},
-    "rmqstore/tally.py": set(),
     "rmqstore/disk.py": {"plan", "sides", "storage"},
     "rmqstore/cli/layout.py": set(),
     "rmqstore/text.py": set(),
@@ -80,14 +80,14 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore/report/style.py": set(),
     "rmqstore/report/charts.py": set(),
     "rmqstore/report/seen.py": {"layout", "plan"},
-    "rmqstore/report/side_facts.py": {"native_reader", "api", "options", "plan", "scan", "tables", "verify"},
-    "rmqstore/report/log_facts.py": {"plan", "records"},
-    "rmqstore/report/facts.py": {"native_reader", "options", "scan", "storage", "tables"},
-    "rmqstore/report/blocks.py": set(),
-    "rmqstore/report/log_sections.py": {"layout"},
-    "rmqstore/report/reasons.py": {"records", "tables"},
-    "rmqstore/report/disk_section.py": set(),
-    "rmqstore/report/side_sections.py": set(),
+    "rmqstore/report/side_facts.py": {"native_reader", "api", "options", "plan", "scan", "sums", "tables", "verify"},
+    "rmqstore/report/log_facts.py": {"plan", "records", "sums"},
+    "rmqstore/report/facts.py": {"native_reader", "options", "plan", "scan", "storage", "tables"},
+    "rmqstore/report/blocks.py": {"sums"},
+    "rmqstore/report/log_sections.py": {"layout", "sums"},
+    "rmqstore/report/reasons.py": {"plan", "records", "tables"},
+    "rmqstore/report/disk_section.py": {"sums"},
+    "rmqstore/report/side_sections.py": {"sums"},
     "rmqstore/report/segment_map.py": set(),
     "rmqstore/report/damage_section.py": set(),
     "rmqstore/report/page.py": {"version"},
@@ -103,8 +103,8 @@ SPARK_MAY_IMPORT: dict[str, set[str]] = {
     "rmqstore/cli/find.py": {"plan"},
     "rmqstore/cli/explain.py": set(),
     "rmqstore/cli/tables.py": {"columns", "errors", "tables"},
-    "rmqstore/cli/ls.py": {"native_reader", "layout"},
-    "rmqstore/cli/stat.py": {"plan", "predicate", "scan"},
+    "rmqstore/cli/ls.py": {"native_reader", "layout", "sums"},
+    "rmqstore/cli/stat.py": {"plan", "predicate", "scan", "sums"},
     "rmqstore/cli/tail.py": {"conditions", "errors", "log", "newest", "options", "plan", "scan", "stream"},
     "rmqstore/cli/export.py": {"native_reader", "export", "plan"},
     "rmqstore/cli/rescue.py": {"native_reader", "plan", "rescue"},

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from native_reader.sums import Tally
     from rmqstore.disk import Deleted
-    from rmqstore.tally import Tally
 
 HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
 
@@ -60,7 +60,7 @@ class Dimension(NamedTuple):
 
 def _host(hosts: pa.Array, zone: str | None) -> pa.Array:
     """Hosts without their ports; a batch has few different ones."""
-    from rmqstore.tally import addresses
+    from native_reader.sums import addresses
 
     encoded = hosts.dictionary_encode()
     return addresses(encoded.dictionary).take(encoded.indices)
@@ -118,8 +118,8 @@ DIMENSIONS = {
 @click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
 @takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
+    from native_reader.sums import Tally
     from rmqstore.disk import Deleted, on_disk
-    from rmqstore.tally import Tally
 
     by = tuple(dict.fromkeys(by))
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
@@ -144,7 +144,7 @@ def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.T
     """The keys of the messages, and what each adds."""
     import pyarrow as pa
 
-    from rmqstore.tally import measures
+    from native_reader.sums import measures
 
     if batch["record_size"].null_count:  # the rows about damage of mode=PERMISSIVE
         batch = batch.filter(batch["record_size"].is_valid())

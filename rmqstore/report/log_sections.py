@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from native_reader.layout.kinds import SYSTEM_KINDS
+from native_reader.sums import Row, Tally
 from native_reader.text import number_of, size_of
 from rmqstore.report import charts
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, section, share_cell, table, times_in
@@ -14,7 +15,6 @@ from rmqstore.report.log_facts import SIZES, LogFacts
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.times import DAY
 from rmqstore.report.words import Words
-from rmqstore.tally import Row, Tally
 
 _MOST_STEPS = 240
 _FAR = 3653 * DAY

@@ -16,10 +16,10 @@ from native_reader.api import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.places import Places
 from native_reader.scan.progress import Watch
+from native_reader.sums import Row, Tally
 from native_reader.tables import TABLES
 from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
 from rmqstore.report.seen import Seen
-from rmqstore.tally import Row, Tally
 
 _MOST_FINDINGS = 100
 _SEVERITIES = tuple(SEVERITIES)

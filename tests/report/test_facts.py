@@ -13,6 +13,7 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.sums import Tally
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import pack_properties
 from native_reader.testing.spec import StoreSpec
@@ -22,7 +23,6 @@ from rmqstore.report.log_facts import SIZES
 from rmqstore.report.log_sections import skews
 from rmqstore.report.side_facts import Findings, Lag, Pending
 from rmqstore.report.times import DAY, HOUR
-from rmqstore.tally import Tally
 
 NOW = 1_800_000_000_000_000
 Row = dict[str, object]
