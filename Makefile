@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-numpy kernel lint ruff types format docs bench sweep matrix fuzz coverage env java
+.PHONY: help demo test test-numpy kernel lint ruff imports types format docs bench sweep matrix fuzz coverage env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -33,11 +33,14 @@ test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it;
 kernel: required := required
 kernel: $(KERNEL)  ## build the compiled kernel and install it: needs Rust
 
-lint: ruff types  ## ruff and mypy, without changes to files
+lint: ruff imports types  ## ruff, import-linter and mypy, without changes to files
 
 ruff: $(STAMP)
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+
+imports: $(STAMP)
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 
 types: $(STAMP)
 	$(PYTHON) -m mypy --strict native_reader rmqstore rmqstore_spark pyspark_rmqstore

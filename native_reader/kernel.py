@@ -24,7 +24,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from os import environ
+from os import environ  # noqa: TID251  its variables, not its files
 from typing import Any, NamedTuple, Protocol
 from zipimport import zipimporter
 
@@ -82,7 +82,7 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
     if wanted == NUMPY:
         return None, KernelInfo(NUMPY, None, f"{_VARIABLE}={NUMPY}")
     try:
-        module = importlib.import_module(_MODULE)
+        module = importlib.import_module(_MODULE)  # noqa: TID251  a distribution of its own, which imports nothing
     except ImportError as error:
         if wanted == COMPILED:
             raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from os import environ
+from os import environ  # noqa: TID251  its variables, not its files
 from time import monotonic
 from typing import Any
 
