@@ -169,7 +169,9 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert usage.known == {name: getattr(usage, name) for name in ("log", "queues", "index", "other")}
     total, log, queues, index, other = (size_of(each) for each in (usage.total, *usage.known.values()))
     text = checked(page_of(facts, "en")).text
-    assert f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100.0 GiB: " in text
+    assert (
+        f"takes {total} on disk: log {log}, consume queues {queues}, index {index}, other files {other}. Its disk has 100.0 GiB: " in text
+    )
     assert "60.0 GiB are used, 40.0 GiB are free. It is 60 % full, as df counts it" in text
     reserving = replace(facts, settings=replace(facts.settings, disk=Disk(1, 252 << 30, 40 << 30, 51 << 30)))
     english, chinese = (checked(page_of(reserving, language)).text for language in LANGUAGES)
