@@ -49,8 +49,8 @@ docs: $(STAMP)  ## build the documents as a site, in build/site
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@$(PYTHON) -m mkdocs build --strict --site-dir $(abspath $(SITE))
 
-map:  ## write the map of files in docs/code.md, from the first line of each file
-	@python3 .ci/code_map.py
+map: $(STAMP)  ## write the map of files in docs/code.md, from the first line of each file
+	@$(PYTHON) .ci/code_map.py
 
 format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .

@@ -6,6 +6,7 @@ What stands before the map in that page is written by hand.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,8 +50,8 @@ def lines() -> Iterator[str]:
 
 
 def files_of(folder: str) -> list[Path]:
-    """The source files of a folder, without those of folders in it."""
-    found = sorted(path for pattern in ("*.py", "*.rs") for path in (ROOT / folder).glob(pattern))
+    """The source files of a folder, without those of folders in it. Scripts of `.ci` have no suffix."""
+    found = sorted(path for path in (ROOT / folder).iterdir() if path.is_file() and re.fullmatch(r"\w+(\.py|\.rs)?", path.name))
     if not found:
         sys.exit(f"{folder} has no source files: is it another folder now? .ci/code_map.py lists them in FOLDERS")
     return found
@@ -59,8 +60,12 @@ def files_of(folder: str) -> list[Path]:
 def first_line(path: Path) -> str:
     """The first line of what a file says about itself."""
     text = path.read_text(encoding="utf-8")
-    said = text.removeprefix("//! ") if path.suffix == ".rs" else ast.get_docstring(ast.parse(text))
-    if not said or said.startswith(("//", "use ")):
+    if path.suffix == ".py" or re.match("#!.*python", text):
+        said = ast.get_docstring(ast.parse(text))
+    else:
+        comment = re.match(r"(?:#!.*\n)?(?://!|#) (.+)", text)
+        said = comment and comment[1]
+    if not said:
         sys.exit(f"{path.relative_to(ROOT)} does not say what it is: begin it with a sentence")
     return said.splitlines()[0]
 
