@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n auto --dist loadgroup
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-numpy kernel lint ruff imports types format docs bench sweep matrix fuzz coverage env java
+.PHONY: help demo test test-numpy kernel lint ruff imports types format docs map bench sweep matrix fuzz coverage env java
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(STAMP)  ## build the documents as a site, in build/site
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@$(PYTHON) -m mkdocs build --strict --site-dir $(abspath $(SITE))
+
+map: $(STAMP)  ## write the map of files in docs/code.md, from the first line of each file
+	@$(PYTHON) .ci/code_map.py
 
 format: $(STAMP)  ## fix and format the code with ruff
 	$(PYTHON) -m ruff check --fix --exit-zero .

@@ -1,10 +1,11 @@
-"""What `python -m build` made holds what it should: every module, the types marker, the licence; and nothing else."""
+"""What `python -m build` made holds what it should: every module, the types marker, the licence, its metadata; and nothing else."""
 
 from __future__ import annotations
 
 import sys
 import tarfile
 import zipfile
+from email.parser import HeaderParser
 from pathlib import Path
 
 PACKAGES = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore")
@@ -22,13 +23,20 @@ def main(dist: Path) -> None:
     assert inside - info == expected, f"in the wheel or in the tree, not in both: {sorted((inside - info) ^ expected)}"
     assert any(name.endswith("/LICENSE") for name in info), "the wheel has no LICENSE"
 
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in info if name.endswith(".dist-info/METADATA"))
+        metadata = HeaderParser().parsestr(archive.read(name).decode())
+    assert metadata["License-Expression"] == "Apache-2.0", f"an older setuptools wrote no License-Expression: {metadata['License']}"
+    linked = {url.partition(",")[0] for url in metadata.get_all("Project-URL", [])}
+    assert linked == {"Source", "Documentation", "Changelog", "Issues"}, f"the page on PyPI would link {sorted(linked)}"
+
     with tarfile.open(sdist) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
     wanted = expected | {"LICENSE", "README.md", "setup.cfg", "pyproject.toml", "Makefile", ".ci/run", "tests/test_house.py"}
     wanted |= {"kernel/Cargo.lock", "kernel/src/lib.rs"}
     assert wanted <= source, f"missing in the source distribution: {sorted(wanted - source)}"
     assert not any(name.startswith("kernel/target") for name in source), "the source distribution has what cargo built"
-    print(f"{wheel.name}: {len(modules)} modules, types marker, licence; {sdist.name}: {len(source)} entries")
+    print(f"{wheel.name}: {len(modules)} modules, types marker, licence, metadata; {sdist.name}: {len(source)} entries")
 
 
 if __name__ == "__main__":

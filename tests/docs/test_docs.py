@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 import re
@@ -163,38 +162,18 @@ def test_the_rescue_example_prints_the_documented_output(tmp_path: Path) -> None
 CONTRIBUTING_MD = "CONTRIBUTING.md"
 
 
-def section(name: str, title: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8").split(f"\n## {title}\n", 1)[1].split("\n## ")[0]
+def test_contributing_is_a_welcome() -> None:
+    """What a newcomer reads first. Details belong to docs/extending.md, files to docs/code.md."""
+    assert (HERE / CONTRIBUTING_MD).stat().st_size <= 9 << 10
 
 
-def product_files() -> set[str]:
-    """Every module of the product, without `__init__.py` files that hold only a docstring."""
-    paths = [path for package in PACKAGES for path in (HERE / package).rglob("*.py")]
-    assert paths
-    return {path.relative_to(HERE).as_posix() for path in paths if path.name != "__init__.py" or len(ast.parse(path.read_text()).body) > 1}
-
-
-def kernel_files() -> set[str]:
-    """Every source file of the compiled kernel."""
-    paths = list((HERE / "kernel/src").rglob("*.rs"))
-    assert paths
-    return {path.relative_to(HERE).as_posix() for path in paths}
-
-
-def test_the_map_names_every_file() -> None:
-    cells = re.findall(r"^\| .* \| (.*) \|$", section(CONTRIBUTING_MD, "Where to look"), re.MULTILINE)
-    named = {found for cell in cells for name in quoted(cell) for found in (name, f"native_reader/{name}")}
-    assert (product_files() | kernel_files()) - named == set()
-
-
-def test_the_layout_names_every_part() -> None:
-    tree = re.search(r"```\n(native_reader/.*?)```", section(CONTRIBUTING_MD, "Code layout"), re.DOTALL)
-    assert tree
-    engine, command, spark, _ = re.split(r"\n(?:rmqstore|rmqstore_spark|pyspark_rmqstore)/", tree[1])
-    for package, text in (("native_reader", engine), ("rmqstore", command), ("rmqstore_spark", spark)):
-        parts = {name.split("/", 1)[1] for name in product_files() if name.startswith(f"{package}/")}
-        top = {part.split("/")[0] + "/" * ("/" in part) for part in parts} - {"__init__.py", "__main__.py"}
-        assert top == set(re.findall(r"(?<!\S)\w+(?:/|\.py)(?=\s)", text)) - {"native_reader/", "local.py"}
+def test_the_recipes_name_what_the_code_has() -> None:
+    paths = [path for folder in (*PACKAGES, "tests", ".ci") for path in (HERE / folder).rglob("*.py")]
+    code = {word for path in paths for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    text = (HERE / "docs/extending.md").read_text(encoding="utf-8")
+    named = {word for span in quoted(text) if "/" not in span and " " not in span for word in re.findall(r"[A-Za-z_]\w+", span)}
+    assert len(named) > 100
+    assert named - code == set()
 
 
 @pytest.mark.parametrize("name", [CONTRIBUTING_MD, *(f"docs/{path.name}" for path in sorted((HERE / "docs").glob("*.md")))])

@@ -40,7 +40,7 @@ class Block(NamedTuple):
 
 def documents() -> list[str]:
     """Every Markdown file of the project, by its path."""
-    paths = (path for pattern in ("*.md", "[a-z]*/*.md", ".github/*/*.md") for path in ROOT.glob(pattern))
+    paths = (path for pattern in ("*.md", "[a-z]*/*.md", ".github/*.md") for path in ROOT.glob(pattern))
     return sorted(path.relative_to(ROOT).as_posix() for path in paths if path.relative_to(ROOT).parts[0] not in ("build", "dist"))
 
 

@@ -31,7 +31,7 @@ LEFT_OUT = (
         for begins in ("python -m native_reader.testing build/example", "import native_reader as nr\n\nscan", "{'queue_id': 1")
     ),
     LeftOut("README.zh.md", "", "has the code of README.md; tests/docs/test_blocks.py compares them"),
-    LeftOut("CONTRIBUTING.md", "native_reader/  ", by=_DOCS),
+    LeftOut("CONTRIBUTING.md", "git clone", _ENVIRONMENT),
     LeftOut("CONTRIBUTING.md", "make test", "these run the tests; .ci/check_docs.py compares them with the Makefile"),
     LeftOut("docs/architecture.md", "flowchart TB", "a drawing"),
     LeftOut("docs/cli.md", "pip install", _ENVIRONMENT),
