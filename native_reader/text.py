@@ -1,11 +1,35 @@
-"""Numbers, sizes, durations and lists of names, as people read them in every output."""
+"""Numbers, sizes, durations, lists of names and sentences, as people read them in every output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _LEAST_SHARE = 0.001
+
+
+class Said(NamedTuple):
+    """What a sentence says, without its words: its kind, and its numbers and names. Each language has a table of sentences."""
+
+    kind: str
+    values: tuple[tuple[str, int | str], ...] = ()
+
+    def text(self, sentences: Mapping[str, str]) -> str:
+        """The sentence of that table. In it, `{count:is|are}` agrees with the number."""
+        values = {name: value if isinstance(value, str) else _Number(value) for name, value in self.values}
+        return sentences[self.kind].format_map(values)
+
+
+class _Number(int):
+    def __format__(self, form: str) -> str:
+        one, choice, several = form.partition("|")
+        return (one if self == 1 else several) if choice else super().__format__(form)
+
+
+def say(kind: str, **values: int | str) -> Said:
+    """A sentence of that kind with these values."""
+    return Said(kind, tuple(values.items()))
 
 
 def counted(count: int, noun: str) -> str:

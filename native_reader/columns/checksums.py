@@ -39,13 +39,12 @@ def _wrong(source: Source, records: Records) -> Mask:
     return failed
 
 
-def describe(source: Source, records: Records, row: int) -> str:
-    """The error text for one record. It never shows the checksum: that of a short body reveals the body."""
+def anomaly_of(source: Source, records: Records, row: int) -> str:
+    """The anomaly of a record with a wrong checksum. It has no number: the checksum of a short body reveals the body."""
     content = source.u8.data
     body_at, body_size = int(records.body_at[row]), int(records.body_size[row])
     actual = crc32(content[body_at : body_at + body_size]) & _POSITIVE
-    which = "stored body" if body_size and actual != records.heads["body_crc"][row] else "record"
-    return f"the checksum of the {which} is wrong"
+    return "body checksum" if body_size and actual != records.heads["body_crc"][row] else "checksum"
 
 
 def _may_have_own(source: Source, records: Records, ends: Index) -> list[int]:

@@ -17,10 +17,11 @@ from native_reader.predicate.tree import Predicate
 from native_reader.records.report import SegmentReport
 from native_reader.scan.read import Projection
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.text import say
 from native_reader.version import version
 
 NAME = "_export.json"
-_LAYOUT = 1
+_LAYOUT = 2
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient")
 """The first does not change what is in the files, and the second follows from `mode`."""
@@ -98,16 +99,22 @@ def saved(target: Target) -> Manifest | None:
         return None
     try:
         known = json.loads("".join(target.lines(NAME)))
-        segments = [Segment(**each) for each in known["segments"]]
-        return Manifest(
-            known["request"],
-            tuple((uri, end) for uri, end in known["ends"]),
-            [tuple(_split(each, segments) for each in task) for task in known["tasks"]],
-            [SegmentReport(**each) for each in known["idle"]],
-            [Missing(*each) for each in known["missing"]],
-        )
+        if known["request"]["layout"] == _LAYOUT:
+            segments = [Segment(**each) for each in known["segments"]]
+            return Manifest(
+                known["request"],
+                tuple((uri, end) for uri, end in known["ends"]),
+                [tuple(_split(each, segments) for each in task) for task in known["tasks"]],
+                [SegmentReport(**each) for each in known["idle"]],
+                [_missing(*each) for each in known["missing"]],
+            )
     except (ValueError, TypeError, LookupError) as error:
         raise ExportError(f"{target.path}/{NAME} is damaged, or not the file of an export. Export to another folder") from error
+    raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
+
+
+def _missing(store: str, start: int, stop: int, reason: str, said: Iterable[tuple[str, Any]]) -> Missing:
+    return Missing(store, start, stop, reason, tuple(say(kind, **dict(values)) for kind, values in said))
 
 
 def _split(known: dict[str, Any], segments: Sequence[Segment]) -> Split:
@@ -116,8 +123,6 @@ def _split(known: dict[str, Any], segments: Sequence[Segment]) -> Split:
 
 def check_same(target: Target, begun: Request, request: Request) -> None:
     """Refuse to continue an export with other options."""
-    if begun.get("layout") != request["layout"]:
-        raise OptionError(f"{target.path} holds an export of another version of this package. Export to another folder")
     for name in _in_order(request):
         if begun.get(name) == request[name]:
             continue

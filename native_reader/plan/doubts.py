@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.broker.topics import Topics
-from native_reader.errors import did_you_mean, option_name, spelled
+from native_reader.errors import did_you_mean, nearest, option_name, spelled
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.sides.batch_topics import has_queues
@@ -26,18 +26,21 @@ _MOST_TOPICS = 256
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if the read returned rows."""
+    """One warning. `topic`: the unknown topic, if it is about one. `always`: warn even if the read returned rows.
+
+    `near`: what may be meant instead.
+    """
 
     text: str
     topic: str | None = None
     always: bool = False
+    near: str = ""
 
     def after(self, predicate: Predicate) -> str:
         """The warning for a read that returned no rows; empty if nothing is known."""
         if self.topic is None or any(column.name != "topic" for column in predicate.columns()):
             return f"no row matches: {self.text}" if self.text else ""
-        _, _, near = self.text.partition("Did you mean ")
-        return f"no record of topic {self.topic!r}" + (f"; did you mean {near}" if near else "")
+        return f"no record of topic {self.topic!r}" + (f"; did you mean {self.near}?" if self.near else "")
 
 
 def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]:
@@ -141,12 +144,13 @@ def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
         return Doubt("", name)  # no names to compare with: warn only if no row matches
     if set(name) & set("*?"):
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
-        text += f". This is a name, not a pattern. Did you mean {option_name('topic_pattern')}='{pattern}'?"
+        text, near = f"{text}. This is a name, not a pattern.", f"{option_name('topic_pattern')}='{pattern}'"
     elif "," in name:
-        text += f". This is one name, with a comma. Did you mean topic={[each.strip() for each in name.split(',')]}?"
+        text, near = f"{text}. This is one name, with a comma.", f"topic={[each.strip() for each in name.split(',')]}"
     else:
-        text += f": it is misspelled or was deleted.{did_you_mean(name, known.names)}"
-    return Doubt(text, name, always=not is_only)
+        known_name = nearest(name, known.names)
+        text, near = f"{text}: it is misspelled or was deleted.", f"'{known_name}'" if known_name else ""
+    return Doubt(f"{text} Did you mean {near}?" if near else text, name, not is_only, near)
 
 
 def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[str]:

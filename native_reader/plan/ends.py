@@ -25,10 +25,10 @@ from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
-from native_reader.storage.strays import how_to_restore, unpack_command
+from native_reader.storage.strays import rename_command, unpack_command
 from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
-from native_reader.text import counted
+from native_reader.text import Said, say
 
 _WALKED_WHOLE = 8 << 20
 _TOPICS = 32
@@ -92,9 +92,9 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
     if not (named.records or is_foreign or is_empty or packed or by_index or _flushed_later(store, end)):
         return None
     junk_end = end.written if is_foreign else 0
-    text = f"{_in_words(store, end, named, by_index, packed)}. {_why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)}"
+    what, why = _what(store, end, named, by_index, packed), _why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)
     stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
-    return Lost(store.uri, end.offset, stop, text, is_missing or is_foreign or is_empty, junk_end)
+    return Lost(store.uri, end.offset, stop, what, why, is_missing or is_foreign or is_empty, junk_end)
 
 
 def _has_all_segments(store: StoreFiles) -> bool:
@@ -160,40 +160,39 @@ def _named_by(topics: Sequence[Topic], offset: int) -> Named:
     return Named(sum(counts), sum(count > 0 for count in counts), until)
 
 
-def _in_words(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packed: str | None) -> str:
-    where = f"the end of the log at offset {end.offset:,}"
+def _what(store: StoreFiles, end: LogEnd, named: Named, by_index: int, packed: str | None) -> Said:
     if named.records:
-        records = f"{counted(named.records, 'record')} in {counted(named.queues, 'queue')}"
-        return f"{records} {'is' if named.records == 1 else 'are'} after {where}, up to offset {named.until:,}"
+        return say("named by queues", records=named.records, queues=named.queues, end=end.offset, until=named.until)
     if end.is_empty:
-        count = len(store.segments)
-        return f"none of its {count} segments contains a record" if count > 1 else "its only segment contains no record"
+        return say("no segment", segments=len(store.segments)) if len(store.segments) > 1 else say("only segment")
     if packed:
-        return f"{packed} is not a segment, but its name is an offset after {where}"
+        return say("stray", name=packed, end=end.offset)
     if end.junk:
-        return f"{counted(len(end.junk), 'segment')} after {where} {'contains' if len(end.junk) == 1 else 'contain'} no record"
+        return say("segments after", segments=len(end.junk), end=end.offset)
     if end.written - max(end.offset, end.torn) > _FEW_BYTES:
-        return f"{end.written - end.offset:,} bytes after {where} are not records"
+        return say("bytes after", bytes=end.written - end.offset, end=end.offset)
     if by_index:
-        return f"an index file has a record at offset {by_index:,}, after {where}"
-    return f"the checkpoint has a later store time than the last record before {where}"
+        return say("named by index", offset=by_index, end=end.offset)
+    return say("later checkpoint", end=end.offset)
 
 
-def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> str:
+def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool, is_foreign: bool) -> Said:
     if end.junk:
-        return f"{end.junk[0].uri} {_looks_like(end.junk[0])}"
+        return _looks_like(end.junk[0])
     cut = _cut_short(store, end.offset)
     if cut is not None:
-        name, whole = cut.uri.rpartition("/")[2], max(each.size for each in store.segments)
-        return f"Segment {name} has {cut.size:,} bytes, others {whole:,}: it looks cut off"
+        return say("cut segment", name=cut.uri.rpartition("/")[2], size=cut.size, others=max(each.size for each in store.segments))
     if is_foreign:
-        return "The bytes there are neither records nor zeros: they were overwritten"
+        return say("overwritten")
     if is_missing or not store.segments:
-        hint = f". {packed} exists: {how_to_restore(packed)}" if packed else ""
-        return f"No file contains these offsets: segments at the end are missing or renamed{hint}"
+        if not packed:
+            return say("no file")
+        if command := unpack_command(packed):
+            return say("packed file", name=packed, command=command)
+        return say("renamed file", name=packed, command=rename_command(packed))
     if end.is_empty and store.segments:
-        return f"{store.segments[-1].uri} {_looks_like(store.segments[-1])}"
-    return "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost"
+        return _looks_like(store.segments[-1])
+    return say("copied before")
 
 
 def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
@@ -206,19 +205,17 @@ def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
     return segment if segment.size < max(each.size for each in store.segments) and not is_continued else None
 
 
-def _looks_like(segment: Segment) -> str:
+def _looks_like(segment: Segment) -> Said:
     """A description of the first bytes of a file that does not show any of them."""
     with Window(segment, 512, past_unreadable=True) as window:
         begin = window.peek(0, 512)
     for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):
             packed = f"{segment.name}.{ending}"
-            return f"looks like {name} data. Unpack it first: mv {segment.name} {packed} && {unpack_command(packed)}"
+            return say("packed", file=segment.uri, format=name, command=f"mv {segment.name} {packed} && {unpack_command(packed)}")
     if begin[257:262] == b"ustar":
-        return "looks like a tar archive. Unpack it first"
+        return say("archive", file=segment.uri)
     if not any(begin):
-        return "begins with zeros: nothing was written, or the data is lost"
-    text = begin[:_TEXT]
-    if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in text):
-        return "begins with text"
-    return "begins with unknown bytes"
+        return say("begins with zeros", file=segment.uri)
+    is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin[:_TEXT])
+    return say("begins with text" if is_text else "begins with unknown", file=segment.uri)

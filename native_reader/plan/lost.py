@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from native_reader.errors import DataLoss, option_name
+from native_reader.text import Said
 
 MISSING, LOST = "missing", "lost"
 NOT_THERE = {
@@ -13,21 +14,57 @@ NOT_THERE = {
     LOST: "consume queues, index files or the checkpoint have records there, after the end of the log",
 }
 """The reasons why offsets are missing, with their meaning."""
+_END = "the end of the log at offset {end:,}"
+_RENAMED = "No file contains these offsets: segments at the end are missing or renamed"
+WHAT = {
+    "named by queues": (
+        "{records:,} {records:record|records} in {queues:,} {queues:queue|queues} {records:is|are} after "
+        f"{_END}, up to offset {{until:,}}"
+    ),
+    "only segment": "its only segment contains no record",
+    "no segment": "none of its {segments} segments contains a record",
+    "stray": f"{{name}} is not a segment, but its name is an offset after {_END}",
+    "segments after": f"{{segments:,}} {{segments:segment|segments}} after {_END} {{segments:contains|contain}} no record",
+    "bytes after": f"{{bytes:,}} bytes after {_END} are not records",
+    "named by index": f"an index file has a record at offset {{offset:,}}, after {_END}",
+    "later checkpoint": f"the checkpoint has a later store time than the last record before {_END}",
+}
+"""What can be lost after the end of a log, by kind, in English."""
+WHY = {
+    "packed": "{file} looks like {format} data. Unpack it first: {command}",
+    "archive": "{file} looks like a tar archive. Unpack it first",
+    "begins with zeros": "{file} begins with zeros: nothing was written, or the data is lost",
+    "begins with text": "{file} begins with text",
+    "begins with unknown": "{file} begins with unknown bytes",
+    "cut segment": "Segment {name} has {size:,} bytes, others {others:,}: it looks cut off",
+    "overwritten": "The bytes there are neither records nor zeros: they were overwritten",
+    "no file": _RENAMED,
+    "packed file": f"{_RENAMED}. {{name}} exists: unpack it first: {{command}}",
+    "renamed file": f"{_RENAMED}. {{name}} exists: if it is a segment, rename it first: {{command}}",
+    "copied before": "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost",
+}
+"""Why it can be lost, by kind, in English."""
+_SENTENCES = {MISSING: NOT_THERE[MISSING], **WHAT, **WHY}
 
 
 class Missing(NamedTuple):
-    """Offsets that the log of a store should hold but does not; with the reason and a description."""
+    """Offsets that the log of a store should hold but does not; with the reason, and what is known."""
 
     store: str
     start: int
     stop: int
     reason: str = MISSING
-    description: str = NOT_THERE[MISSING]
+    said: tuple[Said, ...] = (Said(MISSING),)
+
+    @property
+    def description(self) -> str:
+        """What is known, in English."""
+        return ". ".join(each.text(_SENTENCES) for each in self.said)
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, and a description.
+    """What is missing or unreadable after the end of one log: offsets `[start, stop)`, one of WHAT and one of WHY.
 
     `is_loss`: bytes were overwritten, files are missing, or no segment holds a record. Otherwise there are only zeros or half
     a record, as in a copy whose log was copied before its queues.
@@ -36,7 +73,8 @@ class Lost:
     store: str
     start: int
     stop: int
-    text: str
+    what: Said
+    why: Said
     is_loss: bool
     junk_end: int = 0
     """Bytes before this offset may be neither records nor zeros."""
@@ -45,10 +83,15 @@ class Lost:
         return f"{self.store}: {self.text}"
 
     @property
+    def text(self) -> str:
+        """What is lost and why, in English."""
+        return f"{self.what.text(WHAT)}. {self.why.text(WHY)}"
+
+    @property
     def missing(self) -> Missing | None:
         """The offsets that no read finds; None if all of them are read as damage."""
         start = max(self.start, self.junk_end)
-        return Missing(self.store, start, self.stop, LOST, self.text) if start < self.stop else None
+        return Missing(self.store, start, self.stop, LOST, (self.what, self.why)) if start < self.stop else None
 
     def error(self) -> DataLoss:
         """The error for a read that must not lose anything."""

@@ -9,6 +9,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.text import Said, say
+
 CHECKSUM = "checksum"
 REASONS = {
     "zeros": "zeros at the start of the range: pages that were never written, or were lost",
@@ -24,15 +26,34 @@ REASONS = {
     "unreadable": "bytes that could not be read from the disk or file system",
 }
 """Every reason for damage, with its meaning."""
+ANOMALIES = {
+    "unreadable": ("unreadable", "bytes that could not be read"),
+    "zeros": ("zeros", "zeros"),
+    "no entry": ("entry", "no DLedger entry header"),
+    "too few": ("cut off", "{number:,} bytes, too few for a record"),
+    "blank": ("blank", "a blank whose size is not the {number:,} bytes left in the file"),
+    "magic": ("magic", "no record magic"),
+    "cut off": ("cut off", "a record larger than the {number:,} bytes left in the file"),
+    "size": ("size", "an impossible record size ({number:,} bytes left in the file)"),
+    "earlier": ("offset", "a record with offset {number:,} (old bytes of a reused file)"),
+    "offset": ("offset", "a record with another offset (bytes inserted or removed before it, or old bytes of a reused file)"),
+    "lengths": ("lengths", "a record whose lengths do not add up to its size"),
+    "other entry": ("entry", "a DLedger entry header that does not match its record of {number:,} bytes"),
+    "unreadable part": ("unreadable", "a record with bytes that could not be read"),
+    "too large": ("too large", "a record of {number:,} bytes, larger than max_record_bytes"),
+    "body checksum": (CHECKSUM, "the checksum of the stored body is wrong"),
+    "checksum": (CHECKSUM, "the checksum of the record is wrong"),
+}
+"""What can be at a position instead of a record: one of REASONS, and the English sentence."""
+_ANOMALIES = tuple(ANOMALIES)
 
 RANGE = np.dtype(
     [
-        *((name, np.int32) for name in ("segment", "reason", "description")),
+        *((name, np.int32) for name in ("segment", "anomaly")),
         *((name, np.int64) for name in ("start", "end", "before", "after", "number")),
     ]
 )
-"""The first three are indexes into a list of texts. `number` fills the `{:,}` in the description. -1 is None."""
-_WORDS = ("segment", "reason", "description")
+"""The first two are indexes, into a list of URIs and into ANOMALIES. -1 is None."""
 _ROWS_AT_ONCE = 4096
 
 
@@ -40,39 +61,54 @@ _ROWS_AT_ONCE = 4096
 class Damage:
     """Invalid bytes: offsets `[start, end)` of a segment.
 
-    `reason` is one of REASONS. `before` is the offset of the record that ends at `start`, `after` of the one that begins at
-    `end`; None if there is none.
+    `anomaly` is one of ANOMALIES, `number` belongs to it. `before` is the offset of the record that ends at `start`, `after` of
+    the one that begins at `end`; None if there is none.
     """
 
     segment: str
     start: int
     end: int
-    reason: str
-    description: str = ""
+    anomaly: str
+    number: int = 0
     before: int | None = None
     after: int | None = None
 
+    @property
+    def reason(self) -> str:
+        """One of REASONS."""
+        return ANOMALIES[self.anomaly][0]
+
+    @property
+    def description(self) -> str:
+        """What was found, in English."""
+        return ANOMALIES[self.anomaly][1].format(number=self.number)
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """What was found, for other languages."""
+        return (say(self.anomaly, number=self.number),)
+
 
 class Damages(Sequence[Damage]):
-    """Many ranges, at 52 bytes each; equal to any sequence of the same ranges."""
+    """Many ranges, at 48 bytes each; equal to any sequence of the same ranges."""
 
-    def __init__(self, ranges: NDArray[np.void], words: Sequence[str]) -> None:
-        self.ranges, self._words = ranges, words
+    def __init__(self, ranges: NDArray[np.void], segments: Sequence[str]) -> None:
+        self.ranges, self._segments = ranges, segments
 
     @staticmethod
     def of(damage: Iterable[Damage]) -> Damages:
         """Convert ranges to arrays."""
         if isinstance(damage, Damages):
             return damage
-        words: dict[str, int] = {}
+        segments: dict[str, int] = {}
         rows = [
             (
-                *(words.setdefault(word, len(words)) for word in (each.segment, each.reason, _escaped(each.description))),
-                *(each.start, each.end, _number(each.before), _number(each.after), 0),
+                *(segments.setdefault(each.segment, len(segments)), _ANOMALIES.index(each.anomaly)),
+                *(each.start, each.end, _number(each.before), _number(each.after), each.number),
             )
             for each in damage
         ]
-        return Damages(np.array(rows, RANGE), tuple(words))
+        return Damages(np.array(rows, RANGE), tuple(segments))
 
     @staticmethod
     def joined(pieces: Iterable[Damages]) -> Damages:
@@ -80,44 +116,41 @@ class Damages(Sequence[Damage]):
         pieces = [piece for piece in pieces if len(piece)]
         if not pieces:
             return NO_DAMAGE
-        words: dict[str, int] = {}
-        ranges = [np.empty(0, RANGE)]
-        for piece in pieces:
-            codes = np.array([words.setdefault(word, len(words)) for word in piece._words], np.int32)
-            ranges.append(piece.ranges.copy())
-            for name in _WORDS if len(codes) else ():
-                ranges[-1][name] = codes[piece.ranges[name]]
-        return Damages(np.concatenate(ranges), tuple(words))
+        segments: dict[str, int] = {}
+        ranges = [piece.ranges.copy() for piece in pieces]
+        for piece, own in zip(pieces, ranges, strict=True):
+            codes = np.array([segments.setdefault(segment, len(segments)) for segment in piece._segments], np.int32)
+            own["segment"] = codes[own["segment"]]
+        return Damages(np.concatenate(ranges), tuple(segments))
 
     def merged(self) -> Damages:
         """Sort by segment and offset, and join ranges that touch at a cut. A record with a wrong checksum stays separate."""
         if not len(self):
             return self
-        order = np.argsort(np.array(self._words, np.str_), kind="stable")
+        order = np.argsort(np.array(self._segments, np.str_), kind="stable")
         ranks = np.empty_like(order)
         ranks[order] = np.arange(len(order))
         ranges = self.ranges
         ranges = ranges[np.lexsort((ranges["end"], ranges["start"], ranks[ranges["segment"]]))] if len(ranges) > 1 else ranges
-        by_checksum = Damages(ranges, self._words).are(CHECKSUM)
+        by_checksum = Damages(ranges, self._segments).are(CHECKSUM)
         touches = (ranges["segment"][1:] == ranges["segment"][:-1]) & (ranges["start"][1:] == ranges["end"][:-1])
         touches &= (ranges["before"][1:] < 0) & ~by_checksum[1:] & ~by_checksum[:-1]
         if not touches.any():
-            return Damages(ranges, self._words)
+            return Damages(ranges, self._segments)
         firsts = np.flatnonzero(np.concatenate(([True], ~touches)))
         lasts = np.concatenate((firsts[1:], [len(ranges)])) - 1
         joined = ranges[firsts]
         for name in ("end", "after"):
             joined[name] = ranges[name][lasts]
-        return Damages(joined, self._words)
+        return Damages(joined, self._segments)
 
     def are(self, reason: str) -> NDArray[np.bool_]:
         """Which ranges have that reason."""
-        are: NDArray[np.bool_] = self.ranges["reason"] == (self._words.index(reason) if reason in self._words else -1)
-        return are
+        return np.isin(self.ranges["anomaly"], [code for code, each in enumerate(ANOMALIES.values()) if each[0] == reason])
 
     def where(self, which: NDArray[Any]) -> Damages:
         """A selection of the ranges."""
-        return Damages(self.ranges[which], self._words)
+        return Damages(self.ranges[which], self._segments)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -140,7 +173,7 @@ class Damages(Sequence[Damage]):
 
     def __getitem__(self, which: int | slice) -> Damage | Damages:
         if isinstance(which, slice):
-            return Damages(self.ranges[which], self._words)
+            return Damages(self.ranges[which], self._segments)
         return self._damage(self.ranges[which].item())
 
     def __iter__(self) -> Iterator[Damage]:
@@ -148,9 +181,8 @@ class Damages(Sequence[Damage]):
             yield from map(self._damage, self.ranges[begin : begin + _ROWS_AT_ONCE].tolist())
 
     def _damage(self, row: tuple[int, ...]) -> Damage:
-        segment, reason, description, start, end, before, after, number = row
-        words = self._words
-        return Damage(words[segment], start, end, words[reason], words[description].format(number), _offset(before), _offset(after))
+        segment, anomaly, start, end, before, after, number = row
+        return Damage(self._segments[segment], start, end, _ANOMALIES[anomaly], number, _offset(before), _offset(after))
 
     def __eq__(self, other: object) -> bool:
         return len(self) == len(other) and all(map(Damage.__eq__, self, other)) if isinstance(other, Sequence) else NotImplemented
@@ -163,11 +195,6 @@ class Damages(Sequence[Damage]):
 
 
 NO_DAMAGE = Damages(np.empty(0, RANGE), ())
-
-
-def _escaped(text: str) -> str:
-    """Escape a text that takes no number."""
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _number(offset: int | None) -> int:

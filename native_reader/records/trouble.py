@@ -7,28 +7,13 @@ from numpy.typing import NDArray
 
 from native_reader.errors import SplitError, StoreDamaged, option_name
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET, at, pairs_at
+from native_reader.records.damages import ANOMALIES
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
 
-ANOMALIES = (
-    ("unreadable", "bytes that could not be read"),
-    ("zeros", "zeros"),
-    ("entry", "no DLedger entry header"),
-    ("cut off", "{:,} bytes, too few for a record"),
-    ("blank", "a blank whose size is not the {:,} bytes left in the file"),
-    ("magic", "no record magic"),
-    ("cut off", "a record larger than the {:,} bytes left in the file"),
-    ("size", "an impossible record size ({:,} bytes left in the file)"),
-    ("offset", "a record with offset {:,} (old bytes of a reused file)"),
-    ("offset", "a record with another offset (bytes inserted or removed before it, or old bytes of a reused file)"),
-    ("lengths", "a record whose lengths do not add up to its size"),
-    ("entry", "a DLedger entry header that does not match its record of {:,} bytes"),
-    ("unreadable", "a record with bytes that could not be read"),
-    ("too large", "a record of {:,} bytes, larger than max_record_bytes"),
-)
-"""What can be at a position instead of a record: one of REASONS, and a description with room for one number."""
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
 OTHER_ENTRY, UNREADABLE_PART, TOO_LARGE = range(11, 14)
+"""Indexes into ANOMALIES."""
 
 _WHOLE_FILE = 1 << 20
 """Offsets that differ by whole files of this size share 20 bits or more, so bytes of a body do not match by chance."""
@@ -62,9 +47,10 @@ def too_large_error(window: Window, position: int, size: int, limit: int) -> Sto
 def damage_error(window: Window, position: int) -> StoreDamaged:
     """Bytes that are neither a record nor anything else allowed there."""
     segment, (codes, numbers) = window.segment, anomalies_at(window, np.array([position], np.int64))
-    description = ANOMALIES[int(codes[0])][1].format(int(numbers[0]))
+    _, sentence = tuple(ANOMALIES.values())[int(codes[0])]
+    found = sentence.format(number=int(numbers[0]))
     return StoreDamaged(
-        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {description}. "
+        f"{_where(window, position)}: expected a record or the blank that closes a segment, found {found}. "
         "Set mode=DROPMALFORMED to skip the damaged bytes, log them and continue. "
         f"To read only before this segment, set {option_name('ending_physical_offset')}={segment.base}; to read only after it, "
         f"{option_name('starting_physical_offset')}={segment.end}"

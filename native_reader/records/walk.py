@@ -27,7 +27,6 @@ from native_reader.records.damages import NO_DAMAGE, RANGE, Damages
 from native_reader.records.report import Account
 from native_reader.records.sync import candidates, places_of, proven, record_size_at, sync, valid_records
 from native_reader.records.trouble import (
-    ANOMALIES,
     TOO_LARGE,
     anomalies_at,
     damage_error,
@@ -47,7 +46,6 @@ _AFTER_CUT = 4 << 10
 _LARGE = 1 << 10
 """Above this mean record size, hopping from record to record is cheaper than searching all bytes."""
 _NO_LIMIT = 2**63 - 1
-_WORDS = (*(reason for reason, _ in ANOMALIES), *(description for _, description in ANOMALIES))
 
 Pair = tuple[Positions, Positions]
 
@@ -238,13 +236,12 @@ class _Walk:
         """Damage from ranges of positions, their anomalies, and the records before and after, -1 for none."""
         (codes, numbers), (starts, stops) = anomalies, spans
         base, ranges = self._window.segment.base, np.zeros(np.size(starts), RANGE)
-        words = self._window.segment.uri, *_WORDS
-        ranges["reason"], ranges["description"], ranges["number"] = np.add(codes, 1), np.add(codes, 1 + len(ANOMALIES)), numbers
+        ranges["anomaly"], ranges["number"] = codes, numbers
         ranges["start"], ranges["end"] = np.add(starts, base), np.add(stops, base)
         for name, positions in zip(("before", "after"), records, strict=True):
             ranges[name] = np.where(np.less(positions, 0), -1, np.add(positions, base))
         self.account.damage_bytes += int((ranges["end"] - ranges["start"]).sum())
-        return Damages(ranges, words)
+        return Damages(ranges, (self._window.segment.uri,))
 
 
 class ReadWalk(_Walk):

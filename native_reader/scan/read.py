@@ -26,7 +26,7 @@ from native_reader.log.witness import is_live
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damage, Damages
+from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
@@ -279,7 +279,8 @@ class Reading:
             return rows
         first = int(np.argmax(failed))
         if self._projection.mode == FAILFAST:
-            raise self._crc_error(rows.records, first, checksums.describe(rows.source, rows.records, first))
+            anomaly = checksums.anomaly_of(rows.source, rows.records, first)
+            raise self._crc_error(rows.records, first, ANOMALIES[anomaly][1])
         self._count_failed(rows, failed)
         if self._projection.mode == PERMISSIVE:
             return replace(rows, failed=rows.records.starts[failed])
@@ -290,16 +291,15 @@ class Reading:
         for row in np.flatnonzero(failed).tolist():  # rare
             start = int(rows.records.heads["physical_offset"][row]) - frame
             size = int(rows.records.sizes[row]) + frame
-            description = checksums.describe(rows.source, rows.records, row)
-            damage.append(Damage(self._split.segment.uri, start, start + size, CHECKSUM, description))
+            damage.append(Damage(self._split.segment.uri, start, start + size, checksums.anomaly_of(rows.source, rows.records, row)))
             self._failed_bytes += size
         self._failed += len(damage)
         self._note_damage(Damages.of(damage))
 
-    def _crc_error(self, records: Records, row: int, description: str) -> StoreDamaged:
+    def _crc_error(self, records: Records, row: int, text: str) -> StoreDamaged:
         offset = int(records.heads["physical_offset"][row])
         return StoreDamaged(
-            f"{self._split.segment.uri} at offset {offset:,}: {description}. Possible causes: a disk or memory fault, an unfinished write. "
+            f"{self._split.segment.uri} at offset {offset:,}: {text}. Possible causes: a disk or memory fault, an unfinished write. "
             f"Set mode=DROPMALFORMED to continue without the record, or {option_name('verify_crc', False)} to return it unchecked"
         )
 

@@ -60,10 +60,15 @@ def _in_a_shell(uri: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
+def rename_command(name: str) -> str:
+    """The command that gives a renamed segment its name again."""
+    return f"mv {quote(name)} {name[:_DIGITS]}"
+
+
 def how_to_restore(name: str) -> str:
     """How to turn a stray into a segment."""
     command = unpack_command(name)
-    return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: mv {quote(name)} {name[:_DIGITS]}"
+    return f"unpack it first: {command}" if command else f"if it is a segment, rename it first: {rename_command(name)}"
 
 
 def only_strays(directory: str, names: Sequence[str]) -> str:

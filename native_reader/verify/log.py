@@ -15,7 +15,7 @@ from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Record
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
 from native_reader.plan.split import Split
-from native_reader.records.damages import Damage
+from native_reader.records.damages import ANOMALIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
@@ -122,7 +122,8 @@ class _Segment:
         source = Source(window.u8, window.arrow)
         for row in np.flatnonzero(checksums.wrong(source, records)).tolist():
             offset = int(records.heads["physical_offset"][row])
-            self._findings.add("log-checksum", self._segment.uri, checksums.describe(source, records, row), offset)
+            text = ANOMALIES[checksums.anomaly_of(source, records, row)][1]
+            self._findings.add("log-checksum", self._segment.uri, text, offset)
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
         self._held = self._reader.add(window.u8, records)
 

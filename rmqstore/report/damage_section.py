@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.plan.lost import Missing
+from native_reader.records.damages import REASONS, Damage
 from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.facts import Facts
@@ -53,12 +55,10 @@ def warning(facts: Facts, words: Words) -> Markup | None:
 def _reasons(facts: Facts, words: Words) -> Markup:
     ranges = facts.log.damage.ranges
     found: dict[str, tuple[int, int]] = {}
-    codes, firsts, which = np.unique(ranges["reason"], return_index=True, return_inverse=True)
-    counts = np.bincount(which, minlength=len(codes))
-    sizes = np.zeros(len(codes), np.int64)
-    np.add.at(sizes, which, ranges["end"] - ranges["start"])
-    for first, count, size in zip(firsts.tolist(), counts.tolist(), sizes.tolist(), strict=True):
-        found[facts.log.damage[first].reason] = count, size
+    for reason in REASONS:
+        sizes = (ranges["end"] - ranges["start"])[facts.log.damage.are(reason)]
+        if len(sizes):
+            found[reason] = len(sizes), int(sizes.sum())
     for each in facts.missing:
         count, size = found.get(each.reason, (0, 0))
         found[each.reason] = count + 1, size + each.stop - each.start
@@ -72,9 +72,10 @@ def _reasons(facts: Facts, words: Words) -> Markup:
 def _largest(facts: Facts, words: Words) -> Markup:
     found = facts.log.damage
     order = np.lexsort((found.starts, found.starts - found.ends))[:TOP].tolist()
-    rows = [(each.start, each.end, each.reason, each.description, each.segment) for each in map(found.__getitem__, order)]
+    rows: list[tuple[int, int, Damage | Missing, str]]
+    rows = [(each.start, each.end, each, each.segment) for each in map(found.__getitem__, order)]
     missing = sorted(facts.missing, key=lambda each: (each.start - each.stop, each.start))[:TOP]
-    rows += [(each.start, each.stop, each.reason, each.description, "–") for each in missing]
+    rows += [(each.start, each.stop, each, "–") for each in missing]
     rows.sort(key=lambda row: (row[0] - row[1], row[0]))
     columns = [(words.say("offset"), TEXT), (words.say("size"), NUMBER)]
     columns += [(words.say("reason"), TEXT), (words.say("found"), LONG), (words.say("file"), TEXT)]
@@ -82,11 +83,11 @@ def _largest(facts: Facts, words: Words) -> Markup:
         (
             f"{start:,}",
             size_of(stop - start),
-            reason,
-            name(words, described(text, reason, words.language)),
+            what.reason,
+            name(words, described(what, words.language)),
             name(words, file.rpartition("/")[2]),
         )
-        for start, stop, reason, text, file in rows[:TOP]
+        for start, stop, what, file in rows[:TOP]
     ]
     return table(columns, lines)
 

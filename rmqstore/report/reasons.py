@@ -1,11 +1,9 @@
-"""Reasons for damage, descriptions of it, and kinds of messages, in both languages. The engine has the English ones."""
+"""Reasons for damage, what the engine says about damage and losses, and kinds of messages: in Chinese. The engine has the English."""
 
 from __future__ import annotations
 
-import re
-
-from native_reader.plan.lost import NOT_THERE
-from native_reader.records.damages import REASONS
+from native_reader.plan.lost import MISSING, NOT_THERE, Missing
+from native_reader.records.damages import REASONS, Damage
 
 CHINESE = {
     "zeros": "该区间以全零开头：内存页未刷盘，或数据已丢失",
@@ -23,55 +21,49 @@ CHINESE = {
     "lost": "consumequeue、索引文件或 checkpoint 中有日志末尾之后的记录",
 }
 
-DESCRIPTIONS = {
-    "bytes that could not be read": "无法读取的字节",
+_RENAMED = "没有文件包含这些偏移量：末尾的 commitlog 文件缺失或被改名"
+SENTENCES = {
+    # What is there instead of a record
+    "unreadable": "无法读取的字节",
     "zeros": "全零",
-    "no DLedger entry header": "没有 DLedger 条目头",
-    "{} bytes, too few for a record": "只有 {} 字节，不足一条记录",
-    "a blank whose size is not the {} bytes left in the file": "填充的长度与文件剩余的 {} 字节不符",
-    "no record magic": "没有记录的魔数",
-    "a record larger than the {} bytes left in the file": "记录超出文件剩余的 {} 字节",
-    "an impossible record size ({} bytes left in the file)": "记录的长度不可能成立（文件剩余 {} 字节）",
-    "a record with offset {} (old bytes of a reused file)": "记录中的偏移量为 {}（重用文件中的旧内容）",
-    "a record with another offset (bytes inserted or removed before it, or old bytes of a reused file)": (
-        "记录中的偏移量与其位置不符（之前插入或删除了字节，或为重用文件中的旧内容）"
-    ),
-    "a record whose lengths do not add up to its size": "记录中各部分的长度之和与记录长度不符",
-    "a DLedger entry header that does not match its record of {} bytes": "DLedger 条目头与其 {} 字节的记录不符",
-    "a record with bytes that could not be read": "记录中有无法读取的字节",
-    "a record of {} bytes, larger than max_record_bytes": "记录有 {} 字节，大于 max_record_bytes",
+    "no entry": "没有 DLedger 条目头",
+    "too few": "只有 {number:,} 字节，不足一条记录",
+    "blank": "填充的长度与文件剩余的 {number:,} 字节不符",
+    "magic": "没有记录的魔数",
+    "cut off": "记录超出文件剩余的 {number:,} 字节",
+    "size": "记录的长度不可能成立（文件剩余 {number:,} 字节）",
+    "earlier": "记录中的偏移量为 {number:,}（重用文件中的旧内容）",
+    "offset": "记录中的偏移量与其位置不符（之前插入或删除了字节，或为重用文件中的旧内容）",
+    "lengths": "记录中各部分的长度之和与记录长度不符",
+    "other entry": "DLedger 条目头与其 {number:,} 字节的记录不符",
+    "unreadable part": "记录中有无法读取的字节",
+    "too large": "记录有 {number:,} 字节，大于 max_record_bytes",
+    "body checksum": "存储的消息体的校验和错误",
+    "checksum": "记录的校验和错误",
+    MISSING: CHINESE[MISSING],
+    # What is lost after the end of the log
+    "named by queues": "{queues:,} 个队列中有 {records:,} 条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 {until:,}",
+    "only segment": "唯一的 commitlog 文件中没有记录",
+    "no segment": "{segments} 个 commitlog 文件中都没有记录",
+    "stray": "{name} 不是 commitlog 文件，但其文件名是日志末尾（偏移量 {end:,}）之后的偏移量",
+    "segments after": "日志末尾（偏移量 {end:,}）之后的 {segments:,} 个 commitlog 文件中没有记录",
+    "bytes after": "日志末尾（偏移量 {end:,}）之后有 {bytes:,} 字节不是记录",
+    "named by index": "索引文件中有偏移量 {offset:,} 处的记录，位于日志末尾（偏移量 {end:,}）之后",
+    "later checkpoint": "checkpoint 中的存储时间晚于日志末尾（偏移量 {end:,}）之前的最后一条记录",
+    # Why it can be lost
+    "packed": "{file} 像是 {format} 压缩数据，请先解压：{command}",
+    "archive": "{file} 像是 tar 归档，请先解包",
+    "begins with zeros": "{file} 以全零开头：从未写入，或数据已丢失",
+    "begins with text": "{file} 以文本开头",
+    "begins with unknown": "{file} 以无法识别的字节开头",
+    "cut segment": "commitlog 文件 {name} 有 {size:,} 字节，其他文件有 {others:,} 字节：它可能被截短了",
+    "overwritten": "该处既不是记录也不是零：已被覆盖",
+    "no file": _RENAMED,
+    "packed file": f"{_RENAMED}。{{name}} 存在，请先解压：{{command}}",
+    "renamed file": f"{_RENAMED}。{{name}} 存在，如果它是 commitlog 文件，请先改名：{{command}}",
+    "copied before": "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘",
 }
-"""Descriptions of damage, with room for one number."""
-LOST = {
-    "{} record{s} in {} queue{s} {are} after the end of the log at offset {}, up to offset {}": (
-        "{1} 个队列中有 {0} 条记录位于日志末尾（偏移量 {2}）之后，直到偏移量 {3}"
-    ),
-    "its only segment contains no record": "唯一的 commitlog 文件中没有记录",
-    "none of its {} segments contains a record": "{} 个 commitlog 文件中都没有记录",
-    "{} segment{s} after the end of the log at offset {} {contain} no record": (
-        "日志末尾（偏移量 {1}）之后的 {0} 个 commitlog 文件中没有记录"
-    ),
-    "{} bytes after the end of the log at offset {} are not records": "日志末尾（偏移量 {1}）之后有 {0} 字节不是记录",
-    "an index file has a record at offset {}, after the end of the log at offset {}": (
-        "索引文件中有偏移量 {} 处的记录，位于日志末尾（偏移量 {}）之后"
-    ),
-    "the checkpoint has a later store time than the last record before the end of the log at offset {}": (
-        "checkpoint 中的存储时间晚于日志末尾（偏移量 {}）之前的最后一条记录"
-    ),
-}
-"""What is lost after the end of the log."""
-WHY = {
-    "The bytes there are neither records nor zeros: they were overwritten": "该处既不是记录也不是零：已被覆盖",
-    "No file contains these offsets: segments at the end are missing or renamed": (
-        "没有文件包含这些偏移量：末尾的 commitlog 文件缺失或被改名"
-    ),
-    "Segment {} has {} bytes, others {}: it looks cut off": "commitlog 文件 {} 有 {} 字节，其他文件有 {} 字节：它可能被截短了",
-    "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost": (
-        "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘"
-    ),
-}
-"""The second sentence about what is lost."""
-_PLACES = {"{}": r"([\d,]+)", "{s}": "s?", "{are}": "(?:is|are)", "{contain}": "contains?"}
+"""What the engine says about damage and losses, by kind, in Chinese."""
 KINDS = {
     "prepared": "旧版半事务消息",
     "rollback": "旧版事务回滚",
@@ -96,23 +88,9 @@ def kind_in_words(kind: str, language: str) -> str:
     return f"{kind}（{KINDS[kind]}）" if language == "zh" and kind in KINDS else kind
 
 
-def _translated(text: str, known: dict[str, str]) -> str | None:
-    for english, chinese in known.items():
-        pattern = re.sub(r"\\{(\w*)\\}", lambda found: _PLACES[f"{{{found[1]}}}"], re.escape(english))
-        if found := re.fullmatch(pattern, text):
-            return chinese.format(*found.groups())
-    return None
-
-
-def described(text: str, reason: str, language: str) -> str:
-    """That description of damage; the meaning of its reason if it cannot be translated, as if it contains text of the system."""
-    if language != "zh":
-        return text
-    what, _, why = text.partition(". ")
-    first, second = _translated(what, LOST), _translated(why, WHY)
-    if first and second:
-        return f"{first}。{second}"
-    return _translated(text, DESCRIPTIONS) or CHINESE[reason]
+def described(found: Damage | Missing, language: str) -> str:
+    """What was found there."""
+    return "。".join(each.text(SENTENCES) for each in found.said) if language == "zh" else found.description
 
 
 def meaning_of(reason: str, language: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.exported import data_files, expected_rows, exported_rows, summary
+from support.queued_stores import dispatched
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
@@ -232,6 +234,31 @@ def test_a_changed_export_is_not_continued(memory: MemoryStorage, tmp_path: Path
     with pytest.raises(nr.ExportError, match=r"was changed or deleted|is damaged") as raised:
         scan_of(memory).export(tmp_path)
     assert path.name in str(raised.value)
+
+
+def test_an_export_of_another_layout_is_not_continued(memory: MemoryStorage, tmp_path: Path) -> None:
+    scan_of(memory).export(tmp_path)
+    manifest = tmp_path / "_export.json"
+    manifest.write_text(json.dumps({**(known := json.loads(manifest.read_text())), "request": known["request"] | {"layout": 1}}))
+    with pytest.raises(nr.OptionError, match=r"holds an export of another version of this package\. Export to another folder"):
+        scan_of(memory).export(tmp_path)
+
+
+def test_damage_and_losses_survive_a_stop(tmp_path: Path) -> None:
+    """They are saved as kinds and numbers, and are the same after it."""
+    log = log_of(COUNT)
+    files = files_of(log) | dispatched(log.placed)
+    first, *_, last = sorted(name for name in files if "commitlog" in name)
+    del files[last]
+    memory = in_memory(files | {first: files[first][:4] + b"\0" + files[first][5:]})
+    how = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
+    whole = scan_of(memory, **how).export(tmp_path)
+    (tmp_path / "_summary.json").unlink()
+    assert scan_of(memory, **how).export(tmp_path) == whole
+    assert {each.reason for each in whole.missing} == {"lost"}
+    assert sorted(row["found"] for row in whole.damage_rows()) == sorted(
+        nr.open(memory.url).table("damage").to_table()["found"].to_pylist()
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

@@ -262,7 +262,7 @@ def test_records_with_forged_ones_in_their_bodies_are_skipped_at_once() -> None:
 
 
 def test_ranges_survive_conversion_to_arrays() -> None:
-    ranges = [Damage("a", 0, 5, "magic", "{x} found", None, 7), Damage("a", 5, 9, "zeros", "", 0, None), Damage("b", 1, 2, "checksum", "c")]
+    ranges = [Damage("a", 0, 5, "size", 12, None, 7), Damage("a", 5, 9, "zeros", before=0), Damage("b", 1, 2, "checksum")]
     damages = Damages.of(ranges)
     assert list(damages) == ranges
     assert damages == tuple(ranges)

@@ -38,7 +38,7 @@ def pieces(draw: st.DrawFn) -> tuple[Report, list[Report]]:
             elif kind != "unread":
                 mine = replace(mine, **{f"{kind}_bytes": stop - start})
             if kind == "damage":
-                found = (Damage(segment, base + start, base + stop, draw(st.sampled_from("xyz"))),)
+                found = (Damage(segment, base + start, base + stop, draw(st.sampled_from(("magic", "size", "zeros")))),)
                 if damage and damage[-1].end == base + start:
                     damage[-1] = replace(damage[-1], end=base + stop)
                 else:
@@ -69,10 +69,12 @@ def test_merging_is_associative_and_commutative(drawn, random):
 
 
 def test_damage_on_both_sides_of_a_cut_is_one():
-    one, two, three = (Damage(SEGMENTS[0], start, stop, reason) for start, stop, reason in ((0, 5, "a"), (5, 7, "b"), (7, 9, "c")))
-    far = Damage(SEGMENTS[0], 10, 11, "d")
+    one, two, three = (
+        Damage(SEGMENTS[0], start, stop, anomaly) for start, stop, anomaly in ((0, 5, "magic"), (5, 7, "size"), (7, 9, "zeros"))
+    )
+    far = Damage(SEGMENTS[0], 10, 11, "blank")
     merged = Report.merged(Report(damage=damage) for damage in ((three,), (far, one), (two,)))
-    assert merged.damage == (Damage(SEGMENTS[0], 0, 9, "a"), far)
+    assert merged.damage == (Damage(SEGMENTS[0], 0, 9, "magic"), far)
     other = replace(two, segment=SEGMENTS[1])
     assert Report.merged((Report(damage=(one,)), Report(damage=(other,)))).damage == (one, other)
 
