@@ -34,7 +34,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES
 from native_reader.tables.explain import TableExplanation
-from native_reader.tables.table import Part, Request, Selection, Table
+from native_reader.tables.table import Request, Selection, Table
 
 _SHOWN = 300
 
@@ -150,7 +150,7 @@ def _checked_path(name: str, value: Any) -> str | None:
     return None if value is None else text_of(value, name)
 
 
-def selection_of(table: Table, options: MessageOptions) -> Selection:
+def selection_of(table: Table[Any], options: MessageOptions) -> Selection:
     """The columns and rows of a table other than `messages` that the options select."""
     types = {name: spec.type for name, spec in table.columns.items()}
     return Selection(table.names_of(options.values["columns"]), condition_on(types, options))
@@ -340,7 +340,7 @@ class TableScan(Lazy):
 
     def __init__(
         self,
-        table: Table,
+        table: Table[Any],
         stores: tuple[StoreFiles, ...],
         options: MessageOptions,
         selection: Selection | None = None,
@@ -351,7 +351,7 @@ class TableScan(Lazy):
         self._projection = options.projection(self._selection.needed)
         planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
         self._request = Request(stores, planning, self._selection.needed, seen)
-        self._parts: list[Part] | None = None
+        self._parts: Sequence[object] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -365,7 +365,7 @@ class TableScan(Lazy):
             ".to_batches(), .count_rows(), .explain()>"
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> Sequence[object]:
         """The parts of the table, which can be read one by one or in parallel."""
         if self._parts is None:
             self._parts = self._table.parts(self._request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from native_reader.scan.read import Projection
 from native_reader.stream.begin import EARLIEST, LATEST
 from native_reader.stream.portion import BatchLimit
 from native_reader.tables import TABLES
-from native_reader.tables.table import Part, Selection, Table
+from native_reader.tables.table import Selection, Table
 from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
 
 _NO_PATH = (
@@ -128,11 +128,11 @@ class Request:
         """The messages that match the predicate."""
         return Scan(self.open().stores, self.options, predicate)
 
-    def other(self) -> Table:
+    def other(self) -> Table[Any]:
         """The requested table, if it is not `messages`."""
         return TABLES[self.table]
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> Sequence[object]:
         """The parts of that table."""
         return TableScan(self.other(), self.open().stores, self.options, self.selection).parts()
 

@@ -14,8 +14,8 @@ from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import no_log_directory, no_store
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
-from native_reader.storage.paths import Place, entry_at, list_if_possible, places_of, uri_of
-from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.paths import Place, Places, uri_of
+from native_reader.storage.protocol import DirEntry
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
@@ -36,10 +36,11 @@ class _Log(NamedTuple):
 def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` other than `root` are allowed for a single store only."""
     paths = paths or ([parts.root] if parts.root else [])
+    places = Places()
     if parts.commit_log or parts.dledger:
-        stores = [_store_with_named_logs(paths, parts)]
+        stores = [_store_with_named_logs(places, paths, parts)]
     else:
-        stores = each_once([store for path in paths for store in _stores_of(path)], _store)
+        stores = each_once([store for path in paths for store in _stores_of(path, places.matching(path))])
     if parts.consume_queue or parts.index:
         _refuse_several(len(stores))
         if not stores:
@@ -56,103 +57,101 @@ def _refuse_several(count: int) -> None:
 # Logs outside the store's root
 
 
-def _store_with_named_logs(paths: Sequence[str], parts: StorePaths) -> StoreFiles:
+def _store_with_named_logs(places: Places, paths: Sequence[str], parts: StorePaths) -> StoreFiles:
     """The store whose log is in the directories that `parts` names."""
-    roots = [place.uri for path in paths for place in places_of(path, must_exist=path != parts.root)]
+    roots = [place.uri for path in paths for place in places.matching(path, must_exist=path != parts.root)]
     _refuse_several(len(roots))
     logs = [uri_of(path) for path in parts.commit_log]
     # A broker with several log directories may not have created all of them yet.
-    places = [place for log in logs if len(logs) == 1 or entry_at(log) is not None for place in places_of(log)]
-    if logs and not places:
+    named = [place for log in logs if len(logs) == 1 or places.at(log).entry is not None for place in places.matching(log)]
+    if logs and not named:
         raise PathError(f"no directory of the log exists: {', '.join(logs)}")
-    home = _home_of(roots[0] if roots else logs[0] if logs else uri_of(parts.dledger))
-    entries = list_if_possible(home)
-    if not logs:
-        places = [Place(f"{home}/{entry.name}", entry) for entry in entries if entry.is_directory and entry.name == "commitlog"]
-    plain = [_named_log(place) for place in places]
-    dledger = [_named_log(place, DLEDGER) for place in places_of(parts.dledger)] if parts.dledger else _dledger_logs(home, entries)
+    home = places.at(_home_of(roots[0] if roots else logs[0] if logs else uri_of(parts.dledger)))
+    plain = [_named_log(place) for place in (named if logs else _plain_logs(home))]
+    dledger = [_named_log(place, DLEDGER) for place in places.matching(parts.dledger)] if parts.dledger else _dledger_logs(home)
     return _store_of(home, [*plain, *dledger])
 
 
 def _named_log(place: Place, framing: str | None = None) -> _Log:
     """The log in a directory that the user named as a log directory."""
-    uri, entry = place
-    entries = storage_of(uri).list(uri) if entry.is_directory else []
-    log = _log_in(uri, entries, framing)
-    if not log.segments and (not entry.is_directory or any(each.name == "commitlog" for each in entries)):
-        raise PathError(no_log_directory(uri, entry, entries))
+    entries = place.entries if place.is_directory else []
+    log = _log_in(place.uri, entries, framing)
+    if not log.segments and (not place.is_directory or any(each.name == "commitlog" for each in entries)):
+        raise PathError(no_log_directory(place.uri, place.entry, entries))
     return log
 
 
 # From a path to its stores
 
 
-def _stores_of(path: str) -> list[StoreFiles]:
-    places = places_of(path)
+def _stores_of(path: str, places: Sequence[Place]) -> list[StoreFiles]:
     # A link such as `latest` may point elsewhere tomorrow, so prefer real names among the stores of one path.
-    stores = each_once([*_stores_of_files(places), *_stores_of_directories(places)], _store, real_first=True)
+    stores = each_once([*_stores_of_files(places), *_stores_of_directories(places)], real_first=True)
     if stores:
         return stores
     if len(places) > 1:
         raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
-    ((uri, entry),) = places
-    log = uri if entry.is_directory else uri.rpartition("/")[0]
-    raise PathError(no_store(uri, entry, list_if_possible(uri), _is_beside_the_log(log), next(_stores_above(uri), None)))
+    (place,) = places
+    log = place.uri if place.is_directory else place.uri.rpartition("/")[0]
+    raise PathError(no_store(place.uri, place.entry, place.listing, _is_beside_the_log(log), next(_stores_above(place), None)))
 
 
 def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:
     """The stores of the segments that are named one by one."""
     files: dict[str, list[DirEntry]] = {}
-    for uri, entry in places:
-        if entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
-            files.setdefault(uri.rpartition("/")[0], []).append(entry)
+    for place in places:
+        entry = place.entry
+        if entry is not None and entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
+            files.setdefault(place.uri.rpartition("/")[0], []).append(entry)
     for directory, entries in files.items():
         if not _is_beside_the_log(directory):
-            yield _store_of_log(directory, entries)
+            yield _store_of_log(places[0].places.at(directory), entries)
 
 
 def _stores_of_directories(places: Sequence[Place]) -> Iterator[StoreFiles]:
     """The store whose root or log a directory is; otherwise the stores whose roots are inside it."""
-    for uri, entry in places:
-        if not entry.is_directory:
+    for place in places:
+        if not place.is_directory:
             continue
-        entries = storage_of(uri).list(uri)
-        if store := _store_at(uri, entries):
+        if store := _store_at(place, place.entries):
             yield store
             continue
         last = " "
-        for child in _directories_in(uri, entries):
-            if not (_is_beside_the_log(child) or child.startswith(last)) and (logs := _logs_below(child, list_if_possible(child))):
-                last = f"{child}/"
-                yield _store_of(child, logs)
+        for child in _directories_in(place):
+            if not (_is_beside_the_log(child.uri) or child.uri.startswith(last)) and (logs := _logs_below(child)):
+                last = f"{child.uri}/"
+                yield _store_of(place.places.keep(child), logs)
 
 
-def _directories_in(uri: str, entries: Sequence[DirEntry]) -> Sequence[str]:
+def _directories_in(place: Place) -> Iterator[Place]:
     """The directories in a directory; those at any depth in an archive, where listing them costs nothing."""
-    storage = storage_of(uri)
-    below = storage.tree(uri)
-    return [f"{uri}/{storage.quoted(each.name)}" for each in entries if each.is_directory] if below is None else below
+    below = place.storage.tree(place.uri)
+    if below is None:
+        return (place.below(each) for each in place.entries if each.is_directory)
+    return (place.places.near(place, uri) for uri in below)
 
 
-def _store_at(uri: str, entries: Sequence[DirEntry]) -> StoreFiles | None:
+def _store_at(place: Place, entries: Sequence[DirEntry]) -> StoreFiles | None:
     """The store with this root or commitlog directory."""
-    if _is_beside_the_log(uri):
+    if _is_beside_the_log(place.uri):
         return None
     if any(entry.is_file and is_segment_name(entry.name) for entry in entries):
-        return _store_of_log(uri, entries)
-    if logs := _logs_below(uri, entries):
-        return _store_of(uri, logs)
-    return _store_of_log(uri, entries) if uri.endswith("/commitlog") else None
+        return _store_of_log(place, entries)
+    if logs := _logs_below(place):
+        return _store_of(place, logs)
+    return _store_of_log(place, entries) if place.uri.endswith("/commitlog") else None
 
 
-def _stores_above(uri: str) -> Iterator[tuple[str, int]]:
-    """The stores whose root or log is a parent of this URI, and their number of segments."""
+def _stores_above(place: Place) -> Iterator[tuple[str, int]]:
+    """The stores whose root or log is a parent of this place, and their number of segments."""
+    uri = place.uri
     for _ in range(_LEVELS_UP):
         uri = uri.rpartition("/")[0]
         if uri.count("/") < 3:
             return
+        above = place.places.at(uri)
         try:
-            store = _store_at(uri, list_if_possible(uri))
+            store = _store_at(above, above.listing)
         except StoreError:
             continue
         if store is not None:
@@ -166,34 +165,38 @@ def _log_in(directory: str, entries: Sequence[DirEntry], framing: str | None = N
     return _Log(directory, segments_in(directory, entries, framing), strays_in(entries))
 
 
-def _logs_below(root: str, entries: Sequence[DirEntry]) -> list[_Log]:
+def _logs_below(root: Place) -> list[_Log]:
     """The plain log and the DLedger log directly below a store's root."""
-    plain = [f"{root}/{entry.name}" for entry in entries if entry.is_directory and entry.name == "commitlog"]
-    return [*(_log_in(log, storage_of(root).list(log)) for log in plain), *_dledger_logs(root, entries)]
+    return [*(_log_in(log.uri, log.entries) for log in _plain_logs(root)), *_dledger_logs(root)]
 
 
-def _dledger_logs(root: str, entries: Iterable[DirEntry]) -> list[_Log]:
+def _plain_logs(root: Place) -> list[Place]:
+    logs = [root.below(entry) for entry in root.listing if entry.is_directory and entry.name == "commitlog"]
+    return [root.places.keep(log) for log in logs]
+
+
+def _dledger_logs(root: Place) -> list[_Log]:
     """The log of the only DLedger node with segments, below a store's root; all logs if none has segments."""
-    storage = storage_of(root)
-    nodes = [entry.name for entry in entries if entry.is_directory and entry.name.startswith("dledger-")]
-    places = {node: f"{root}/{storage.quoted(node)}/data" for node in nodes}
-    directories = {node: uri for node, uri in places.items() if (entry := entry_at(uri)) is not None and entry.is_directory}
-    logs = {node: _log_in(uri, storage.list(uri), DLEDGER) for node, uri in directories.items()}
+    nodes = {entry.name: root.below(entry) for entry in root.listing if entry.is_directory and entry.name.startswith("dledger-")}
+    places = {name: root.places.keep(root.places.near(root, f"{node.uri}/data")) for name, node in nodes.items()}
+    logs = {name: _log_in(place.uri, place.entries, DLEDGER) for name, place in places.items() if place.is_directory}
     used = {node: log for node, log in logs.items() if log.segments}
     if len(used) > 1:
         one = next(iter(used.values())).uri
-        raise PathError(f"{root} has the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
+        raise PathError(f"{root.uri} has the logs of several DLedger nodes: {', '.join(used)}. Load one of them: {one}")
     return list(used.values() or logs.values())
 
 
 # From logs to a store
 
 
-def _store_of_log(log: str, entries: Sequence[DirEntry]) -> StoreFiles:
-    return _store_of(_home_of(log), [_log_in(log, entries, DLEDGER if _is_dledger(log) else None)])
+def _store_of_log(log: Place, entries: Sequence[DirEntry]) -> StoreFiles:
+    home = _home_of(log.uri)
+    logs = [_log_in(log.uri, entries, DLEDGER if _is_dledger(log.uri) else None)]
+    return _store_of(log if home == log.uri else log.places.at(home), logs)
 
 
-def _store_of(home: str, logs: Sequence[_Log]) -> StoreFiles:
+def _store_of(home: Place, logs: Sequence[_Log]) -> StoreFiles:
     """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
     store = _store(home, [segment for log in logs for segment in log.segments])
     if not any(log.strays for log in logs):
@@ -205,13 +208,13 @@ def _store_of(home: str, logs: Sequence[_Log]) -> StoreFiles:
     return replace(store, strays=tuple(name for _, missing in strays for name in missing)[:KEPT])
 
 
-def _store(home: str, segments: Iterable[Segment]) -> StoreFiles:
+def _store(home: Place, segments: Iterable[Segment]) -> StoreFiles:
     unique = {segment.uri: segment for segment in segments}
-    names = {entry.name for entry in list_if_possible(home) if entry.is_directory}
+    names = {entry.name for entry in home.listing if entry.is_directory}
     queues, index, config, batches = (
-        f"{home}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
+        f"{home.uri}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    return StoreFiles(home, one_log(list(unique.values())), queues, index, config, batches)
+    return StoreFiles(home.uri, one_log(list(unique.values())), queues, index, config, batches)
 
 
 # What a directory is, by its name

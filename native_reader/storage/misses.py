@@ -11,7 +11,7 @@ from native_reader.storage.strays import only_strays, strays_in, unpack_command_
 _NAMES_SHOWN = 8
 
 
-def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
+def no_store(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
     """`above`: the nearest parent directory that is a store, and its number of segments."""
     logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
@@ -27,7 +27,7 @@ def no_store(uri: str, entry: DirEntry, entries: Sequence[DirEntry], beside_the_
         text = f"{uri} is not a store: no commitlog directory and no file named with 20 digits; {_instead(uri, entry, entries)}."
     if above is not None:
         return f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
-    return text if entry.is_file and unpack_command_at(uri) else f"{text} Name the directory that contains commitlog"
+    return text if entry is not None and entry.is_file and unpack_command_at(uri) else f"{text} Name the directory that contains commitlog"
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
@@ -36,14 +36,16 @@ def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
     return f"{uri} does not exist{where}.{did_you_mean(missing, names)}"
 
 
-def no_log_directory(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
+def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
     """For a path that the user named as a log directory."""
     if any(each.is_directory and each.name == "commitlog" for each in entries):
         return f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
     return f"{uri} is not a commitlog directory; {_instead(uri, entry, entries)}."
 
 
-def _instead(uri: str, entry: DirEntry, entries: Sequence[DirEntry]) -> str:
+def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
+    if entry is None:
+        return "it is neither a file nor a directory"
     if entry.is_file and (command := unpack_command_at(uri)):
         return f"it is packed, so unpack it first: {command}"
     if entry.is_file:

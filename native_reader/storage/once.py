@@ -6,20 +6,18 @@ The location of a file counts: a copy is a different store, and so is a backup m
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from native_reader.storage.mixed import one_log
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
-
-Join = Callable[[str, list[Segment]], StoreFiles]
-"""Creates the store at that URI with those segments."""
 
 _log = logging.getLogger("native_reader")
 
 
-def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = False) -> list[StoreFiles]:
+def each_once(stores: Sequence[StoreFiles], *, real_first: bool = False) -> list[StoreFiles]:
     """Each store once, under its first name, or with `real_first` under the name with the fewest links."""
     if len(stores) < 2:
         return list(stores)
@@ -27,16 +25,16 @@ def each_once(stores: Sequence[StoreFiles], join: Join, *, real_first: bool = Fa
     for store in sorted(stores, key=lambda store: storage_of(store.uri).links(store.uri)) if real_first else stores:
         alike.setdefault(storage_of(store.uri).location(store.uri), []).append(store)
     files = _Files()
-    whole = [group[0] if len(group) == 1 else _one_of(group, files, join) for group in alike.values()]
+    whole = [group[0] if len(group) == 1 else _one_of(group, files) for group in alike.values()]
     for group in alike.values():
         for uri in {store.uri for store in group} - {group[0].uri}:
             _log_duplicate(uri, group[0].uri)
     return _without_shared(whole, files)
 
 
-def _one_of(group: Sequence[StoreFiles], files: _Files, join: Join) -> StoreFiles:
+def _one_of(group: Sequence[StoreFiles], files: _Files) -> StoreFiles:
     strays = dict.fromkeys(name for store in group for name in store.strays)
-    return replace(join(group[0].uri, files.unique(group)), strays=tuple(strays))
+    return replace(group[0], segments=one_log(files.unique(group)), strays=tuple(strays))
 
 
 def _without_shared(stores: Sequence[StoreFiles], files: _Files) -> list[StoreFiles]:

@@ -1,25 +1,121 @@
-"""From the paths that a user gives to the files and directories there."""
+"""From the paths that a user gives to the files and directories there, and what is known of each of them."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from native_reader.errors import OptionError, PathError, UnreadableError
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
-from native_reader.storage.protocol import DirEntry, scheme_of, storage_of
+from native_reader.storage.protocol import DirEntry, Storage, scheme_of, storage_of
 from native_reader.storage.tar import TAR, entered, is_archive
 
 _WILD = re.compile(r"[*?\[]")
 
 
-class Place(NamedTuple):
-    """A URI and what is there."""
+@dataclass(frozen=True)
+class Place:
+    """A URI, its storage, and what is there: looked at when it is needed, and only once. `known`: its entry, if that is known already."""
 
     uri: str
-    entry: DirEntry
+    storage: Storage
+    places: Places
+    known: DirEntry | None = None
+
+    @cached_property
+    def entry(self) -> DirEntry | None:
+        """What is there; None if nothing is."""
+        return self.known or self.storage.entry(self.uri)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a file is there."""
+        return self.entry is not None and self.entry.is_file
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether a directory is there."""
+        return self.entry is not None and self.entry.is_directory
+
+    @cached_property
+    def entries(self) -> Sequence[DirEntry]:
+        """The entries of a directory; raises an error if it cannot be listed."""
+        return self.storage.list(self.uri)
+
+    @cached_property
+    def listing(self) -> Sequence[DirEntry]:
+        """The entries of a directory that the user did not name; empty if it cannot be read or is not a directory."""
+        try:
+            return self.entries
+        except (FileNotFoundError, NotADirectoryError, UnreadableError):
+            return []
+
+    def below(self, entry: DirEntry) -> Place:
+        """The place of one of its entries."""
+        return self.places.near(self, f"{self.uri}/{self.storage.quoted(entry.name)}", entry)
+
+
+class Places:
+    """The places that one search for stores looks at. It keeps what is listed of stores and of what the user named, not of the rest."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Place] = {}
+
+    def at(self, uri: str, known: DirEntry | None = None) -> Place:
+        """The place at that URI, the same one each time."""
+        place = self._known.get(uri)
+        if place is None:
+            place = self._known[uri] = Place(uri, storage_of(uri), self, known)
+        return place
+
+    def near(self, other: Place, uri: str, known: DirEntry | None = None) -> Place:
+        """The place at that URI in the storage of another place. It is not kept."""
+        return self._known.get(uri) or Place(uri, other.storage, self, known)
+
+    def keep(self, place: Place) -> Place:
+        """From now on, that place is the one at its URI."""
+        return self._known.setdefault(place.uri, place)
+
+    def matching(self, path: Any, must_exist: bool = True) -> list[Place]:
+        """The places that match a path with `*`, `?` or `[...]`; the path itself if it exists or has no wildcard."""
+        place = self.at(uri_of(path))
+        if place.entry is not None:
+            return [place]
+        if _WILD.search(place.storage.unquoted(place.uri)):
+            found = self._matches(place)
+            if not found:
+                raise PathError(f"{place.uri}: no file or directory matches")
+            return found
+        if must_exist:
+            raise self._missing(place.uri)
+        return [place]
+
+    def _missing(self, uri: str) -> PathError:
+        parent, _, name = uri.rpartition("/")
+        while parent.count("/") > 2 and self.at(parent).entry is None:
+            parent, _, name = parent.rpartition("/")
+        return PathError(not_there(uri, parent, name, [entry.name for entry in self.at(parent).listing]))
+
+    def _matches(self, pattern: Place) -> list[Place]:
+        storage = pattern.storage
+        scheme, _, rest = pattern.uri.partition("://")
+        first, *parts = rest.split("/")
+        matches: list[tuple[str, DirEntry | None]] = [(f"{scheme}://{first}", None)]
+        for part in parts:
+            name = storage.unquoted(part)
+            if _WILD.search(name):
+                entries = [(base, each) for base, _ in matches for each in self.at(base).listing if fits(each.name, name)]
+                matches = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
+            else:
+                matches = [(f"{base}/{part}", None) for base, _ in matches]
+            if is_archive(name):  # not with `*`: next to a store is often an archive of it
+                matches = [_into_archive(*match) for match in matches]
+        return [place for uri, entry in matches if (place := self.at(uri, entry)).entry is not None]
 
 
 def uri_of(path: Any) -> str:
@@ -29,46 +125,6 @@ def uri_of(path: Any) -> str:
         raise OptionError("the path is empty. Use '.' for the current directory")
     text = text.removeprefix(TAR) if (scheme_of(text) or "").startswith(TAR) else text
     return entered(local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/"))
-
-
-def places_of(path: Any, must_exist: bool = True) -> list[Place]:
-    """The places that match a path with `*`, `?` or `[...]`; the path itself if it exists or has no wildcard."""
-    uri = uri_of(path)
-    entry = entry_at(uri)
-    if entry is not None:
-        return [Place(uri, entry)]
-    if _WILD.search(storage_of(uri).unquoted(uri)):
-        places = _matches(uri)
-        if not places:
-            raise PathError(f"{uri}: no file or directory matches")
-        return places
-    if must_exist:
-        raise _missing(uri)
-    return [Place(uri, DirEntry("", 0, 0, False, False))]
-
-
-def _missing(uri: str) -> PathError:
-    parent, _, name = uri.rpartition("/")
-    while parent.count("/") > 2 and entry_at(parent) is None:
-        parent, _, name = parent.rpartition("/")
-    return PathError(not_there(uri, parent, name, [entry.name for entry in list_if_possible(parent)]))
-
-
-def _matches(uri: str) -> list[Place]:
-    storage = storage_of(uri)
-    scheme, _, rest = uri.partition("://")
-    first, *parts = rest.split("/")
-    matches: list[tuple[str, DirEntry | None]] = [(f"{scheme}://{first}", None)]
-    for part in parts:
-        name = storage.unquoted(part)
-        if _WILD.search(name):
-            entries = [(base, each) for base, _ in matches for each in list_if_possible(base) if fits(each.name, name)]
-            matches = [(f"{base}/{storage.quoted(each.name)}", each) for base, each in entries]
-        else:
-            matches = [(f"{base}/{part}", None) for base, _ in matches]
-        if is_archive(name):  # not with `*`: next to a store is often an archive of it
-            matches = [_into_archive(*match) for match in matches]
-    return [Place(each, known) for each, entry in matches if (known := entry or entry_at(each)) is not None]
 
 
 def _into_archive(uri: str, entry: DirEntry | None) -> tuple[str, DirEntry | None]:
@@ -81,14 +137,6 @@ def fits(name: str, pattern: str) -> bool:
     return name == pattern or (fnmatch.fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] == "."))
 
 
-def entry_at(uri: str) -> DirEntry | None:
-    """The entry at that URI; None if there is none."""
-    return storage_of(uri).entry(uri)
-
-
-def list_if_possible(uri: str) -> list[DirEntry]:
-    """The entries of a directory that the user did not name; empty if it cannot be read or is not a directory."""
-    try:
-        return storage_of(uri).list(uri)
-    except (FileNotFoundError, NotADirectoryError, UnreadableError):
-        return []
+def list_if_possible(uri: str) -> Sequence[DirEntry]:
+    """As `Place.listing`."""
+    return Places().at(uri).listing

@@ -1,5 +1,8 @@
 """The tables of a store besides its messages."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from native_reader.tables.checkpoint import CHECKPOINT
 from native_reader.tables.config import CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
@@ -12,6 +15,7 @@ from native_reader.tables.index_files import INDEX_FILES
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
 from native_reader.tables.queues import QUEUES
 from native_reader.tables.segments import SEGMENTS
+from native_reader.tables.table import Table
 from native_reader.tables.timers import TIMERS
 from native_reader.tables.topics import TOPICS
 from native_reader.tables.traces import TRACES
@@ -36,5 +40,5 @@ _ALL = (
     DUPLICATES,
     FINDINGS,
 )
-TABLES = {table.name: table for table in _ALL}
+TABLES: Mapping[str, Table[Any]] = {table.name: table for table in _ALL}
 TABLE_NAMES = ("messages", *TABLES)

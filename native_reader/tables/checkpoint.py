@@ -9,7 +9,7 @@ from native_reader.broker.checkpoint import read_checkpoint
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -22,12 +22,11 @@ COLUMNS = {
 }
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[str]:
     return [store.uri for store in request.stores]
 
 
-def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
-    assert isinstance(part, str)
+def _rows(part: str, projection: Projection) -> list[dict[str, object]]:
     checkpoint = read_checkpoint(part)
     if checkpoint is None:
         return []

@@ -12,7 +12,7 @@ from native_reader.broker.config_files import printable
 from native_reader.broker.settings import Settings, settings_in
 from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Part, Request, Table, batches_of
+from native_reader.tables.table import Request, Table, batches_of
 
 _AT_ONCE = 1000
 
@@ -33,16 +33,15 @@ class _Some(NamedTuple):
     settings: tuple[Settings, ...]
 
 
-def _parts(request: Request) -> list[Part]:
-    parts: list[Part] = []
+def _parts(request: Request) -> list[_Some]:
+    parts: list[_Some] = []
     for store in request.stores:
         settings = list(settings_in(store.config))
         parts += [_Some(store.uri, tuple(settings[first : first + _AT_ONCE])) for first in range(0, len(settings), _AT_ONCE)]
     return parts
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, _Some)
+def _batches(part: _Some, projection: Projection) -> Iterator[pa.RecordBatch]:
     rows = (
         {"store": part.store, "kind": each.kind, "name": each.name, "setting": setting, "value": value, "file": each.file}
         for each in part.settings

@@ -13,7 +13,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.sides.lag import QueueEnds, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Part, Request, Table, batches_of
+from native_reader.tables.table import Request, Table, batches_of
 
 _AT_ONCE = 1000
 _WORK = 16 << 10
@@ -52,12 +52,12 @@ class _Offsets(NamedTuple):
         return _WORK * len(self.offsets)
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[_Offsets]:
     """Without the segments: a store can have thousands."""
     return list(_offsets_of(*(replace(store, segments=()) for store in request.stores)))
 
 
-def _parts_with_logs(request: Request) -> list[Part]:
+def _parts_with_logs(request: Request) -> list[_Offsets]:
     return list(_offsets_of(*request.stores))
 
 
@@ -72,8 +72,7 @@ def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
     return each.group or "", each.is_broadcast, each.topic, -1 if each.queue_id is None else each.queue_id
 
 
-def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
-    assert isinstance(part, _Offsets)
+def _offset_rows(part: _Offsets, projection: Projection) -> list[dict[str, object]]:
     rows, known = [], dict[tuple[str, int], int | None]()
     with QueueEnds(part.store.queues) as queues:
         for each in _measured(part, projection):
@@ -92,8 +91,7 @@ def _offset_rows(part: Part, projection: Projection) -> list[dict[str, object]]:
     return rows
 
 
-def _tag_batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, _Offsets)
+def _tag_batches(part: _Offsets, projection: Projection) -> Iterator[pa.RecordBatch]:
     yield from batches_of(_tag_rows(part, projection), LAG_BY_TAG.schema)
 
 

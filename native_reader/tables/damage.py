@@ -13,7 +13,7 @@ from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.tables.table import Part, Request, Table, batches_of, lost_of, missing_in
+from native_reader.tables.table import Request, Table, batches_of, lost_of, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -28,21 +28,20 @@ COLUMNS = {
 }
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[Split | Missing]:
     plan = make_plan(request.reads, EVERYTHING, request.planning)
     return [*plan.splits, *missing_in(request), *lost_of(request)]
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+def _batches(part: Split | Missing, projection: Projection) -> Iterator[pa.RecordBatch]:
     yield from batches_of(_rows(part, projection), DAMAGE.schema)
 
 
-def _rows(part: Part, projection: Projection) -> Iterator[dict[str, object]]:
+def _rows(part: Split | Missing, projection: Projection) -> Iterator[dict[str, object]]:
     """A damaged log can have a range after each record, so they are made one by one."""
     if isinstance(part, Missing):
         yield _row(part.store, part.start, part.stop, part.reason, part.description)
         return
-    assert isinstance(part, Split)
     reading = Reading(part, replace(projection, columns=("corrupt_reason",), mode=PERMISSIVE, unpacks_batches=False))
     for _ in reading:
         pass

@@ -18,7 +18,7 @@ from native_reader.sides.database_queues import DatabaseQueues, queues_in_databa
 from native_reader.sides.queues import Entries, Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.messages import NO_TIME, Numbers, Piece, integers, microseconds, pieces_of_store, property_in
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -59,8 +59,8 @@ class Waiting(NamedTuple):
         return self.piece.work
 
 
-def _parts(request: Request) -> list[Part]:
-    parts: list[Part] = []
+def _parts(request: Request) -> list[Waiting]:
+    parts: list[Waiting] = []
     for store in request.stores:
         delivered = _delivered(store)
         own = pieces_of_store(request, store, _waits(delivered or {}))
@@ -85,8 +85,7 @@ def _waits(delivered: Mapping[int, int]) -> Predicate:
     return And((in_topic, Or((*of_levels, Not(In(queue, tuple(delivered))))))) if delivered else in_topic
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, Waiting)
+def _batches(part: Waiting, projection: Projection) -> Iterator[pa.RecordBatch]:
     with queues_in_databases(part.queues) as databases:
         topics = [topic for topic in topics_in(part.queues) if topic.name == DELAY_TOPIC]
         own = [queue for topic in topics for queue in queues_of(topic)]

@@ -27,7 +27,7 @@ from native_reader.predicate.tree import Column, In, Not, Predicate
 from native_reader.scan.read import Projection
 from native_reader.tables.messages import Numbers, Piece, microseconds, pieces_of
 from native_reader.tables.shares import KEY, groups_of, shares
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 REASONS = ("first", "sent", "stored", "delivered")
 FIRST, SENT, STORED, DELIVERED = range(len(REASONS))
@@ -70,13 +70,12 @@ class Logs(NamedTuple):
         return sum(piece.work for piece in self.pieces)
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[Logs]:
     plan = make_plan(request.reads, Not(_INTERNAL), request.planning)
     return [Logs(tuple(pieces_of(plan)))] if plan.splits else []
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, Logs)
+def _batches(part: Logs, projection: Projection) -> Iterator[pa.RecordBatch]:
     for share in shares(partial(_read, part, projection)):
         copies = _copies(share.unify_dictionaries())
         for begin in range(0, len(copies), _ROWS):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Part, Selection, Table
+from native_reader.tables.table import Selection, Table
 from native_reader.text import counted, size_of
 
 
@@ -15,10 +15,10 @@ from native_reader.text import counted, size_of
 class TableExplanation:
     """The read as text (`str`) and as a dict (`to_dict`). `ends`: whether planning had to find the ends of the logs."""
 
-    table: Table
+    table: Table[Any]
     selection: Selection
     stores: tuple[StoreFiles, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[object, ...]
     ends: bool
     zone: str | None = None
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import pyarrow as pa
 
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
-from native_reader.verify.plan import IndexPart, plan_parts
+from native_reader.verify.plan import IndexPart, VerifyPart, plan_parts
 from native_reader.verify.queue_files import QueuePart, check_queues
 from native_reader.verify.store import StorePart, check_store
 
 
-def _parts(request: Request) -> list[Part]:
-    return list(plan_parts(request.stores, request.ends, request.planning))
+def _parts(request: Request) -> list[VerifyPart]:
+    return plan_parts(request.stores, request.ends, request.planning)
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+def _batches(part: VerifyPart, projection: Projection) -> Iterator[pa.RecordBatch]:
     findings = Findings()
     match part:
         case StorePart():
@@ -32,7 +33,7 @@ def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
         case IndexPart():
             check_file(part.file, part.sides, findings, newest=part.newest)
         case _:
-            raise AssertionError(part)
+            assert_never(part)
     if (batch := findings.batch()) is not None:
         yield batch
 

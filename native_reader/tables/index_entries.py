@@ -18,7 +18,7 @@ from native_reader.sides.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, ent
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tables.index_files import indexes_of
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 UNWRITTEN, CHAIN, ORDER = "unwritten", "chain", "order"
 VALIDITIES = {
@@ -73,7 +73,7 @@ class _Piece(NamedTuple):
     entries: NDArray[np.void]
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[IndexEntryRange]:
     files = []
     for store, file in indexes_of(request):
         if room_of(file) < LEAST_ROOM:
@@ -89,8 +89,7 @@ def _parts(request: Request) -> list[Part]:
     ]
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, IndexEntryRange)
+def _batches(part: IndexEntryRange, projection: Projection) -> Iterator[pa.RecordBatch]:
     try:
         stored = storage_of(part.file.uri).open(part.file.uri)
     except FileNotFoundError:  # deleted meanwhile

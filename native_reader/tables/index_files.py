@@ -12,7 +12,7 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.sides.index import Head, IndexFile, head_of, index_files, room_of
 from native_reader.storage.threads import map_files
-from native_reader.tables.table import Part, Request, Table, batches_of
+from native_reader.tables.table import Request, Table, batches_of
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -36,13 +36,12 @@ def indexes_of(request: Request) -> list[tuple[str, IndexFile]]:
     return [(store.uri, file) for store in request.stores for file in index_files(store.index, slots)]
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[tuple[tuple[str, IndexFile], ...]]:
     files = indexes_of(request)
     return [tuple(files)] if files else []
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, tuple)
+def _batches(part: tuple[tuple[str, IndexFile], ...], projection: Projection) -> Iterator[pa.RecordBatch]:
     heads = map_files(head_of, [file for _, file in part])
     yield from batches_of((_row(store, file, *head) for (store, file), head in zip(part, heads, strict=True)), INDEX_FILES.schema)
 

@@ -23,7 +23,7 @@ from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.threads import map_files
 from native_reader.tables.queues import warn_of_rocksdb
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 FILLER, INVALID, ORDER = "filler", "invalid", "order"
 VALIDITIES = {
@@ -100,10 +100,10 @@ class _Piece(NamedTuple):
     unordered: Mask
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[EntryFiles | DatabaseEntries]:
     warn_of_rocksdb(request.stores)
     ranges = ranges_of(request) if request.wants("validity") else {}
-    parts: list[Part] = []
+    parts: list[EntryFiles | DatabaseEntries] = []
     for store in request.stores:
         topics = topics_in(store.queues, light=True)
         queues = [queue for of_topic in map_files(lambda topic: queues_of(topic, strict=True), topics) for queue in of_topic]
@@ -134,11 +134,10 @@ def _dtype(file: EntryFile) -> np.dtype[np.void]:
     return BATCH_ENTRY if file.type == BATCH else QUEUE_ENTRY
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+def _batches(part: EntryFiles | DatabaseEntries, projection: Projection) -> Iterator[pa.RecordBatch]:
     if isinstance(part, DatabaseEntries):
         yield from _of_database(part, projection)
         return
-    assert isinstance(part, EntryFiles)
     pieces: list[_Piece] = []
     room = _BATCH
     for file in part.files:

@@ -23,7 +23,7 @@ from native_reader.sides.database_queues import DatabaseQueues, queues_in_databa
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
-from native_reader.tables.table import Part, Request, Table, batches_of
+from native_reader.tables.table import Request, Table, batches_of
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
 STATES = {
@@ -86,17 +86,16 @@ class Listed(NamedTuple):
     found: str | None
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[StoreQueues]:
     warn_of_rocksdb(request.stores)
-    parts: list[Part] = []
+    parts: list[StoreQueues] = []
     for store in [each for each in request.stores if each.queues]:
         end = request.ends[store.uri].offset if request.wants("state") else None
         parts.append(StoreQueues(store, tuple(topics_in(store.queues, light=True)), end))
     return parts
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, StoreQueues)
+def _batches(part: StoreQueues, projection: Projection) -> Iterator[pa.RecordBatch]:
     store, queues = part.store, list_queues(part, projection.advanced)
     states: Sequence[str | None] = [None] * len(queues) if part.end is None else _states(store, queues, part.end, projection)
     yield from batches_of((_row(store, *each) for each in zip(queues, states, strict=True)), QUEUES.schema)

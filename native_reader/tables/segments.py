@@ -14,7 +14,7 @@ from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.window import Window
-from native_reader.tables.table import Part, Request, Table, missing_in
+from native_reader.tables.table import Request, Table, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -54,18 +54,17 @@ class Whole(NamedTuple):
         return self.split.work
 
 
-def _parts(request: Request) -> list[Part]:
-    parts: list[Part] = []
+def _parts(request: Request) -> list[Whole | Missing]:
+    parts: list[Whole | Missing] = []
     for log in request.reads:
         segments, begins = log.store.segments, recovery_begins(log.store)
         parts += [Whole(log.whole(segment), segment.base >= begins, segment is segments[-1]) for segment in segments]
     return [*parts, *missing_in(request)]
 
 
-def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
+def _rows(part: Whole | Missing, projection: Projection) -> list[dict[str, object]]:
     if isinstance(part, Missing):
         return [{"store": part.store, "first_offset": part.start, "size": part.stop - part.start, "state": "missing"}]
-    assert isinstance(part, Whole)
     split, segment = part.split, part.split.segment
     row: dict[str, object] = {
         "store": split.store,

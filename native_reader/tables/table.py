@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
@@ -26,11 +26,11 @@ from native_reader.storage.store import StoreFiles
 
 _ROWS = 8192
 
-Part = object
-"""One part of a table, picklable; only the table itself knows its type. `work_of` is for the progress of a read."""
+Part = TypeVar("Part")
+"""The parts of one table: picklable."""
 
 
-def work_of(part: Part) -> int:
+def work_of(part: object) -> int:
     """About how many bytes must be read for a part: its attribute `work`, which a part without much work need not have."""
     return int(getattr(part, "work", SPLIT_COSTS))
 
@@ -80,7 +80,8 @@ class Selection:
         return tuple(dict.fromkeys((*self.columns, *(column.name for column in self.predicate.columns()))))
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table(Generic[Part]):
     """A table: `parts` plans it; `rows` or `batches` reads one part. A column without a value is null.
 
     `projection.columns` are the columns that a read needs; others can be left out or null, so expensive ones need not be computed.
@@ -93,7 +94,7 @@ class Table(NamedTuple):
 
     name: str
     columns: Mapping[str, ColumnSpec]
-    parts: Callable[[Request], list[Part]]
+    parts: Callable[[Request], Sequence[Part]]
     rows: Callable[[Part, Projection], list[dict[str, object]]] | None = None
     batches: Callable[[Part, Projection], Iterator[pa.RecordBatch]] | None = None
     options: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class Table(NamedTuple):
         if self.merged is None:
             yield from self._read_each(parts, projection, selection, jobs, progress)
         else:  # the condition is about the combined rows
-            apart = self._replace(merged=None)._read_each(parts, projection, None, jobs, progress)
+            apart = replace(self, merged=None)._read_each(parts, projection, None, jobs, progress)
             yield from self.chosen(self.merged(apart), selection)
 
     def _read_each(
@@ -167,10 +168,10 @@ class Table(NamedTuple):
             yield pa.RecordBatch.from_pylist(rows, self.schema_of(projection.columns))
 
 
-class PartReading:
+class PartReading(Generic[Part]):
     """The batches of one part, which can end early. `meter` measures it."""
 
-    def __init__(self, table: Table, part: Part, projection: Projection, selection: Selection | None, meter: PartMeter) -> None:
+    def __init__(self, table: Table[Part], part: Part, projection: Projection, selection: Selection | None, meter: PartMeter) -> None:
         self._batches = table.read(part, replace(projection, advanced=meter.advance), selection)
         self._meter, self._rows, self._stopped = meter, 0, False
 

@@ -22,7 +22,7 @@ from native_reader.predicate.tree import Column, Compare
 from native_reader.scan.read import Projection
 from native_reader.tables.messages import NO_TIME, Piece, integers, pieces_by_store, property_in, timestamps_of
 from native_reader.tables.shares import KEY, NO_KEY, groups_of, shares
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -58,13 +58,12 @@ class Timers(NamedTuple):
         return sum(piece.work for piece in self.pieces)
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[Timers]:
     configs = {store.uri: store.config for store in request.stores}
     return [Timers(uri, timer_check_of(configs[uri]), tuple(own)) for uri, own in pieces_by_store(request, _TIMERS).items()]
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, Timers)
+def _batches(part: Timers, projection: Projection) -> Iterator[pa.RecordBatch]:
     for table in shares(partial(_read, part, projection)):
         yield from _waiting(part, table).to_batches(_ROWS)
 

@@ -28,7 +28,7 @@ from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.tables.queues import configured_topics, warn_of_rocksdb
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 QUEUES, LOG = "queues", "log"
 
@@ -83,7 +83,7 @@ class _Row:
     last: datetime | None = None
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[TopicsOf]:
     is_scan = request.planning.access == SCAN
     if not is_scan:
         warn_of_rocksdb(request.stores)
@@ -93,8 +93,7 @@ def _parts(request: Request) -> list[Part]:
     ]
 
 
-def _rows(part: Part, projection: Projection) -> list[dict[str, object]]:
-    assert isinstance(part, TopicsOf)
+def _rows(part: TopicsOf, projection: Projection) -> list[dict[str, object]]:
     store = part.store
     counts, is_complete, unlisted = _from_queues(part, projection) if part.splits is None else _from_log(part, part.splits, projection)
     configured = configured_topics(store)

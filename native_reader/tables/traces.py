@@ -26,7 +26,7 @@ from native_reader.layout.trace import (
 from native_reader.predicate.tree import Column, Compare, Like, Or
 from native_reader.scan.read import Projection
 from native_reader.tables.messages import LARGEST, Piece, in_pieces, integers, pieces, timestamps_of
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 COLUMNS = {
     "trace_type": ColumnSpec(pa.string(), "`Pub`, `SubBefore`, `SubAfter`, `EndTransaction` or `Recall`"),
@@ -82,12 +82,11 @@ _REASONS = pa.array(
 """By number: records that are too short, by layout; then an unknown type; then values, by field."""
 
 
-def _parts(request: Request) -> list[Part]:
+def _parts(request: Request) -> list[Piece]:
     return [*pieces(request, _TRACES)]
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, Piece)
+def _batches(part: Piece, projection: Projection) -> Iterator[pa.RecordBatch]:
     for batch in part.reading(projection, *_READ):
         for messages in in_pieces(batch):
             yield _spans(messages)

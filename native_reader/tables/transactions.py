@@ -33,7 +33,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.tables.decisions import Decisions
 from native_reader.tables.messages import NO_TIME, Numbers, Piece, integers, pieces_of, property_in
 from native_reader.tables.shares import KEY, NO_KEY, shares
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -90,8 +90,8 @@ class Log(NamedTuple):
         return 2 * sum(piece.work for piece in self.halves)
 
 
-def _parts(request: Request) -> list[Part]:
-    parts: list[Part] = []
+def _parts(request: Request) -> list[Log]:
+    parts: list[Log] = []
     for store in request.stores:
         plan = plan_read([store], _HALVES, request.planning, seen=request.seen)
         if plan.splits:
@@ -99,8 +99,7 @@ def _parts(request: Request) -> list[Part]:
     return parts
 
 
-def _batches(part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
-    assert isinstance(part, Log)
+def _batches(part: Log, projection: Projection) -> Iterator[pa.RecordBatch]:
     lost = _Lost()
     for table in shares(partial(_read, part, projection, lost)):
         yield from _transactions(part, projection, table, lost).to_batches(_ROWS)

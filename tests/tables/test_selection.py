@@ -14,7 +14,7 @@ import native_reader as nr
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.tables import TABLES
-from native_reader.tables.table import Part, Request, Table
+from native_reader.tables.table import Request, Table
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 from native_reader.text import size_of
@@ -45,16 +45,15 @@ class Recorder:
         self.planned: list[tuple[str, ...] | None] = []
         self.read: list[tuple[str, ...]] = []
 
-    def parts(self, request: Request) -> list[Part]:
+    def parts(self, request: Request) -> list[list[dict[str, object]]]:
         self.planned.append(None if request.columns is None else tuple(request.columns))
         return [ROWS]
 
-    def rows(self, part: Part, projection: Projection) -> list[dict[str, object]]:
-        assert isinstance(part, list)
+    def rows(self, part: list[dict[str, object]], projection: Projection) -> list[dict[str, object]]:
         self.read.append(projection.columns)
         return part
 
-    def batches(self, part: Part, projection: Projection) -> Iterator[pa.RecordBatch]:
+    def batches(self, part: list[dict[str, object]], projection: Projection) -> Iterator[pa.RecordBatch]:
         rows = self.rows(part, projection)
         for begin in range(0, len(rows), 2):
             yield pa.RecordBatch.from_pylist(rows[begin : begin + 2], pa.schema([(name, spec.type) for name, spec in COLUMNS.items()]))
