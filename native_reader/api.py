@@ -40,7 +40,15 @@ _SHOWN = 300
 
 
 class Store:
-    """One or more stores, with their files as of when they were opened."""
+    """One or more stores: a snapshot of their files, taken by `open`.
+
+    Examples:
+        >>> store = nr.open("store")
+        >>> store.messages(topic="orders").count_rows()
+        122
+        >>> store.table("segments", columns="first_offset,size").head(2).to_pylist()
+        [{'first_offset': 0, 'size': 32768}, {'first_offset': 32768, 'size': 32768}]
+    """
 
     def __init__(self, paths: Sequence[str], parts: StorePaths) -> None:
         self._paths, self._parts = tuple(paths), parts
@@ -48,15 +56,46 @@ class Store:
 
     @property
     def stores(self) -> tuple[StoreFiles, ...]:
-        """The file locations of each store."""
+        """The stores that were found, each with the places of its files.
+
+        Examples:
+            >>> [len(found.segments) for found in store.stores]
+            [4]
+        """
         return self._stores
 
     def refresh(self) -> Store:
-        """Open the same paths again."""
+        """Open the same paths again, to see what was added or deleted since.
+
+        Raises:
+            PathError: There is no store any more.
+
+        Examples:
+            >>> store = store.refresh()
+        """
         return Store(self._paths, self._parts)
 
     def messages(self, /, **options: Any) -> Scan:
-        """All messages of the log, one row each. The options are the fields of `MessageOptions`."""
+        """Select messages of the log, one row each. Nothing is read yet.
+
+        Args:
+            **options: The fields of `native_reader.options.MessageOptions`; docs/options.md describes all of them. The most used are:
+                `columns` (names, in a list or separated by commas), `topic`, `queue_id`, `tags`, `keys`, `msg_id`,
+                `starting_timestamp`, `ending_timestamp`, `where` (a condition in SQL) and `mode` ("DROPMALFORMED" skips damage).
+
+        Returns:
+            A scan, which reads when it is used.
+
+        Raises:
+            OptionError: An option does not exist, or its value is invalid.
+            PredicateError: `where` is invalid.
+            SchemaError: A column does not exist.
+
+        Examples:
+            >>> scan = store.messages(columns="queue_id,queue_offset", where="topic = 'orders' AND queue_id IN (0, 1)")
+            >>> scan.head(2).to_pylist()
+            [{'queue_id': 1, 'queue_offset': 0}, {'queue_id': 0, 'queue_offset': 0}]
+        """
         known = [each.name for each in options_of(MessageOptions)]
         for name in options:
             if name not in known:
@@ -64,7 +103,24 @@ class Store:
         return Scan(self._stores, MessageOptions(**options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
-        """A table by name. Those other than `messages` take the options in `TABLE_OPTIONS`, and each its own."""
+        """Select rows of a table by its name. Nothing is read yet.
+
+        Args:
+            name: The name of the table: "messages", or one of those in docs/tables.md.
+            **options: Those of `messages`. Other tables take some of them, such as `columns` and `where`, and each its own.
+
+        Returns:
+            A `Scan` for "messages", a `TableScan` for every other table.
+
+        Raises:
+            OptionError: There is no such table, or it does not support an option.
+            PredicateError: `where` is invalid.
+            SchemaError: A column does not exist.
+
+        Examples:
+            >>> store.table("queues", columns="topic,queue_id", where="topic = 'orders'").head(1).to_pylist()
+            [{'topic': 'orders', 'queue_id': 0}]
+        """
         if not isinstance(name, str) or name not in ("messages", *TABLES):
             near = did_you_mean(name, TABLE_NAMES) if isinstance(name, str) else ""
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
@@ -78,19 +134,60 @@ class Store:
         return TableScan(TABLES[name], self._stores, MessageOptions(**options))
 
     def topics(self, **options: Any) -> Lazy:
-        """The table `topics`: what each topic holds, and how it is configured."""
+        """Select rows of the table `topics`: what each topic holds, and how it is configured.
+
+        Args:
+            **options: As for `table`.
+
+        Examples:
+            >>> store.topics(columns="messages", where="topic = 'orders'").to_table().to_pylist()
+            [{'messages': 122}]
+        """
         return self.table("topics", **options)
 
     def queues(self, **options: Any) -> Lazy:
-        """The table `queues`: each consume queue, with its first and next offset."""
+        """Select rows of the table `queues`: each consume queue, with its first and next offset.
+
+        Args:
+            **options: As for `table`.
+
+        Examples:
+            >>> store.queues(columns="min_offset", where="topic = 'orders' AND queue_id = 0").to_table().to_pylist()
+            [{'min_offset': 0}]
+        """
         return self.table("queues", **options)
 
     def groups(self, **options: Any) -> Lazy:
-        """The table `consumer_offsets`: how far each consumer group has read each queue."""
+        """Select rows of the table `consumer_offsets`: how far each consumer group has read each queue.
+
+        Args:
+            **options: As for `table`.
+
+        Examples:
+            >>> "lag" in store.groups().schema.names
+            True
+        """
         return self.table("consumer_offsets", **options)
 
     def verify(self, /, jobs: int = 1, progress: Watch = False, **options: Any) -> pa.Table:
-        """Check that log, queues, index, checkpoint and configuration agree: all rows of the table `findings`."""
+        """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`.
+            **options: As for `table`.
+
+        Returns:
+            All rows of the table `findings`, one for each kind and place of an inconsistency. docs/verify.md has the codes.
+
+        Raises:
+            OptionError: An option does not exist, or its value is invalid.
+            UnreadableError: A file of the log cannot be read.
+
+        Examples:
+            >>> sorted({finding["code"] for finding in nr.open("damaged").verify().to_pylist()})
+            ['log-damage', 'log-truncated-by-start']
+        """
         return self.table("findings", **options).to_table(jobs, progress)
 
     def __repr__(self) -> str:
@@ -110,10 +207,33 @@ def open(
     broker_conf: str | None = None,
     fs: Mapping[str, object] | Any = None,
 ) -> Store:
-    """Open a store: a directory, its commitlog, one segment, a parent of stores, a `.tar` of them, a glob, or a list of these.
+    """Open a store, or several at once. Lists their files, and reads nothing of the log yet.
 
-    Use the other arguments for parts outside the path; `store_path_commit_log` can be a comma-separated list.
-    `fs`: for `s3://bucket/store`, arguments of pyarrow's S3FileSystem by name; or a file system of pyarrow or fsspec, for any URI.
+    Args:
+        path: The directory of a store, its commitlog directory, one segment, a directory of stores, a `.tar` of them, a glob, a URI
+            such as `s3://bucket/store`, or a list of these.
+        store_path_commit_log: The directories of the log, if they are not below `path`; separated by commas.
+        store_path_consume_queue: The directory of the consume queues, if it is not below `path`.
+        store_path_index: The directory of the index files, if it is not below `path`.
+        broker_conf: The broker's own configuration file, which contains these paths.
+        fs: For `s3://bucket/store`, the arguments of pyarrow's S3FileSystem by name. Or a file system of pyarrow or fsspec, for any URI.
+
+    Returns:
+        The stores that were found, with their files as of now. A store is only read: nothing in it is created, changed or locked.
+
+    Raises:
+        PathError: There is no store at a path.
+        OptionError: An argument is invalid, or no path is given.
+        UnreadableError: A directory cannot be listed.
+
+    Examples:
+        >>> import native_reader as nr
+        >>> store = nr.open("store")
+        >>> store.messages(topic="orders", columns="queue_id,queue_offset,tags").head(1).to_pylist()
+        [{'queue_id': 2, 'queue_offset': 0, 'tags': 'shipped'}]
+        >>> nr.open("stor")
+        Traceback (most recent call last):
+        native_reader.errors.PathError: ...
     """
     paths = [] if path is None else texts_of(path)
     config = _checked_path("broker_conf", broker_conf)
@@ -172,26 +292,63 @@ class Lazy(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """The schema of its batches."""
+        """The columns and their Arrow types."""
 
     @abstractmethod
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order. `jobs`: how many parts are read in parallel.
-
-        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
-        """
+        """Read the rows as an iterator of batches."""
 
     def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
-        """An Arrow RecordBatchReader."""
+        """Read the rows as an Arrow RecordBatchReader, which other libraries take as a stream.
+
+        Args:
+            jobs: How many parts are read in parallel.
+
+        Raises:
+            OptionError: `jobs` is not a number from 1 to 1000.
+            StoreError: As for `to_batches`, while the reader is used.
+
+        Examples:
+            >>> with store.messages(columns="topic").to_reader() as reader:
+            ...     sum(batch.num_rows for batch in reader)
+            255
+        """
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
 
     def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
-        """Read the whole table into memory. `progress`: as in `to_batches`."""
+        """Read all rows into memory.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+            **of_datasets: None exist. A filter or columns, as for a dataset of pyarrow, are refused.
+
+        Raises:
+            StoreError: As for `to_batches`.
+            UseError: An argument of pyarrow's datasets was given.
+
+        Examples:
+            >>> store.messages(columns="topic,body_size").to_table().num_rows
+            255
+        """
         _refuse_as_dataset(of_datasets)
         return pa.Table.from_batches(self.to_batches(jobs, progress), self.schema)
 
     def head(self, count: int, **of_datasets: object) -> pa.Table:
-        """The first rows; reads no further than needed."""
+        """Read the first rows, and no more of the log than that needs.
+
+        Args:
+            count: How many rows, at most.
+            **of_datasets: As for `to_table`.
+
+        Raises:
+            OptionError: `count` is negative.
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages(columns="physical_offset").head(2).to_pylist()
+            [{'physical_offset': 0}, {'physical_offset': 388}]
+        """
         _refuse_as_dataset(of_datasets)
         kept, left = [], whole("head", count, 0, LARGEST)
         for batch in self.to_batches():
@@ -249,7 +406,18 @@ def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
 
 
 class Scan(Lazy):
-    """A table that has not been read yet. It is planned once, on first use, so a second use returns the same rows."""
+    """Messages that have not been read yet. The read is planned once, on first use, so a second use returns the same rows.
+
+    `pyarrow.table(scan)`, `polars.DataFrame(scan)` and `duckdb.sql("from scan")` read it, too.
+
+    Examples:
+        >>> scan = nr.open("store").messages(topic="orders", columns="queue_id,tags")
+        >>> scan.count_rows()
+        122
+        >>> import pyarrow
+        >>> pyarrow.table(scan).num_rows
+        122
+    """
 
     def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions, predicate: Predicate | None = None) -> None:
         self._stores = stores
@@ -259,7 +427,7 @@ class Scan(Lazy):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of its batches."""
+        """The columns and their Arrow types."""
         return self._projection.schema
 
     def __repr__(self) -> str:
@@ -271,35 +439,97 @@ class Scan(Lazy):
         )
 
     def plan(self) -> Plan:
-        """The splits, and the end of each log."""
+        """Plan the read, on first use: the splits, and the end of each log. A plan can be pickled.
+
+        Raises:
+            DataLoss: A segment in the middle of the log is missing, and `fail_on_data_loss` is not False.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(split.written for split in store.messages().plan().splits)
+            130742
+        """
         if self._plan is None:
             self._plan = plan_read(self._stores, self._predicate, self._planning)
         return self._plan
 
     def explain(self) -> Explanation:
-        """What the scan will read, what it skips, and why."""
+        """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
+
+        Raises:
+            StoreError: As for `plan`.
+
+        Examples:
+            >>> print(store.messages(where="physical_offset < 10000").explain())
+            messages where physical_offset < 10000
+             file://.../store: 4 segments, 128.0 KiB
+            ...
+        """
         return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
 
     def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
-        """Topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
+        """List topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
 
-        `spell`: how option names are written.
+        Args:
+            spell: How option names are written.
+
+        Examples:
+            >>> store.messages(topic="oders").doubts()
+            ["...'oders'...Did you mean 'orders'?..."]
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
     def run(self, jobs: int = 1, progress: Watch = False) -> Run:
-        """Start reading: iterate the result for its batches, then use its `report`. `progress`: as in `to_batches`."""
+        """Start a read of which a report is wanted: iterate the result for its batches, then use its `report`.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `plan`; and as for `to_batches`, while the result is iterated.
+
+        Examples:
+            >>> run = nr.open("damaged").messages(mode="DROPMALFORMED").run()
+            >>> rows = sum(batch.num_rows for batch in run)
+            >>> [damage.reason for damage in run.report.damage]
+            ['lengths']
+        """
         return self._run(self._projection, jobs, progress)
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order, except that rows named by an index come first.
+        """Read the rows as an iterator of batches, in log order, except that rows named by an index come first.
 
-        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
+
+        Raises:
+            StoreDamaged: Bytes are damaged, and `mode` is FAILFAST.
+            DataLoss: A part of the log is missing, and `fail_on_data_loss` is not False.
+            SplitError: A split begins inside a record. Set `max_partition_bytes` to the size of a segment.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(batch.num_rows for batch in store.messages(columns="topic").to_batches(jobs=2))
+            255
         """
         return iter(self.run(jobs, progress))
 
     def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
-        """The number of rows. Builds no columns. `progress`: as in `to_batches`."""
+        """Count the rows. Builds no columns.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages().count_rows()
+            255
+        """
         run = self._run(replace(self._projection, columns=()), jobs, progress)
         for _ in run:
             pass
@@ -316,10 +546,28 @@ class Scan(Lazy):
         jobs: int = 1,
         progress: Watch = False,
     ) -> Exported:
-        """Write all rows to files in the folder `path`. If an earlier export with the same options was stopped, continue it.
+        """Write all rows to files in a folder. If an earlier export with the same options was stopped, continue it.
 
-        `to`: parquet, arrow, jsonl or csv. `partition_by`: columns, or `day`, whose values become folders (`topic=orders`).
-        `progress`: as in `to_batches`.
+        Args:
+            path: The folder: new, empty, or that of the export to continue.
+            to: The format: "parquet", "arrow", "jsonl" or "csv".
+            partition_by: Columns whose values become folders (`topic=orders`), or "day": that of the store time.
+            compression: The compression of the format; None is its default. docs/export.md lists them.
+            text_bodies: Write bodies as text, where they are valid UTF-8.
+            jobs: How many tasks run in parallel.
+            progress: As for `to_batches`.
+
+        Returns:
+            What was written, and the account of every byte of the log.
+
+        Raises:
+            ExportError: A file cannot be written.
+            OptionError: An argument is invalid, or the folder holds another export.
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
+            122
         """
         wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
         files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
@@ -333,9 +581,12 @@ class Scan(Lazy):
 
 
 class TableScan(Lazy):
-    """A table other than `messages`. The ends of the logs are determined on first use.
+    """Rows of a table other than `messages` that have not been read yet. The ends of the logs are determined on first use.
 
-    `seen`: by store URI, where an earlier pass over the log saw every message that the table is made from.
+    Examples:
+        >>> scan = nr.open("store").table("segments", columns="first_offset,size")
+        >>> scan.head(1).to_pylist()
+        [{'first_offset': 0, 'size': 32768}]
     """
 
     def __init__(
@@ -346,6 +597,7 @@ class TableScan(Lazy):
         selection: Selection | None = None,
         seen: PlacesOfStores = NOT_SEEN,
     ) -> None:
+        """`seen`: by store URI, where an earlier pass over the log saw every message that the table is made from."""
         self._table, self._stores = table, stores
         self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
         self._projection = options.projection(self._selection.needed)
@@ -355,7 +607,7 @@ class TableScan(Lazy):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of its batches."""
+        """The columns and their Arrow types."""
         return self._table.schema_of(self._selection.columns)
 
     def __repr__(self) -> str:
@@ -366,24 +618,57 @@ class TableScan(Lazy):
         )
 
     def parts(self) -> Sequence[object]:
-        """The parts of the table, which can be read one by one or in parallel."""
+        """List the parts of the table, which can be read one by one or in parallel.
+
+        Examples:
+            >>> len(store.table("segments").parts())
+            4
+        """
         if self._parts is None:
             self._parts = self._table.parts(self._request)
         return self._parts
 
     def explain(self) -> TableExplanation:
-        """What the table will read."""
+        """Explain what the table will read.
+
+        Examples:
+            >>> print(store.table("segments", columns="segment").explain())
+            segments where TRUE
+            ...
+        """
         return TableExplanation(self._table, self._selection, self._stores, tuple(self.parts()), self._request.knows_ends, self._zone)
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Record batches in log order. `jobs`: how many parts are read in parallel.
+        """Read the rows as an iterator of batches, in log order.
 
-        `progress`: True draws a bar on standard error if that is a terminal; a function is called with a `Progress` from time to time.
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
+
+        Raises:
+            StoreDamaged: Bytes are damaged, and the table cannot be made without them.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(batch.num_rows for batch in store.table("segments").to_batches())
+            4
         """
         return self._batches(self._selection, jobs, progress)
 
     def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
-        """The number of rows. Computes only the columns of the condition. `progress`: as in `to_batches`."""
+        """Count the rows. Computes only the columns of the condition.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.table("segments").count_rows()
+            4
+        """
         return sum(len(batch) for batch in self._batches(replace(self._selection, columns=()), jobs, progress))
 
     def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,15 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
 class StoreError(Exception):
-    """Base class: a store, or a request to read it, is wrong. The message is always printable and of limited length."""
+    """Base class: a store, or a request to read it, is wrong. The message is always printable and of limited length.
+
+    Examples:
+        >>> try:
+        ...     nr.open("stor")
+        ... except nr.StoreError as error:
+        ...     print(type(error).__name__)
+        PathError
+    """
 
     def __init__(self, *arguments: object) -> None:
         self._marked = arguments
@@ -43,41 +51,107 @@ class StoreError(Exception):
 
 
 class PathError(StoreError, FileNotFoundError):
-    """The path is not a store."""
+    """The path is not a store.
+
+    Examples:
+        >>> nr.open("stor")
+        Traceback (most recent call last):
+        native_reader.errors.PathError: .../stor does not exist. Did you mean 'store'?
+    """
 
 
 class OptionError(StoreError, ValueError):
-    """An option is unknown or has an invalid value."""
+    """An option is unknown or has an invalid value.
+
+    Examples:
+        >>> store.messages(topics="orders")
+        Traceback (most recent call last):
+        native_reader.errors.OptionError: unknown option 'topics'. Did you mean 'topic'? ...
+    """
 
 
 class UseError(StoreError, TypeError):
-    """An object does not support this use."""
+    """An object does not support this use.
+
+    Examples:
+        >>> len(store.messages())
+        Traceback (most recent call last):
+        native_reader.errors.UseError: a Scan has no length. Use .count_rows() for rows, len(scan.schema) for columns
+    """
 
 
 class PredicateError(OptionError):
-    """A condition is invalid."""
+    """A condition is invalid.
+
+    Examples:
+        >>> store.messages(where="queue_id = '12'")
+        Traceback (most recent call last):
+        native_reader.errors.PredicateError: where: queue_id is an integer, but is compared with text. ...
+    """
 
 
 class SchemaError(StoreError, LookupError):
-    """A column does not exist, or cannot be returned as requested."""
+    """A column does not exist, or cannot be returned as requested.
+
+    Examples:
+        >>> store.messages(columns="bodi")
+        Traceback (most recent call last):
+        native_reader.errors.SchemaError: column 'bodi' does not exist. Did you mean 'body'? ...
+    """
 
 
 class StoreDamaged(StoreError, ValueError):
-    """A store has damaged bytes."""
+    """A store has damaged bytes.
+
+    Examples:
+        >>> damaged = nr.open("damaged")
+        >>> damaged.messages().count_rows()
+        Traceback (most recent call last):
+        native_reader.errors.StoreDamaged: ...
+        >>> damaged.messages(mode="DROPMALFORMED").count_rows()
+        246
+    """
 
 
 class DataLoss(StoreError, OSError):
-    """Data that was or should be in the log is missing. `is_file_gone`: a whole file disappeared after planning."""
+    """Data that was or should be in the log is missing.
+
+    Attributes:
+        is_file_gone: Whether a whole file disappeared after planning.
+
+    Examples:
+        >>> incomplete = nr.open("incomplete")
+        >>> incomplete.messages().count_rows()
+        Traceback (most recent call last):
+        native_reader.errors.DataLoss: ...
+        >>> incomplete.messages(fail_on_data_loss=False).count_rows()
+        189
+    """
 
     is_file_gone = False
 
 
 class SplitError(StoreError, RuntimeError):
-    """A split boundary is at bytes that only look like a record."""
+    """A split boundary is at bytes that only look like a record.
+
+    Examples:
+        >>> scan = store.messages()
+        >>> try:
+        ...     rows = scan.count_rows()
+        ... except nr.SplitError:  # one split for each segment has no boundary inside
+        ...     rows = store.messages(max_partition_bytes="1g").count_rows()
+    """
 
 
 class UnreadableError(StoreError, OSError):
-    """A file of the store cannot be read."""
+    """A file of the store cannot be read.
+
+    Examples:
+        >>> try:
+        ...     rows = store.messages().count_rows()
+        ... except nr.UnreadableError as error:
+        ...     print("Replace the disk" if error.is_of_disk else error)
+    """
 
     @property
     def is_of_disk(self) -> bool:
@@ -86,7 +160,15 @@ class UnreadableError(StoreError, OSError):
 
 
 class ExportError(StoreError, OSError):
-    """An export cannot be written, or cannot be continued."""
+    """An export cannot be written, or cannot be continued.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> size = Path("taken").write_bytes(b"a file, not a folder")
+        >>> store.messages().export("taken")
+        Traceback (most recent call last):
+        native_reader.errors.ExportError: ...
+    """
 
 
 def shown(value: object) -> str:

@@ -59,7 +59,18 @@ Lists = Sequence[tuple[Numbers, Numbers]]
 
 
 class KernelInfo(NamedTuple):
-    """Which kernel runs, its version if it is the compiled one, and why."""
+    """Which kernel runs, and why. docs/kernel.md says what it changes.
+
+    Attributes:
+        name: "compiled" or "numpy".
+        version: The version of the compiled one.
+        reason: Why this one runs.
+
+    Examples:
+        >>> name, version, reason = nr.kernel_info()
+        >>> (version is None) == (name == "numpy")
+        True
+    """
 
     name: str
     version: str | None
@@ -70,7 +81,15 @@ class KernelInfo(NamedTuple):
 
 
 def kernel_info() -> KernelInfo:
-    """Which kernel runs in this process."""
+    """Say which kernel runs in this process.
+
+    Raises:
+        OptionError: RMQSTORE_KERNEL has an unknown value, or demands a kernel that cannot be used.
+
+    Examples:
+        >>> nr.kernel_info().name in ("compiled", "numpy")
+        True
+    """
     return chosen(environ.get(_VARIABLE, ""))[1]
 
 

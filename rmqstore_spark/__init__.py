@@ -21,7 +21,21 @@ __all__ = ["reason", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format in this session. Needs PySpark 4.0 or newer."""
+    """Register the format `rocketmq-store` in a session. Not needed where the package was installed from a wheel.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        UseError: PySpark is older than 4.0.
+
+    Examples:
+        >>> from pyspark.sql import SparkSession
+        >>> spark = SparkSession.builder.getOrCreate()
+        >>> rmqstore_spark.register(spark)
+        >>> spark.read.format("rocketmq-store").load("store").count()
+        255
+    """
     if not hasattr(spark, "dataSource"):
         from native_reader.errors import UseError
 

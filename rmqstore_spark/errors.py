@@ -21,9 +21,24 @@ _ADVICE = {
 
 
 def reason(error: BaseException) -> str:
-    """What is wrong and what to do, in one line: `except Exception as error: sys.exit(rmqstore_spark.reason(error))`.
+    """Say in one line what is wrong and what to do.
 
     Spark puts an error of this package into up to 14,000 characters of stack. For other errors of Spark, this is Spark's own sentence.
+
+    Args:
+        error: What a call of Spark raised.
+
+    Returns:
+        One line, for `sys.exit` or a log.
+
+    Examples:
+        >>> import native_reader as nr
+        >>> import rmqstore_spark
+        >>> try:
+        ...     nr.open("store").messages(topics="orders")
+        ... except Exception as error:
+        ...     print(rmqstore_spark.reason(error))
+        unknown option 'topics'. Did you mean 'topic'? ...
     """
     text = str(error).strip()
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):

@@ -82,7 +82,25 @@ def saved_record(target: Target, task: int) -> TaskRecord | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported:
-    """A complete export: its files, the account of every byte of the log, and what no file of the log holds."""
+    """A complete export: its files, the account of every byte of the log, and what no file of the log holds.
+
+    Attributes:
+        path: The folder.
+        request: What was exported: the options as they were checked.
+        ends: The end of the log of each store, by URI.
+        files: The files, each with its name, its rows and its bytes.
+        report: The account of every byte of the log, and the damage.
+        missing: The ranges of the log that no file holds.
+        cut: The values of folders whose names had to be cut, by name.
+        stores: The store of each segment that was read, by their URIs.
+
+    Examples:
+        >>> exported = store.messages(topic="orders").export("out")
+        >>> exported.rows, exported.is_damaged
+        (122, False)
+        >>> exported.to_dict()["damaged_ranges"]
+        0
+    """
 
     path: str
     request: Request
@@ -92,7 +110,6 @@ class Exported:
     missing: Sequence[Missing]
     cut: Mapping[str, str]
     stores: Mapping[str, str]
-    """The store of each segment that was read, by their URIs."""
 
     def __repr__(self) -> str:
         damage = f", damaged or missing ranges: {len(self.report.damage) + len(self.missing):,}" if self.is_damaged else ""
@@ -114,7 +131,14 @@ class Exported:
         return bool(len(self.report.damage) or self.missing)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns of all rows, read back from the files of a Parquet export."""
+        """Read columns of all rows back from the files of a Parquet export.
+
+        Args:
+            columns: The names of the columns.
+
+        Raises:
+            OSError: A file is missing, or is no Parquet file.
+        """
         from pyarrow import parquet
 
         for file in self.files:
@@ -122,7 +146,7 @@ class Exported:
                 yield from reader.iter_batches(columns=list(columns))
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of `_summary.json`."""
+        """Build the content of `_summary.json`."""
         segments, damage = self.report.segments, self.report.damage
         failed = sum(each.reason == CHECKSUM for each in damage)
         sizes = {name: sum(getattr(each, name) for each in segments) for name in CLASSES}
@@ -142,7 +166,7 @@ class Exported:
         }
 
     def damage_rows(self) -> Iterator[dict[str, Any]]:
-        """The lines of `_damage.jsonl`, with the columns of the table `damage`."""
+        """Build the lines of `_damage.jsonl`, with the columns of the table `damage`."""
         for each in self.report.damage:
             yield _row(self.stores.get(each.segment), each.start, each.end, each.reason, each.description) | {
                 "segment": each.segment,

@@ -23,7 +23,19 @@ _MOMENTS = ("store_timestamp", "born_timestamp")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The plan of a scan as text (`str`) and as a dict (`to_dict`). Numbers about queues are estimates from samples."""
+    """The plan of a scan as text (`str`) and as a dict (`to_dict`). Numbers about queues are estimates from samples.
+
+    Attributes:
+        stores: The stores that are read.
+        plan: The splits, and the end of each log.
+        zone: The zone of times that are written without one.
+        doubts: Topics, queues and ids in the conditions that the stores do not have.
+
+    Examples:
+        >>> explanation = store.messages(where="physical_offset < 10000").explain()
+        >>> explanation.to_dict()["bytes_to_scan"]
+        10000
+    """
 
     stores: tuple[StoreFiles, ...]
     plan: Plan
@@ -31,7 +43,7 @@ class Explanation:
     doubts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as a dict."""
+        """Build a dict of the plan, for programs."""
         plan = self.plan
         return {
             "stores": [store.uri for store in self.stores],
@@ -91,7 +103,7 @@ class Explanation:
         return self.plan.bytes_skipped > sum(segment.size for segment, _ in self.plan.skipped)
 
     def lines(self) -> Iterator[str]:
-        """The text, line by line."""
+        """Write the text, line by line."""
         facts = self.to_dict()
         yield f"messages where {facts['predicate']}"
         if self.zone is not None and mentions(self.plan.predicate, *_MOMENTS):
@@ -156,7 +168,11 @@ class Explanation:
         return "\n".join(self.lines())
 
     def in_short(self, tasks: int) -> str:
-        """A one-line summary."""
+        """Write a summary of one line.
+
+        Args:
+            tasks: How many tasks the read has.
+        """
         plan = self.plan
         stores = [store.uri for store in self.stores]
         where = stores[0] if len(stores) == 1 else f"{len(stores)} stores"

@@ -33,7 +33,21 @@ _MOST_WARNINGS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """The result: what was exported, and the number of missing queue offsets and of errors and warnings of the check."""
+    """What a rescue saved, and how much is missing or wrong.
+
+    Attributes:
+        path: The folder.
+        page: The path of the page about what was saved and lost.
+        exported: The export of the messages.
+        missing: How many queue offsets are missing.
+        problems: How many errors and warnings the check found.
+        start: What a starting broker would do to the log.
+
+    Examples:
+        >>> from native_reader.rescue import rescue
+        >>> rescue(nr.open("store"), "whole").is_whole
+        True
+    """
 
     path: str
     page: str
@@ -41,7 +55,6 @@ class Rescued:
     missing: int
     problems: int
     start: str | None = None
-    """What a starting broker would do to the log."""
 
     @property
     def is_whole(self) -> bool:
@@ -62,9 +75,26 @@ class _Warnings(logging.Handler):
 
 
 def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
-    """Write all readable messages, and a page about what was saved and lost, to the folder `path`.
+    """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
 
-    If it is stopped, start it again: it continues. `progress` covers the export, then the check.
+    If it is stopped, start it again: it continues.
+
+    Args:
+        store: One store, from `native_reader.open`.
+        path: The folder: new, empty, or that of the rescue to continue.
+        jobs: How many tasks run in parallel.
+        progress: As for `Scan.to_batches`. It covers the export, then the check.
+        max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
+
+    Raises:
+        OptionError: An argument is invalid, there are several stores, or the folder holds something else.
+        ExportError: A file cannot be written.
+
+    Examples:
+        >>> from native_reader.rescue import rescue
+        >>> rescued = rescue(nr.open("damaged"), "rescued")
+        >>> rescued.is_whole, rescued.exported.rows
+        (False, 246)
     """
     if len(store.stores) > 1:
         raise OptionError(f"a rescue is of one store, not of {len(store.stores)}: {store.stores[0].uri} and others. Name one of them")

@@ -20,9 +20,19 @@ _WIDTH = 20
 
 
 class Progress(NamedTuple):
-    """The state of a read. `done` and `total`: about how many bytes were read, and must be read; `seconds`: since the start.
+    """The state of a read, as the function gets it that was passed as `progress`.
 
-    `rows`: those of the parts that were read to the end.
+    Attributes:
+        done: About how many bytes were read.
+        total: About how many bytes must be read.
+        rows: The rows of the parts that were read to the end.
+        seconds: The seconds since the start.
+
+    Examples:
+        >>> states = []
+        >>> table = store.messages(columns="topic").to_table(progress=states.append)
+        >>> states[-1].share, states[-1].rows
+        (1.0, 255)
     """
 
     done: int

@@ -18,7 +18,17 @@ from native_reader.tuning import TUNING
 
 
 class Run:
-    """Iterate it once for its batches, in log order; `report` accounts for what was read until then."""
+    """One read of a scan: iterate it once for its batches, in log order. `report` accounts for what was read until then.
+
+    Iterating raises what `Scan.to_batches` raises, and `OptionError` the second time.
+
+    Examples:
+        >>> run = store.messages(columns="topic").run()
+        >>> sum(batch.num_rows for batch in run)
+        255
+        >>> run.report.rows, len(run.report.damage)
+        (255, 0)
+    """
 
     def __init__(
         self,
@@ -40,7 +50,14 @@ class Run:
 
     @property
     def report(self) -> Report:
-        """The account of every byte of every segment of the plan."""
+        """The account of every byte of every segment of the plan.
+
+        Examples:
+            >>> run = store.messages(columns="topic").run()
+            >>> batches = list(run)
+            >>> all(segment.unread_bytes == 0 for segment in run.report.segments)
+            True
+        """
         return Report.merged(self._reports)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

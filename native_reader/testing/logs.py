@@ -23,10 +23,27 @@ class Placed:
 
 
 class CommitLog:
-    """Append messages; `files()` returns the content of the directory."""
+    """A commitlog to which messages are appended. `files()` returns the content of its directory.
+
+    Args:
+        segment_size: The size of each file in bytes.
+        start: The name of the first segment, as after an expiry.
+        framing: "plain", or "dledger" for records inside entries of DLedger.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from native_reader.testing import CommitLog, Message
+        >>> log = CommitLog(4096)
+        >>> log.append(Message(topic="orders", body=b"paid")).offset
+        0
+        >>> Path("small/commitlog").mkdir(parents=True)
+        >>> for name, content in log.files().items():
+        ...     size = Path("small/commitlog", name).write_bytes(content)
+        >>> nr.open("small").messages(columns="topic,body").to_table().to_pylist()
+        [{'topic': 'orders', 'body': b'paid'}]
+    """
 
     def __init__(self, segment_size: int, start: int = 0, framing: Framing = "plain") -> None:
-        """`start` is the name of the first segment, as after an expiry."""
         self.segment_size = segment_size
         self.framing = framing
         self.placed: list[Placed] = []
@@ -40,11 +57,30 @@ class CommitLog:
         return self._bases[-1] + len(self._data[-1])
 
     def append(self, message: Message, garbage: bytes = b"") -> Placed:
-        """Write one record; if it needs a new segment, `garbage` follows the old one's blank."""
+        """Write one record.
+
+        Args:
+            message: The message.
+            garbage: If the record needs a new segment, these bytes follow the blank of the old one.
+
+        Returns:
+            Where the record is.
+
+        Raises:
+            ValueError: The record does not fit in a segment.
+        """
         return self.append_batch([message], garbage)[0]
 
     def append_batch(self, messages: Sequence[Message], garbage: bytes = b"") -> list[Placed]:
-        """Write several adjacent records: a client's batch is always in one file."""
+        """Write several adjacent records: a client's batch is always in one file.
+
+        Args:
+            messages: The messages.
+            garbage: As for `append`.
+
+        Raises:
+            ValueError: The records do not fit in a segment.
+        """
         header = DLEDGER_HEADER if self.framing == "dledger" else 0
         length = sum(len(encode(message)) + header for message in messages)
         if length + END_BLANK > self.segment_size:
@@ -62,7 +98,11 @@ class CommitLog:
         return placed
 
     def seal(self, garbage: bytes = b"") -> None:
-        """Close the segment with a blank and start the next one."""
+        """Close the segment with a blank and start the next one.
+
+        Args:
+            garbage: These bytes follow the blank.
+        """
         data = self._data[-1]
         remaining = self.segment_size - len(data)
         data += blank(remaining) if self.framing == "plain" else dledger_blank(remaining)
@@ -72,10 +112,12 @@ class CommitLog:
         self._data.append(bytearray())
 
     def segments(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> list[tuple[int, bytes]]:
-        """(first offset, bytes) of every file.
+        """Return (first offset, bytes) of every file.
 
-        The active file ends with `tail`, and with zeros up to full size if `preallocated`. `extra` files of zeros follow, as
-        after a kill; then the active file always has its full size.
+        Args:
+            preallocated: The active file has its full size; zeros follow what was written.
+            extra: How many files of zeros follow, as after a kill. Then the active file always has its full size.
+            tail: Bytes after the last record.
         """
         files = [(base, bytes(data)) for base, data in zip(self._bases, self._data, strict=True)]
         base, data = files[-1]
@@ -87,7 +129,13 @@ class CommitLog:
         return files
 
     def files(self, *, preallocated: bool = True, extra: int = 0, tail: bytes = b"") -> dict[str, bytes]:
-        """Like `segments`, keyed by file name."""
+        """Return the bytes of every file by its name. The arguments are those of `segments`.
+
+        Args:
+            preallocated: As for `segments`.
+            extra: As for `segments`.
+            tail: As for `segments`.
+        """
         return {name(base): data for base, data in self.segments(preallocated=preallocated, extra=extra, tail=tail)}
 
 

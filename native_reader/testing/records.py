@@ -29,7 +29,36 @@ LOCALHOST: Final[Host] = (bytes([127, 0, 0, 1]), 10911)
 
 @dataclass(frozen=True)
 class Message:
-    """All fields of a record; `body` is the stored body, already compressed or packed."""
+    """All fields of a record, as the broker stores it.
+
+    Attributes:
+        topic: The topic.
+        body: The stored body, already compressed or packed.
+        properties: The properties as stored: `name 01 value 02`, repeated.
+        queue_id: The queue.
+        queue_offset: The offset in the queue.
+        flag: The flag of the user.
+        sys_flag: The flags of the system. `encode` sets the two bits for hosts from the lengths of these.
+        born_timestamp: When the producer sent it, in milliseconds since 1970.
+        born_host: The address and the port of the producer.
+        store_timestamp: When the broker stored it, in milliseconds since 1970.
+        store_host: The address and the port of the broker.
+        reconsume_times: How often consumers sent it back.
+        prepared_transaction_offset: Where the half message of a transaction is.
+        version: The version of the record: 2 has two bytes for the length of the topic.
+        property_crc: Whether a checksum of the record is appended: "proper", or "glued" as the batch path of 5.x does, without a
+            separator before it.
+        body_crc: The checksum of the body; None is the right one.
+        total_size: If not None, a wrong size of the record.
+        body_length: If not None, a wrong length of the body.
+        properties_length: If not None, a wrong length of the properties.
+        physical_offset: If not None, a wrong offset.
+
+    Examples:
+        >>> from native_reader.testing import Message
+        >>> Message(topic="orders", body=b"paid", queue_id=3).topic_bytes
+        b'orders'
+    """
 
     topic: str | bytes = "T"
     body: bytes = b""
@@ -37,7 +66,7 @@ class Message:
     queue_id: int = 0
     queue_offset: int = 0
     flag: int = 0
-    sys_flag: int = 0  # `encode` sets the two host bits from the hosts' lengths
+    sys_flag: int = 0
     born_timestamp: int = 1_700_000_000_000
     born_host: Host = LOCALHOST
     store_timestamp: int = 1_700_000_000_005
@@ -45,9 +74,9 @@ class Message:
     reconsume_times: int = 0
     prepared_transaction_offset: int = 0
     version: Literal[1, 2] = 1
-    property_crc: PropertyCrc = ""  # "glued": the batch path of 5.x writes no separator before the trailer
-    body_crc: int | None = None  # None: the correct value
-    total_size: int | None = None  # if given, this and the next three are deliberately wrong
+    property_crc: PropertyCrc = ""
+    body_crc: int | None = None
+    total_size: int | None = None
     body_length: int | None = None
     properties_length: int | None = None
     physical_offset: int | None = None
@@ -95,7 +124,20 @@ def body_position(message: Message) -> int:
 
 
 def encode(message: Message, physical_offset: int = 0) -> bytes:
-    """The record as a broker writes it at `physical_offset`."""
+    """Encode a record as a broker writes it.
+
+    Args:
+        message: The fields of the record.
+        physical_offset: Where in the log the record will be: it contains its own offset.
+
+    Raises:
+        ValueError: The address of a host has neither 4 nor 16 bytes.
+
+    Examples:
+        >>> from native_reader.testing import Message, encode
+        >>> len(encode(Message(topic="orders", body=b"paid")))
+        101
+    """
     topic, properties = message.topic_bytes, message.properties
     if message.property_crc:
         if message.property_crc == "proper" and properties and not properties.endswith(b"\x02"):

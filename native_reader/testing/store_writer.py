@@ -221,7 +221,28 @@ class StoreWriter:
 
 
 def write_store(path: str | os.PathLike[str], spec: StoreSpec | None = None, progress: Progress | None = None) -> Summary:
-    """Write a store to `path`, an empty or new directory; the same spec gives the same bytes."""
+    """Write a store as a broker 5.5.0 would leave it. The same specification gives the same bytes.
+
+    Args:
+        path: A directory, new or empty.
+        spec: What to write; a store of 64 MiB by default.
+        progress: Called with the bytes written and those to write, from time to time.
+
+    Returns:
+        What was written: counts, offsets and times.
+
+    Raises:
+        FileExistsError: The directory is not empty.
+        ValueError: The specification cannot be met.
+
+    Examples:
+        >>> from native_reader.testing import StoreSpec, write_store
+        >>> written = write_store("written", StoreSpec(bytes=64 << 10, mapped_file_size_commit_log=32 << 10, index=False))
+        >>> written.segments
+        2
+        >>> nr.open("written").messages().count_rows() == written.records
+        True
+    """
     root = Path(path)
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):

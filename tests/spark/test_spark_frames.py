@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import shutil
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from support.own_stores import STORES
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
+import rmqstore_spark
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 
 
@@ -145,6 +147,13 @@ def test_a_path_may_be_relative_and_file_uris_are_paths(spark: SparkSession, kep
     assert load(spark, kept.as_uri()).count() == 40
     assert load(spark, f"file:{kept}").count() == 40
     assert load(spark, os.path.relpath(kept)).count() == 40
+
+
+def test_the_example_of_register_runs(spark: SparkSession, kept: Path) -> None:
+    text = (rmqstore_spark.register.__doc__ or "").replace('"store"', f'"{kept}"').replace("255", "40")
+    example = doctest.DocTestParser().get_doctest(text, {"rmqstore_spark": rmqstore_spark}, "register", None, None)
+    assert len(example.examples) == 4
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_sql_reads_a_store(spark: SparkSession, kept: Path) -> None:
