@@ -24,6 +24,11 @@ class Missing(NamedTuple):
     reason: str = MISSING
     description: str = NOT_THERE[MISSING]
 
+    @property
+    def is_gap(self) -> bool:
+        """Whether they are between the first and the last file; otherwise they follow the end of the log."""
+        return self.reason == MISSING
+
 
 @dataclass(frozen=True, slots=True)
 class Lost:

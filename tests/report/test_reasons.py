@@ -13,7 +13,6 @@ from native_reader.layout import kinds
 from native_reader.plan.lost import NOT_THERE
 from native_reader.records.damages import REASONS
 from native_reader.records.trouble import ANOMALIES
-from rmqstore.report.facts import Settings, gather
 from rmqstore.report.page import page_of
 from rmqstore.report.reasons import CHINESE, DESCRIPTIONS, KINDS, LOST, WHY, described, kind_in_words
 
@@ -67,6 +66,6 @@ def test_a_page_in_chinese_says_what_is_lost_in_chinese() -> None:
         kept = content[: max(0, end - base)]
         files[path] = kept + bytes(len(content) - len(kept))
     cut = in_memory(files)
-    page = page_of(gather(nr.open(f"{cut.url}/store"), Settings(NOW)), "zh")
+    page = page_of(nr.open(f"{cut.url}/store").report(now=NOW // 1000), "zh")
     assert f"条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 " in page
     assert WHY[ZEROS] in page

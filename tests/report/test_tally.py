@@ -8,8 +8,8 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-import rmqstore.tally
-from rmqstore.tally import Tally, addresses, measures
+import native_reader.scan.sums
+from native_reader.scan.sums import Tally, addresses, measures
 
 
 def tally(limit: int = 1000) -> Tally:
@@ -89,7 +89,7 @@ def test_an_empty_tally() -> None:
 
 
 def test_long_names_are_bounded_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rmqstore.tally, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(native_reader.scan.sums, "_MOST_BYTES", 100_000)
     found = tally()
     for number in range(50):
         found.add(
