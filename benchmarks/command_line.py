@@ -14,7 +14,6 @@ from measure import MIB, by_kernel, duration, parser_of, print_head, print_ratio
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
-from rmqstore.report.facts import Settings
 from rmqstore.report.file import write_report
 
 SEGMENTS, SEGMENT = 1000, MIB // 4
@@ -54,7 +53,7 @@ def main() -> None:
 
 
 def reported(path: str, folder: Path) -> object:
-    return write_report(nr.open(path), folder / "report.html", Settings(_NOW), "en")
+    return write_report(nr.open(path), folder / "report.html", now=_NOW // 1000)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def peak():
 
 store = nr.open(sys.argv[1])
 idle = peak()
-store.verify(jobs=int(sys.argv[2]))
+store.verify().to_table(jobs=int(sys.argv[2]))
 print(peak() - idle)
 """
 
@@ -43,7 +43,7 @@ def made(folder: Path, name: str, size: int) -> str:
 
 
 def verify(path: str, jobs: int = 1) -> None:
-    found = nr.open(path).verify(jobs=jobs).to_pylist()
+    found = nr.open(path).verify().to_table(jobs=jobs).to_pylist()
     errors = [each["message"] for each in found if each["severity"] == "error"]
     assert not errors, errors
 

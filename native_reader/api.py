@@ -1,30 +1,20 @@
-"""The Python API: stores, and lazy scans over them."""
+"""The door: opens stores. All that the program can do begins with a `Store`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.checks import LARGEST, MOST_JOBS, whole
-from native_reader.conditions import condition_on, predicate_of
-from native_reader.errors import OptionError, UseError, did_you_mean, shown, spelled
-from native_reader.export.account import Exported
-from native_reader.export.run import Wanted, export
+from native_reader.checks import LARGEST, MOST_JOBS, Instant, whole
+from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
+from native_reader.columns.spec import ColumnSpec
+from native_reader.errors import OptionError, did_you_mean, shown
+from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
-from native_reader.plan.doubts import doubts_of, log_doubts
-from native_reader.plan.explain import Explanation
-from native_reader.plan.places import NOT_SEEN, PlacesOfStores
-from native_reader.plan.plan import Plan
-from native_reader.plan.planner import plan_read
-from native_reader.predicate.tree import Predicate
 from native_reader.scan.progress import Watch
-from native_reader.scan.read import Projection
-from native_reader.scan.run import Run
 from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
@@ -33,10 +23,22 @@ from native_reader.storage.s3 import Access, is_remote, use
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES
-from native_reader.tables.explain import TableExplanation
-from native_reader.tables.table import Request, Selection, Table
 
-_SHOWN = 300
+# Not every program needs these, and they would make its start slower.
+if TYPE_CHECKING:
+    from native_reader.arrivals import Arrivals
+    from native_reader.doctor import Diagnosis
+    from native_reader.facts import Facts
+    from native_reader.rescue import Rescued
+    from native_reader.verification import Verification
+
+__all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "open", "selection_of"]
+
+COLUMNS_OF: Mapping[str, Mapping[str, ColumnSpec | MessageColumn]] = {
+    "messages": COLUMNS,
+    **{name: table.columns for name, table in TABLES.items()},
+}
+"""By name of a table: its columns."""
 
 
 class Store:
@@ -50,8 +52,9 @@ class Store:
         [{'first_offset': 0, 'size': 32768}, {'first_offset': 32768, 'size': 32768}]
     """
 
-    def __init__(self, paths: Sequence[str], parts: StorePaths) -> None:
-        self._paths, self._parts = tuple(paths), parts
+    def __init__(self, paths: Sequence[str], parts: StorePaths, broker_conf: str | None = None) -> None:
+        self._paths, self._parts, self._broker_conf = tuple(paths), parts, broker_conf
+        self._only: str | None = None
         self._stores = tuple(find_stores(self._paths, parts))
 
     @property
@@ -73,7 +76,24 @@ class Store:
         Examples:
             >>> store = store.refresh()
         """
-        return Store(self._paths, self._parts)
+        found = Store(self._paths, self._parts, self._broker_conf)
+        found._only = self._only
+        found._stores = tuple(each for each in found._stores if self._only in (None, each.uri))
+        return found
+
+    def one_by_one(self) -> list[Store]:
+        """Each store as a `Store` of its own: `diagnose`, `report` and `rescue` are about one store.
+
+        Examples:
+            >>> [one.diagnose().findings for one in store.one_by_one()]
+            [[]]
+        """
+        found = []
+        for files in self._stores:
+            one = copy(self)
+            one._only, one._stores = files.uri, (files,)
+            found.append(one)
+        return found
 
     def messages(self, /, **options: Any) -> Scan:
         """Select messages of the log, one row each. Nothing is read yet.
@@ -96,11 +116,7 @@ class Store:
             >>> scan.head(2).to_pylist()
             [{'queue_id': 1, 'queue_offset': 0}, {'queue_id': 0, 'queue_offset': 0}]
         """
-        known = [each.name for each in options_of(MessageOptions)]
-        for name in options:
-            if name not in known:
-                raise OptionError(f"unknown option '{name}'.{did_you_mean(name, known)} All options: {', '.join(known)}")
-        return Scan(self._stores, MessageOptions(**options))
+        return Scan(self._stores, _message_options(options))
 
     def table(self, /, name: str, **options: Any) -> Lazy:
         """Select rows of a table by its name. Nothing is read yet.
@@ -126,12 +142,7 @@ class Store:
             raise OptionError(f"table={shown(name)} does not exist.{near} All tables: {', '.join(TABLE_NAMES)}")
         if name == "messages":
             return self.messages(**options)
-        taken = (*TABLE_OPTIONS, *TABLES[name].options)
-        for option in options:
-            if option not in taken:
-                near = did_you_mean(option, taken)
-                raise OptionError(f"table={name} does not support the option '{option}'.{near} Supported: {', '.join(taken)}")
-        return TableScan(TABLES[name], self._stores, MessageOptions(**options))
+        return self._table(f"table={name}", name, (*TABLE_OPTIONS, *TABLES[name].options), options)
 
     def topics(self, **options: Any) -> Lazy:
         """Select rows of the table `topics`: what each topic holds, and how it is configured.
@@ -169,26 +180,179 @@ class Store:
         """
         return self.table("consumer_offsets", **options)
 
-    def verify(self, /, jobs: int = 1, progress: Watch = False, **options: Any) -> pa.Table:
-        """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log.
+    def newest(self, /, count: int, *, read: Read = read_batches, **options: Any) -> pa.Table:
+        """Read the last messages of each store that match, in log order. The log is read from its end backwards, no further than needed.
 
         Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `Scan.to_batches`.
-            **options: As for `table`.
-
-        Returns:
-            All rows of the table `findings`, one for each kind and place of an inconsistency. docs/verify.md has the codes.
+            count: How many messages of each store, at most.
+            read: A generator function that reads a scan of a part of the log, for example in parallel.
+            **options: As for `messages`.
 
         Raises:
             OptionError: An option does not exist, or its value is invalid.
-            UnreadableError: A file of the log cannot be read.
+            StoreError: As for `Scan.to_batches`.
 
         Examples:
-            >>> sorted({finding["code"] for finding in nr.open("damaged").verify().to_pylist()})
-            ['log-damage', 'log-truncated-by-start']
+            >>> store.newest(3, columns="topic,queue_offset").num_rows
+            3
         """
-        return self.table("findings", **options).to_table(jobs, progress)
+        from native_reader.newest import newest
+
+        checked, most = _message_options(options), whole("count", count, 0, LARGEST)
+        batches = [batch for store in self._stores for batch in newest(store, checked, most, read=read)]
+        return pa.Table.from_batches(batches, checked.projection().schema)
+
+    def follow(
+        self,
+        /,
+        *,
+        start: str | None = None,
+        pause: float = 0.2,
+        warn: Callable[[str], object] | None = None,
+        **options: Any,
+    ) -> Arrivals:
+        """Read the messages that arrive from now on, each once, as an endless iteration over batches.
+
+        It begins where `starting_timestamp`, `starting_physical_offset` or `starting_offsets` says; without one, at the end that the
+        log has at this moment.
+
+        Args:
+            start: "earliest" or "latest", whatever these options say; they are then only conditions.
+            pause: The seconds between two looks at a log without news.
+            warn: Gets each warning once, for example about lost data with `fail_on_data_loss=False`. By default they are logged.
+            **options: As for `messages`, without those that end a read.
+
+        Raises:
+            OptionError: A stream does not support an option, or its value is invalid.
+            DataLoss: While it is read: messages that it should have read were deleted or rewritten.
+            StoreError: As for `Scan.to_batches`.
+
+        Examples:
+            >>> with store.follow(start="earliest", columns="topic") as arrivals:
+            ...     for batch in arrivals:
+            ...         print(batch.num_rows > 0)
+            ...         arrivals.stop()
+            True
+        """
+        from native_reader.arrivals import Arrivals
+
+        return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
+
+    def verify(self, /, **options: Any) -> Verification:
+        """Check that log, queues, index, checkpoint and configuration agree. The log is read once, when the result is used.
+
+        Args:
+            **options: As for the table `findings`, without `columns`.
+
+        Returns:
+            The findings, one for each kind and place of an inconsistency, and their summary. docs/verify.md has the codes.
+
+        Raises:
+            OptionError: An option does not exist, or its value is invalid.
+            UnreadableError: While it is used: a file of the log cannot be read.
+
+        Examples:
+            >>> check = nr.open("damaged").verify()
+            >>> sorted({finding["code"] for finding in check.to_table().to_pylist()})
+            ['log-damage', 'log-truncated-by-start']
+            >>> check.is_clean
+            False
+        """
+        from native_reader.verification import Verification
+
+        taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
+        return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
+
+    def diagnose(self, /, **options: Any) -> Diagnosis:
+        """Say what the store is, from little reading: its parts, who wrote it and when, whether it is in use, and what is odd about it.
+
+        What cannot be read is a finding, not an error.
+
+        Args:
+            **options: Those that all tables take, without `columns` and `where`.
+
+        Raises:
+            OptionError: An option does not exist, or there are several stores: use `one_by_one`.
+
+        Examples:
+            >>> store.diagnose().facts["commitlog"]["segments"]
+            4
+        """
+        from native_reader.doctor import diagnose
+
+        return diagnose(self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options))
+
+    def report(
+        self,
+        /,
+        *,
+        now: Instant | None = None,
+        time_zone: str = "UTC",
+        disk_free: int | str | None = None,
+        verify: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+        **options: Any,
+    ) -> Facts:
+        """Collect the facts about the store: what fills it, its log over time, lag, pending messages, damage. `rmqstore report` draws them.
+
+        Args:
+            now: The time of the report, by default the current time.
+            time_zone: The zone of days and hours.
+            disk_free: Free bytes of the broker's disk, if this store is a copy; by default those of the disk that the store is on.
+            verify: Check all files against each other, too, which reads the log a second time.
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`.
+            **options: Those that all tables take, without `columns` and `where`.
+
+        Raises:
+            OptionError: An option does not exist, or there are several stores: use `one_by_one`.
+            StoreError: The log cannot be read.
+
+        Examples:
+            >>> facts = store.report()
+            >>> facts.is_clean, facts.log.messages
+            (True, 255)
+        """
+        from native_reader.facts.gather import gather, settings_of
+
+        files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
+        how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
+        return gather(files, settings_of(files, self._broker_conf, now, time_zone, disk_free, **how))
+
+    def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
+        """Write all readable messages, and a page about what was saved and lost, to a folder.
+
+        If it is stopped, start it again: it continues. Damage and losses are no errors: the result and the page count them.
+
+        Args:
+            path: The folder: new, empty, or that of the rescue to continue.
+            jobs: How many tasks run in parallel.
+            progress: As for `Scan.to_batches`. It covers the export, then the check.
+            max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
+
+        Raises:
+            OptionError: An argument is invalid, there are several stores, or the folder holds something else.
+            ExportError: A file cannot be written.
+
+        Examples:
+            >>> rescued = nr.open("damaged").rescue("rescued")
+            >>> rescued.is_whole, rescued.exported.rows
+            (False, 246)
+        """
+        from native_reader.rescue.rescue import rescue
+
+        return rescue(self._one("a rescue"), path, jobs=jobs, progress=progress, max_read_rate=max_read_rate)
+
+    def _one(self, what: str) -> StoreFiles:
+        """The only store."""
+        if len(self._stores) != 1:
+            found = f"{len(self._stores)}: {self._stores[0].uri} and others" if self._stores else "0"
+            raise OptionError(f"{what} is of one store, not of {found}. Name one of them, or use one_by_one()")
+        return self._stores[0]
+
+    def _table(self, what: str, name: str, taken: Sequence[str], options: Mapping[str, Any]) -> TableScan:
+        return TableScan(TABLES[name], self._stores, MessageOptions(**_checked(what, taken, options)))
 
     def __repr__(self) -> str:
         segments = [segment for store in self._stores for segment in store.segments]
@@ -196,6 +360,27 @@ class Store:
         size = sum(segment.size for segment in segments)
         count = f"{len(segments):,} segment{'s' * (len(segments) != 1)}"
         return f"<Store {where}: {count}, {size:,} bytes. Next: .messages(topic='...'), .table('segments')>"
+
+
+_OF_WHOLE_STORES = tuple(name for name in TABLE_OPTIONS if name not in ("columns", "where", "time_zone"))
+"""The options of what is about whole stores."""
+
+
+def _message_options(options: Mapping[str, Any]) -> MessageOptions:
+    known = [each.name for each in options_of(MessageOptions)]
+    for name in options:
+        if name not in known:
+            raise OptionError(f"unknown option '{name}'.{did_you_mean(name, known)} All options: {', '.join(known)}")
+    return MessageOptions(**options)
+
+
+def _checked(what: str, taken: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """These options, if they are among those that are taken."""
+    for option in options:
+        if option not in taken:
+            near = did_you_mean(option, taken)
+            raise OptionError(f"{what} does not support the option '{option}'.{near} Supported: {', '.join(taken)}")
+    return options
 
 
 def open(
@@ -246,7 +431,7 @@ def open(
     parts = StorePaths(configured.root, logs or configured.commit_log, configured.dledger, queues, index)
     if not paths and parts == StorePaths():
         raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
-    return Store(paths, parts)
+    return Store(paths, parts, config)
 
 
 def connect(paths: Iterable[str], places: Mapping[str, Any]) -> None:
@@ -268,408 +453,3 @@ def _all_paths(paths: Iterable[str], places: Iterable[Any]) -> list[str]:
 
 def _checked_path(name: str, value: Any) -> str | None:
     return None if value is None else text_of(value, name)
-
-
-def selection_of(table: Table[Any], options: MessageOptions) -> Selection:
-    """The columns and rows of a table other than `messages` that the options select."""
-    types = {name: spec.type for name, spec in table.columns.items()}
-    return Selection(table.names_of(options.values["columns"]), condition_on(types, options))
-
-
-def _where(predicate: Predicate) -> str:
-    condition = str(predicate)
-    shown = condition if len(condition) <= _SHOWN else f"{condition[:_SHOWN]}…"
-    return "" if condition == "TRUE" else f" where {shown}"
-
-
-def _jobs(jobs: int) -> int:
-    return whole("jobs", jobs, 1, MOST_JOBS)
-
-
-class Lazy(ABC):
-    """A table that has not been read yet, readable through Arrow interfaces."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-
-    @abstractmethod
-    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches."""
-
-    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
-        """Read the rows as an Arrow RecordBatchReader, which other libraries take as a stream.
-
-        Args:
-            jobs: How many parts are read in parallel.
-
-        Raises:
-            OptionError: `jobs` is not a number from 1 to 1000.
-            StoreError: As for `to_batches`, while the reader is used.
-
-        Examples:
-            >>> with store.messages(columns="topic").to_reader() as reader:
-            ...     sum(batch.num_rows for batch in reader)
-            255
-        """
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
-
-    def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
-        """Read all rows into memory.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `to_batches`.
-            **of_datasets: None exist. A filter or columns, as for a dataset of pyarrow, are refused.
-
-        Raises:
-            StoreError: As for `to_batches`.
-            UseError: An argument of pyarrow's datasets was given.
-
-        Examples:
-            >>> store.messages(columns="topic,body_size").to_table().num_rows
-            255
-        """
-        _refuse_as_dataset(of_datasets)
-        return pa.Table.from_batches(self.to_batches(jobs, progress), self.schema)
-
-    def head(self, count: int, **of_datasets: object) -> pa.Table:
-        """Read the first rows, and no more of the log than that needs.
-
-        Args:
-            count: How many rows, at most.
-            **of_datasets: As for `to_table`.
-
-        Raises:
-            OptionError: `count` is negative.
-            StoreError: As for `to_batches`.
-
-        Examples:
-            >>> store.messages(columns="physical_offset").head(2).to_pylist()
-            [{'physical_offset': 0}, {'physical_offset': 388}]
-        """
-        _refuse_as_dataset(of_datasets)
-        kept, left = [], whole("head", count, 0, LARGEST)
-        for batch in self.to_batches():
-            kept.append(batch.slice(0, left))
-            left -= len(kept[-1])
-            if left <= 0:
-                break
-        return pa.Table.from_batches(kept, self.schema)
-
-    def __iter__(self) -> Iterator[Any]:
-        raise UseError(f"a {type(self).__name__} cannot be iterated. Use .to_batches() for batches, .to_table().to_pylist() for rows")
-
-    def __len__(self) -> int:
-        raise UseError(f"a {type(self).__name__} has no length. Use .count_rows() for rows, len(scan.schema) for columns")
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __getitem__(self, name: object) -> object:
-        raise UseError(
-            f"a {type(self).__name__} cannot be indexed. Select columns with .messages(columns='topic,body'), rows with where= or .head(10)"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _INSTEAD:
-            raise AttributeError(f"a {type(self).__name__} has no {name}. Use {_INSTEAD[name]}", name=name, obj=self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_reader().__arrow_c_stream__(requested_schema)
-
-
-_INSTEAD = {
-    "to_pandas": ".to_table().to_pandas()",
-    "to_pylist": ".to_table().to_pylist()",
-    "to_polars": "polars.DataFrame(scan)",
-    "scanner": ".to_batches(), or polars.DataFrame(scan), pyarrow.table(scan)",
-    "filter": ".messages(where='...')",
-    "select": ".messages(columns='topic,body')",
-    "columns": ".schema.names",
-    "show": ".head(10)",
-    "count": ".count_rows()",
-    "collect": ".to_table()",
-}
-"""What to use instead of names from other libraries."""
-
-
-def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
-    """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
-    if arguments:
-        raise UseError(
-            f"{next(iter(arguments))}= is not supported: a scan is not a pyarrow dataset. "
-            "Use .messages(columns=..., where=...), then polars.DataFrame(scan)"
-        )
-
-
-class Scan(Lazy):
-    """Messages that have not been read yet. The read is planned once, on first use, so a second use returns the same rows.
-
-    `pyarrow.table(scan)`, `polars.DataFrame(scan)` and `duckdb.sql("from scan")` read it, too.
-
-    Examples:
-        >>> scan = nr.open("store").messages(topic="orders", columns="queue_id,tags")
-        >>> scan.count_rows()
-        122
-        >>> import pyarrow
-        >>> pyarrow.table(scan).num_rows
-        122
-    """
-
-    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions, predicate: Predicate | None = None) -> None:
-        self._stores = stores
-        self._projection, self._planning, self._zone = options.projection(), options.planning(), options.time_zone
-        self._predicate = predicate_of(options) if predicate is None else predicate
-        self._plan: Plan | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-        return self._projection.schema
-
-    def __repr__(self) -> str:
-        stores = ", ".join(store.uri for store in self._stores) or "no store"
-        names, where = ", ".join(self.schema.names), _where(self._predicate)
-        return (
-            f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
-            ".to_batches(), .count_rows(), .explain()>"
-        )
-
-    def plan(self) -> Plan:
-        """Plan the read, on first use: the splits, and the end of each log. A plan can be pickled.
-
-        Raises:
-            DataLoss: A segment in the middle of the log is missing, and `fail_on_data_loss` is not False.
-            UnreadableError: A file cannot be read.
-
-        Examples:
-            >>> sum(split.written for split in store.messages().plan().splits)
-            130742
-        """
-        if self._plan is None:
-            self._plan = plan_read(self._stores, self._predicate, self._planning)
-        return self._plan
-
-    def explain(self) -> Explanation:
-        """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
-
-        Raises:
-            StoreError: As for `plan`.
-
-        Examples:
-            >>> print(store.messages(where="physical_offset < 10000").explain())
-            messages where physical_offset < 10000
-             file://.../store: 4 segments, 128.0 KiB
-            ...
-        """
-        return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
-
-    def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
-        """List topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
-
-        Args:
-            spell: How option names are written.
-
-        Examples:
-            >>> store.messages(topic="oders").doubts()
-            ["...'oders'...Did you mean 'orders'?..."]
-        """
-        return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
-
-    def run(self, jobs: int = 1, progress: Watch = False) -> Run:
-        """Start a read of which a report is wanted: iterate the result for its batches, then use its `report`.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `to_batches`.
-
-        Raises:
-            StoreError: As for `plan`; and as for `to_batches`, while the result is iterated.
-
-        Examples:
-            >>> run = nr.open("damaged").messages(mode="DROPMALFORMED").run()
-            >>> rows = sum(batch.num_rows for batch in run)
-            >>> [damage.reason for damage in run.report.damage]
-            ['lengths']
-        """
-        return self._run(self._projection, jobs, progress)
-
-    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches, in log order, except that rows named by an index come first.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
-
-        Raises:
-            StoreDamaged: Bytes are damaged, and `mode` is FAILFAST.
-            DataLoss: A part of the log is missing, and `fail_on_data_loss` is not False.
-            SplitError: A split begins inside a record. Set `max_partition_bytes` to the size of a segment.
-            UnreadableError: A file cannot be read.
-
-        Examples:
-            >>> sum(batch.num_rows for batch in store.messages(columns="topic").to_batches(jobs=2))
-            255
-        """
-        return iter(self.run(jobs, progress))
-
-    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
-        """Count the rows. Builds no columns.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `to_batches`.
-
-        Raises:
-            StoreError: As for `to_batches`.
-
-        Examples:
-            >>> store.messages().count_rows()
-            255
-        """
-        run = self._run(replace(self._projection, columns=()), jobs, progress)
-        for _ in run:
-            pass
-        return run.report.rows
-
-    def export(
-        self,
-        path: LocalPath,
-        to: str = "parquet",
-        *,
-        partition_by: str | Sequence[str] = (),
-        compression: str | None = None,
-        text_bodies: bool = False,
-        jobs: int = 1,
-        progress: Watch = False,
-    ) -> Exported:
-        """Write all rows to files in a folder. If an earlier export with the same options was stopped, continue it.
-
-        Args:
-            path: The folder: new, empty, or that of the export to continue.
-            to: The format: "parquet", "arrow", "jsonl" or "csv".
-            partition_by: Columns whose values become folders (`topic=orders`), or "day": that of the store time.
-            compression: The compression of the format; None is its default. docs/export.md lists them.
-            text_bodies: Write bodies as text, where they are valid UTF-8.
-            jobs: How many tasks run in parallel.
-            progress: As for `to_batches`.
-
-        Returns:
-            What was written, and the account of every byte of the log.
-
-        Raises:
-            ExportError: A file cannot be written.
-            OptionError: An argument is invalid, or the folder holds another export.
-            StoreError: As for `to_batches`.
-
-        Examples:
-            >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
-            122
-        """
-        wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
-        files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
-        exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
-        log_doubts(self._stores, self._predicate, self._planning.access, exported.rows)
-        return exported
-
-    def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
-        at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)
-        return Run(self.plan(), projection, _jobs(jobs), at_end, progress)
-
-
-class TableScan(Lazy):
-    """Rows of a table other than `messages` that have not been read yet. The ends of the logs are determined on first use.
-
-    Examples:
-        >>> scan = nr.open("store").table("segments", columns="first_offset,size")
-        >>> scan.head(1).to_pylist()
-        [{'first_offset': 0, 'size': 32768}]
-    """
-
-    def __init__(
-        self,
-        table: Table[Any],
-        stores: tuple[StoreFiles, ...],
-        options: MessageOptions,
-        selection: Selection | None = None,
-        seen: PlacesOfStores = NOT_SEEN,
-    ) -> None:
-        """`seen`: by store URI, where an earlier pass over the log saw every message that the table is made from."""
-        self._table, self._stores = table, stores
-        self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
-        self._projection = options.projection(self._selection.needed)
-        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
-        self._request = Request(stores, planning, self._selection.needed, seen)
-        self._parts: Sequence[object] | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their Arrow types."""
-        return self._table.schema_of(self._selection.columns)
-
-    def __repr__(self) -> str:
-        names, where = ", ".join(self.schema.names), _where(self._selection.predicate)
-        return (
-            f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
-            ".to_batches(), .count_rows(), .explain()>"
-        )
-
-    def parts(self) -> Sequence[object]:
-        """List the parts of the table, which can be read one by one or in parallel.
-
-        Examples:
-            >>> len(store.table("segments").parts())
-            4
-        """
-        if self._parts is None:
-            self._parts = self._table.parts(self._request)
-        return self._parts
-
-    def explain(self) -> TableExplanation:
-        """Explain what the table will read.
-
-        Examples:
-            >>> print(store.table("segments", columns="segment").explain())
-            segments where TRUE
-            ...
-        """
-        return TableExplanation(self._table, self._selection, self._stores, tuple(self.parts()), self._request.knows_ends, self._zone)
-
-    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the rows as an iterator of batches, in log order.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
-
-        Raises:
-            StoreDamaged: Bytes are damaged, and the table cannot be made without them.
-            UnreadableError: A file cannot be read.
-
-        Examples:
-            >>> sum(batch.num_rows for batch in store.table("segments").to_batches())
-            4
-        """
-        return self._batches(self._selection, jobs, progress)
-
-    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
-        """Count the rows. Computes only the columns of the condition.
-
-        Args:
-            jobs: How many parts are read in parallel.
-            progress: As for `to_batches`.
-
-        Raises:
-            StoreError: As for `to_batches`.
-
-        Examples:
-            >>> store.table("segments").count_rows()
-            4
-        """
-        return sum(len(batch) for batch in self._batches(replace(self._selection, columns=()), jobs, progress))
-
-    def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
-        yield from self._table.read_all(self.parts(), self._projection, selection, _jobs(jobs), progress)

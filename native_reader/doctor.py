@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-
-from native_reader.api import Scan, TableScan
 from native_reader.errors import OptionError, SchemaError, StoreError, option_name
+from native_reader.lazy import Scan, TableScan
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
@@ -127,7 +125,7 @@ class _Look:
             found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
         end = dict(plan.ends)[files.uri]
         first = scan.head(1)["store_timestamp"].to_pylist()
-        last = [time for batch in newest(_read, files, options, 1, end) for time in batch.column(0).to_pylist()]
+        last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
         return {
             "directories": sorted({segment.uri.rpartition("/")[0] for segment in files.segments}),
             "segments": len(files.segments),
@@ -191,10 +189,6 @@ class _Look:
         options = MessageOptions(**{**self._options, "columns": columns})
         for batch in TableScan(TABLES[name], (self._files,), options).to_batches():
             yield from batch.to_pylist()
-
-
-def _read(scan: Scan) -> Generator[pa.RecordBatch]:
-    yield from scan.to_batches()
 
 
 def _numbers(version: str) -> tuple[int, ...]:

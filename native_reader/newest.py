@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from native_reader.api import Scan
+from native_reader.lazy import Read, Scan, read_batches
 from native_reader.options import MessageOptions
 from native_reader.storage.store import StoreFiles
 
@@ -19,21 +20,20 @@ _GROWTH = 8
 
 
 def newest(
-    read: Callable[[Scan], Generator[pa.RecordBatch]], store: StoreFiles, options: Mapping[str, Any], count: int, end: int | None = None
+    store: StoreFiles, options: MessageOptions, count: int, end: int | None = None, read: Read = read_batches
 ) -> list[pa.RecordBatch]:
-    """The last `count` messages before `end`, or before the end of the log. `read`: how a scan is read."""
+    """The last `count` messages before `end`, or before the end of the log. `read`: how each scan of a part of the log is read."""
     if not count:
         return []
-    checked = MessageOptions(**options)
     if end is None:
-        end = dict(Scan((store,), checked).plan().ends)[store.uri]
-    bounds = checked.values
+        end = dict(Scan((store,), options).plan().ends)[store.uri]
+    bounds = options.values
     first = max(store.min_offset, bounds["starting_physical_offset"] or 0)
     high = end if bounds["ending_physical_offset"] is None else min(end, bounds["ending_physical_offset"])
     kept, looked = deque[Any](), _FIRST_LOOK
     while count > 0 and high > first:
         low = max(first, high - looked)
-        window = MessageOptions(**{**options, "starting_physical_offset": low, "ending_physical_offset": high})
+        window = replace(options, starting_physical_offset=low, ending_physical_offset=high)
         with closing(read(Scan((store,), window))) as batches:
             some = last(batches, count)
         kept.extendleft(reversed(some))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import tzinfo
 from functools import cache
 from typing import Any, NamedTuple
 
 from native_reader.checks import MOST_INT32, Duration, Instant, Size, plain
 from native_reader.columns.schema import projected
+from native_reader.errors import OptionError, option_name
 from native_reader.log.tail import AVAILABLE, TAILS
-from native_reader.plan.estimate import ACCESSES, AUTO
+from native_reader.plan.estimate import ACCESSES, AUTO, TRUST
 from native_reader.plan.planning import Planning
+from native_reader.predicate.sql import moment_zone
 from native_reader.scan.read import FAILFAST, MODES, Projection
 from native_reader.values import (
     ACCESS,
@@ -162,6 +165,12 @@ class MessageOptions(Options):
             columns = projected(self.values["columns"], self.values["column_name_of_corrupt_record"])
         return Projection(**{**self._fields_of(Projection), "columns": columns})
 
+    @property
+    def zone(self) -> tzinfo | None:
+        """The time zone of times written without one; None if it is not set."""
+        name = self.values["time_zone"]
+        return None if name is None else moment_zone(name)
+
     def planning(self) -> Planning:
         """The settings for planning."""
         return Planning(**self._fields_of(Planning), lenient=self.values["mode"] != FAILFAST)
@@ -169,6 +178,15 @@ class MessageOptions(Options):
     def _fields_of(self, holder: type[Projection | Planning]) -> dict[str, Any]:
         """The values of the options that a dataclass has as fields of the same name."""
         return {each.name: self.values[each.name] for each in fields(holder) if each.name in self.values}
+
+
+def refuse_in_streams(options: MessageOptions, instead: str) -> None:
+    """Reject options that end a read, or miss new messages. `instead`: what to do, for the error."""
+    if options.values["access"] == TRUST:
+        raise OptionError("access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it")
+    for each in options_of(MessageOptions):
+        if not each.streams and options.values[each.name] is not None:
+            raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. {instead}")
 
 
 TABLE_OPTIONS = tuple(each.name for each in options_of(MessageOptions) if each.tables)

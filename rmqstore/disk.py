@@ -1,38 +1,23 @@
-"""What fills the disk besides the messages of a topic: the parts of a store, its disk, and topics that were deleted. For commands."""
+"""What fills the disk besides the messages of a topic, in words: the parts of a store, its disk, and topics that were deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from native_reader.sides.deleted import DeletedTopics
-from native_reader.storage.usage import Usage, disk_of, usage_of
+from native_reader.facts import Disk, Usage, disk_of, usage_of
 from native_reader.text import counted, names_of, size_of
 
 if TYPE_CHECKING:
-    from native_reader.storage.protocol import Disk
-    from native_reader.storage.store import StoreFiles
+    from native_reader import Store
 
 NAMES = {"log": "log", "queues": "consume queues", "index": "index", "other": "other"}
 _MOST_NAMES = 5
 
 
-class Deleted:
-    """Which topics were deleted in each of several stores: a row about all of them does not say whose records it counts."""
-
-    def __init__(self, stores: Iterable[StoreFiles]) -> None:
-        self._stores = [DeletedTopics(each.queues, each.config) for each in stores if each.segments]
-
-    def has(self, topic: str | None) -> bool | None:
-        """Whether it was deleted in all stores; None if one does not tell."""
-        if not self._stores or not all(each.can_tell for each in self._stores):
-            return None
-        return all(each.has(topic) for each in self._stores)
-
-
-def on_disk(stores: Sequence[StoreFiles]) -> str:
+def on_disk(store: Store) -> str:
     """How large stores are, by part, and their disk."""
-    return usage_in_words(usage_of(stores), disk_of(stores))
+    return usage_in_words(usage_of(store.stores), disk_of(store.stores))
 
 
 def used_percent(disk: Disk) -> int:

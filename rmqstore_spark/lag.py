@@ -17,7 +17,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from native_reader.stream.offset import OffsetError, ends_from_json, from_json
+from native_reader.stream import OffsetError, ends_from_json, from_json
 from native_reader.text import size_of
 
 if TYPE_CHECKING:

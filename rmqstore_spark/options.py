@@ -1,4 +1,4 @@
-"""The options of Spark: the engine's under their names in camel case, and a few more. `python -m rmqstore_spark` prints the table."""
+"""The options of Spark: the engine's under their names in camel case, and a few more. `python -m rmqstore_spark --options` lists them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from socket import gethostname
 
+from native_reader.api import TABLE_NAMES
 from native_reader.checks import Size
 from native_reader.errors import DataLoss, OptionError, PathError, StoreError, UnreadableError, did_you_mean
 from native_reader.options import PLACES, MessageOptions, Option, Options, option, options_of
-from native_reader.tables import TABLES
 from native_reader.values import ACCESS, FLAG, number, one_of, size_from
 
 MESSAGES = "messages"
-_ALL = "python -m rmqstore_spark lists all options"
+_ALL = "python -m rmqstore_spark --options lists all options"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions(Options):
     """The options of Spark that are no options of `messages`."""
 
-    table: str = option(MESSAGES, one_of(MESSAGES, *TABLES), "which table of the store is read; [tables.md](tables.md)")
+    table: str = option(MESSAGES, one_of(*TABLE_NAMES), "which table of the store is read; [tables.md](tables.md)")
     filter_pushdown: bool = option(
         False, FLAG, "let Spark pass its filters to the reader; then each query needs its own `load()`: [filters.md](filters.md)"
     )

@@ -7,6 +7,7 @@ this reader is not the default.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -34,11 +35,11 @@ class PushdownReader(StoreReader):
         """Accept the filters we can answer exactly; the others are returned for Spark to evaluate."""
         for each in filters:
             # Rows of damage match all our conditions, but no Spark filter.
-            condition = None if self._projection.has_damage_rows else predicate_of(each)
+            condition = None if self._request.projection.has_damage_rows else predicate_of(each)
             if condition is None:
                 yield each
             else:
-                self._predicate = all_of((self._predicate, condition))
+                self._request = replace(self._request, predicate=all_of((self._request.predicate, condition)))
 
 
 def predicate_of(given: spark.Filter) -> Predicate | None:

@@ -12,12 +12,10 @@ from native_reader.api import Scan, Store, TableScan, connect, selection_of
 from native_reader.columns.schema import CORRUPT_RECORD
 from native_reader.conditions import predicate_of
 from native_reader.errors import OptionError, option_name
-from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of
-from native_reader.plan.estimate import TRUST
+from native_reader.options import PLACES, TABLE_OPTIONS, MessageOptions, Option, options_of, refuse_in_streams
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.scan.read import Projection
-from native_reader.stream.begin import EARLIEST, LATEST
-from native_reader.stream.portion import BatchLimit
+from native_reader.stream import EARLIEST, LATEST, BatchLimit
 from native_reader.tables import TABLES
 from native_reader.tables.table import Selection, Table
 from rmqstore_spark.options import MESSAGES, SparkOptions, parsed
@@ -89,11 +87,7 @@ class Request:
         if self.takes_filters:
             raise OptionError("filterPushdown=true is not supported in a stream: Spark passes it no filters. Use the option where instead")
         values = self.options.values
-        if values["access"] == TRUST:
-            raise OptionError("access=trust misses new messages in a stream, because a broker writes consume queues after the log. Omit it")
-        for each in options_of(MessageOptions):
-            if not each.streams and values[each.name] is not None:
-                raise OptionError(f"{option_name(each.name)} is not supported in a stream, which has no end. Omit it, or use spark.read")
+        refuse_in_streams(self.options, "Omit it, or use spark.read")
         for name in ("starting_timestamp", "starting_physical_offset"):
             if self.start == LATEST and values[name] is not None:
                 raise OptionError(f"startingOffsets=latest contradicts {option_name(name)}. Omit one of them")
@@ -124,9 +118,9 @@ class Request:
         """Reach object storage as requested: before each read, since a worker of Spark reads for several requests."""
         connect(self.paths, self.places)
 
-    def scan(self, predicate: Predicate) -> Scan:
+    def scan(self) -> Scan:
         """The messages that match the predicate."""
-        return Scan(self.open().stores, self.options, predicate)
+        return Scan(self.open().stores, self.options, self.predicate)
 
     def other(self) -> Table[Any]:
         """The requested table, if it is not `messages`."""

@@ -24,10 +24,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from native_reader.stream.begin import Start
-from native_reader.stream.offset import Offset, ends_to_json, from_json, to_json
-from native_reader.stream.portion import BatchLimit
-from native_reader.stream.stream import Stream
+from native_reader.scan.tasks import tasks_of
+from native_reader.stream import BatchLimit, Offset, Stream, ends_to_json, from_json, start_of, to_json
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import Request
@@ -38,17 +36,14 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, request: Request) -> None:
         self._request, self._planned_on = request, gethostname()
-        self._projection, self._predicate = request.projection, request.predicate
         self._parsed: tuple[dict[str, Any], Offset] = {}, {}
 
     @cached_property
     def _stream(self) -> Stream:
         """Made on first use, because the reader for the tasks is pickled."""
         request = self._request  # a reference to this reader would keep it, and its open files, alive
-        options = request.options
-        by_time, by_queue_offset = options.starting_timestamp is not None, options.starting_offsets is not None
-        start = Start(request.start, options.values["starting_physical_offset"], by_time, by_queue_offset)
-        return Stream(lambda: request.open().stores, self._predicate, options.planning(), start, announce)
+        start = start_of(request.options.values, request.start)
+        return Stream(lambda: request.open().stores, request.predicate, request.options.planning(), start, announce)
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins. Always the same result, because Spark calls it more than once."""
@@ -86,12 +81,11 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         with in_sparks_words():
-            return partitions_of(self._stream.plan(from_json(end)))
+            return partitions_of(tasks_of(self._stream.plan(from_json(end))))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
-        self._request.connect()
-        return rows_of(partition, self._projection, self._predicate, self._planned_on)
+        return rows_of(partition, self._request, self._planned_on)
 
     def stop(self) -> None:
         """Close files. Spark 4.3 calls it only after an error, then ends the process."""

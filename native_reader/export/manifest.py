@@ -61,9 +61,7 @@ def manifest_of(request: Request, plan: Plan) -> Manifest:
     """The export of a plan. It always has a task, so that an export without rows has a file with the columns."""
     idle = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
     idle += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
-    missing = [gap for gap in (Missing(*gap) for gap in plan.gaps) if gap.start < gap.stop]
-    missing += [lost.missing for lost in plan.lost if lost.missing is not None]
-    return Manifest(request, plan.ends, plan.packed() or [()], idle, missing)
+    return Manifest(request, plan.ends, plan.packed() or [()], idle, plan.missing)
 
 
 def save(manifest: Manifest, target: Target) -> None:

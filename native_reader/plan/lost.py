@@ -61,6 +61,11 @@ class Missing(NamedTuple):
         """What is known, in English."""
         return ". ".join(each.text(_SENTENCES) for each in self.said)
 
+    @property
+    def is_gap(self) -> bool:
+        """Whether they are between the first and the last file; otherwise they follow the end of the log."""
+        return self.reason == MISSING
+
 
 @dataclass(frozen=True, slots=True)
 class Lost:

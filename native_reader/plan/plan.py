@@ -14,7 +14,7 @@ from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
-from native_reader.plan.lost import CheckedEnd, Lost
+from native_reader.plan.lost import CheckedEnd, Lost, Missing
 from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
@@ -51,6 +51,13 @@ class Plan:
     """The bytes of old records after the end of each log, left by a broker that truncated it."""
     lost: tuple[Lost, ...] = ()
     """What is missing after the end of each log, if the read allows it."""
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """Offsets that the logs should hold but do not: between their files, and after their ends."""
+        gaps = (Missing(*gap) for gap in self.gaps)
+        after = (lost.missing for lost in self.lost)
+        return (*(gap for gap in gaps if gap.start < gap.stop), *(missing for missing in after if missing is not None))
 
     @property
     def bytes_to_scan(self) -> int:

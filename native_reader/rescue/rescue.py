@@ -11,17 +11,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from native_reader.api import Store
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import diagnose
 from native_reader.errors import ExportError, OptionError, StoreError, spelled
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
+from native_reader.lazy import Scan, TableScan
+from native_reader.options import MessageOptions
 from native_reader.rescue.around import Around
 from native_reader.rescue.page import Checked, Findings, lines_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
+from native_reader.storage.store import StoreFiles
+from native_reader.tables import TABLES
 
 MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
@@ -74,31 +77,11 @@ class _Warnings(logging.Handler):
             self.texts[spelled(record.getMessage(), str)] = None
 
 
-def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
-    """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
-
-    If it is stopped, start it again: it continues.
-
-    Args:
-        store: One store, from `native_reader.open`.
-        path: The folder: new, empty, or that of the rescue to continue.
-        jobs: How many tasks run in parallel.
-        progress: As for `Scan.to_batches`. It covers the export, then the check.
-        max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
-
-    Raises:
-        OptionError: An argument is invalid, there are several stores, or the folder holds something else.
-        ExportError: A file cannot be written.
-
-    Examples:
-        >>> from native_reader.rescue import rescue
-        >>> rescued = rescue(nr.open("damaged"), "rescued")
-        >>> rescued.is_whole, rescued.exported.rows
-        (False, 246)
-    """
-    if len(store.stores) > 1:
-        raise OptionError(f"a rescue is of one store, not of {len(store.stores)}: {store.stores[0].uri} and others. Name one of them")
-    warnings, folder = _Warnings(), Target(path, store.stores)
+def rescue(
+    files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None
+) -> Rescued:
+    """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more."""
+    warnings, folder = _Warnings(), Target(path, (files,))
     logger = logging.getLogger("native_reader")
     logger.addHandler(warnings)
     try:
@@ -106,7 +89,7 @@ def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = Fa
             if others := set(folder.other_names()) - {MESSAGES, PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            return _rescue(store, folder, reading, {"jobs": jobs, "progress": progress}, warnings)
+            return _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warnings)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
@@ -115,19 +98,19 @@ def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = Fa
         logger.removeHandler(warnings)
 
 
-def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
-    diagnosis = diagnose(store.stores[0], {"ignore_missing_files": True, **reading})
-    messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
+def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
+    diagnosis = diagnose(files, {"ignore_missing_files": True, **reading})
+    messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
     checked = Checked()
-    folder.write_text(FINDINGS, _finding_lines(store.table("findings", **reading).to_batches(**running), checked))
+    folder.write_text(FINDINGS, _finding_lines(_table(files, "findings", reading).to_batches(**running), checked))
     saved, losses = SavedQueues(), shown_losses(exported)
     surroundings = Around(losses, checked.truncated_at)
     for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
         saved.add(batch)
         surroundings.add(batch)
     named = ("topic", "queue_id", "type", "min_offset", "max_offset")
-    for batch in store.table("queues", columns=named).to_batches(running["jobs"]):
+    for batch in _table(files, "queues", {"columns": named}).to_batches(running["jobs"]):
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
@@ -135,6 +118,10 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
     return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)
+
+
+def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:
+    return TableScan(TABLES[name], (files,), MessageOptions(**options))
 
 
 def _finding_lines(batches: Iterable[pa.RecordBatch], checked: Checked) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from native_reader.errors import OptionError
+from native_reader.plan.lost import Missing
 from native_reader.plan.plan import Plan, cut
 from native_reader.plan.split import Split
 from native_reader.records.report import Report, SegmentReport
@@ -59,6 +60,11 @@ class Run:
             True
         """
         return Report.merged(self._reports)
+
+    @property
+    def lost(self) -> tuple[Missing, ...]:
+        """Offsets that the logs should hold but do not, as the plan found: between their files, and after their ends. No damage."""
+        return self._plan.missing
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._begun:

@@ -15,6 +15,7 @@ from native_reader.broker.settings import topic_configs
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.sides.queues import Topic, numbers_of, topics_in
+from native_reader.storage.store import StoreFiles
 
 
 class DeletedTopics:
@@ -71,3 +72,16 @@ class DeletedTopics:
             return frozenset(topic_configs(self._config))
         except (StoreDamaged, UnreadableError):
             return None
+
+
+class DeletedInAll:
+    """Which topics were deleted in each of several stores: a row about all of them does not say whose records it counts."""
+
+    def __init__(self, stores: Iterable[StoreFiles]) -> None:
+        self._stores = [DeletedTopics(each.queues, each.config) for each in stores if each.segments]
+
+    def has(self, topic: str | None) -> bool | None:
+        """Whether it was deleted in all stores; None if one does not tell."""
+        if not self._stores or not all(each.can_tell for each in self._stores):
+            return None
+        return all(each.has(topic) for each in self._stores)

@@ -6,7 +6,9 @@ and write other records at the same offsets. A path may contain a different stor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from native_reader.log.boundary import Boundary, Limits, boundary_after, boundary_before, segment_before, still_holds
 from native_reader.plan.times import times_of
@@ -38,6 +40,12 @@ class Start:
         if self.by_time:
             begins.append(_begin_by_time(store, end, predicate, time_skew_tolerance))
         return max(begins, key=lambda begin: begin.offset)
+
+
+def start_of(options: Mapping[str, Any], position: str | None = None) -> Start:
+    """The start that the values of these options set; `position`: `earliest` or `latest`, which counts before them."""
+    by_time, by_queue_offset = (options[name] is not None for name in ("starting_timestamp", "starting_offsets"))
+    return Start(position, options["starting_physical_offset"], by_time, by_queue_offset)
 
 
 def _begin_by_time(store: StoreFiles, end: Boundary, predicate: Predicate, time_skew_tolerance: int) -> Boundary:

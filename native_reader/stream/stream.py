@@ -42,7 +42,7 @@ class Stream:
         predicate: Predicate,
         planning: Planning,
         start: Start,
-        announce: Callable[[str], None],
+        announce: Callable[[str], object],
     ) -> None:
         self._predicate, self._planning, self._start, self._announce = predicate, planning, start, announce
         self._limits = Limits(planning.max_record_bytes, past_unreadable=planning.lenient)

@@ -105,9 +105,9 @@ class Asked:
         name = self.options.get("time_zone")
         if not isinstance(name, str):
             return None
-        from native_reader.predicate.sql import moment_zone
+        from native_reader.options import MessageOptions
 
-        return moment_zone(name)
+        return MessageOptions(time_zone=name).zone
 
 
 def _several(value: object) -> Sequence[object]:

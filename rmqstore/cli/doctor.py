@@ -15,8 +15,7 @@ from rmqstore.cli.stderr import Warnings
 from rmqstore.text import as_json, plain, safe, time_text
 
 if TYPE_CHECKING:
-    from native_reader.doctor import Diagnosis
-    from native_reader.storage.store import StoreFiles
+    from native_reader import Diagnosis, Store
 
 HELP = """Look at a store without reading its log: which parts it has and where, which brokers may have written it, whether one is using it,
 and what is odd. `rmqstore verify` checks every record.
@@ -37,8 +36,8 @@ _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 def doctor(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
     code = CLEAN
-    for number, files in enumerate(store.stores):
-        found, is_broken = _diagnosis(asked, files)
+    for number, one in enumerate(store.one_by_one()):
+        found, is_broken = _diagnosis(asked, one)
         if output.is_json:
             output.line(as_json({**_for_json(found.facts, asked), "findings": found.findings, "notes": found.notes}))
         else:
@@ -48,7 +47,7 @@ def doctor(asked: Asked) -> int:
                 _print(output, label, _in_words(text))
             if is_broken:
                 _print(output, "warning", _WARNING)
-            path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else files.uri)
+            path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
             commands = (_RESCUE, *_NEXT) if found.findings else _NEXT
             for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
@@ -56,14 +55,12 @@ def doctor(asked: Asked) -> int:
     return code
 
 
-def _diagnosis(asked: Asked, files: StoreFiles) -> tuple[Diagnosis, bool]:
+def _diagnosis(asked: Asked, one: Store) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
-    from native_reader.doctor import diagnose
-
     losses: list[str] = []
     others: list[str] = []
     with Warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
-        found = diagnose(files, asked.values())
+        found = one.diagnose(**asked.values())
     found.findings[:] = [*losses, *map(_in_words, found.findings)]
     found.notes[:] = [*others, *map(_in_words, found.notes)]
     return found, bool(losses) or found.has_gaps

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from native_reader.plan.plan import Plan
+    from native_reader import Scan
 
 HELP = """Find messages. All conditions must be true.
 
@@ -81,7 +81,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         scan = store.messages(**asked.of_messages(**messages.defaults, **at))
         plan = scan.plan()
         with closing(read.batches(scan)) as batches:
-            count = messages.print(batches if first or not _is_quick(plan) else in_order(batches), 1 if first else None)
+            count = messages.print(batches if first or not _is_quick(scan) else in_order(batches), 1 if first else None)
         if count == 0 or not first:
             _note_result(read, count)
         logs = {each.uri: each.segments for each in store.stores}
@@ -97,9 +97,9 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
     return read.code
 
 
-def _is_quick(plan: Plan) -> bool:
+def _is_quick(scan: Scan) -> bool:
     """Whether so little is read that the results can wait for each other. In a long search, the first ones are printed at once."""
-    return sum(split.work for split in plan.splits) <= _QUICK
+    return sum(split.work for split in scan.plan().splits) <= _QUICK
 
 
 def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

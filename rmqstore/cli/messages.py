@@ -47,7 +47,7 @@ class Messages:
         if not self._output.is_json:
             more = _OF_RETRIES if self._output.is_terminal else ()
             return {"columns": (*HEADS, *more) if self._body == NONE else (*HEADS, *more, "body")}
-        from native_reader.columns.schema import DEFAULT_COLUMNS
+        from native_reader.api import DEFAULT_COLUMNS
 
         return {"columns": [name for name in DEFAULT_COLUMNS if name != "body" or self._body != NONE]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from native_reader import Run, Scan
-    from native_reader.records.damages import Damage
     from rmqstore.cli.asked import Asked
 
 
@@ -36,10 +35,12 @@ class Read:
 
     def batches(self, scan: Scan) -> Generator[pa.RecordBatch]:
         """The rows of a scan. Damage counts towards the exit code also if you stop early."""
-        for uri, start, stop in scan.plan().gaps:
-            note(f"warning: {uri}: no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
-            self.code = FOUND
-        yield from self.of_run(scan.run(self.asked.jobs, progress=Bar()))
+        run = scan.run(self.asked.jobs, progress=Bar())
+        for lost in run.lost:
+            if lost.is_gap:
+                note(f"warning: {lost.store}: no file contains offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)")
+                self.code = FOUND
+        yield from self.of_run(run)
 
     def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
         """The rows of a run."""
@@ -47,11 +48,11 @@ class Read:
             yield from run
         finally:
             clear()
-            report = run.report
-            self.bytes_read += report.bytes_read
-            self._note_damage(report.damage)
+            self.bytes_read += run.report.bytes_read
+            self._note_damage(run)
 
-    def _note_damage(self, damage: Sequence[Damage]) -> None:
+    def _note_damage(self, run: Run) -> None:
+        damage = run.report.damage
         if not len(damage):
             return
         self.code = FOUND

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from rmqstore.text import as_json
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from rmqstore.report.facts import Facts
+    from native_reader import Facts
 
 HELP = """Write a page about a store: what fills the disk, the log over time, sizes, queue skew, lag, pending messages, damage.
 
@@ -44,37 +44,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
 @takes(PATHS, _ZONE, AS_JSON, READING, PLACES)
 def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, verify: bool) -> int:
-    from datetime import UTC
-
-    from native_reader.storage.broker_conf import reserved_hours
-    from native_reader.storage.paths import uri_of
-    from native_reader.storage.usage import disk_of
     from rmqstore.disk import deleted_in_words
-    from rmqstore.report.facts import RESERVED, Settings
     from rmqstore.report.file import write_report
 
     options = asked.values()
-    zone, zone_name = asked.zone or UTC, options.pop("time_zone", None) or "UTC"
+    zone = options.pop("time_zone", None) or "UTC"
     _refuse_others(options)
     store = asked.open()
-    # A given free space is that of another disk: the store is a copy.
-    disk = disk_of(store.stores) if disk_free is None else None
-    conf = asked.places.get("broker_conf")
-    hours = None if conf is None else reserved_hours(uri_of(conf))
-    settings = Settings(
-        now=time.time_ns() // 1000 if now is None else _moment(now, zone),
-        zone=zone,
-        zone_name=zone_name,
-        free=(None if disk is None else disk.free) if disk_free is None else _size(disk_free),
-        disk=disk,
-        reserved=RESERVED if hours is None else hours,
-        verify=verify,
-        jobs=asked.jobs,
-        options=options,
-        progress=Bar(),
-    )
+    settings = {
+        "now": None if now is None else _moment(now, asked.zone or UTC),
+        "time_zone": zone,
+        "disk_free": None if disk_free is None else _size(disk_free),
+        "verify": verify,
+        "jobs": asked.jobs,
+        "progress": Bar(),
+        **options,
+    }
     with Warnings():
-        facts = write_report(store, output, settings, lang)
+        facts = write_report(store, output, lang, **settings)
         clear()
     if asked.as_json:
         click.echo(as_json({"page": str(output), **facts.counts()}))
@@ -94,8 +81,8 @@ def _refuse_others(options: Iterable[str]) -> None:
         raise click.UsageError(f"A report does not take --option {wrong}. Possible: {', '.join(possible)}", click.get_current_context())
 
 
-def _moment(text: str, zone: tzinfo) -> int:
-    """Microseconds since 1970."""
+def _moment(text: str, zone: tzinfo) -> datetime:
+    """The time, checked."""
     from native_reader.checks import instant
     from native_reader.errors import OptionError
 
@@ -104,7 +91,7 @@ def _moment(text: str, zone: tzinfo) -> int:
     except OptionError as error:
         raise click.BadParameter(str(error), param_hint="--now") from error
     assert moment is not None
-    return moment
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=moment)
 
 
 def _size(text: str) -> int:

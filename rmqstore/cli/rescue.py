@@ -17,8 +17,7 @@ from rmqstore.cli.stderr import Bar, Warnings, clear, note
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
-    from native_reader import Store
-    from native_reader.rescue import Rescued
+    from native_reader import Rescued, Store
 
 HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.md.
 
@@ -40,8 +39,6 @@ Examples:
     *(AS_JSON, READING, PLACES),
 )
 def rescue(asked: Asked, target: str | None, output: str | None) -> int:
-    from native_reader.rescue import rescue as run
-
     asked, target = _to_folder(asked, target, output)
     values = asked.values()
     rate = values.pop("max_read_rate", None)
@@ -52,7 +49,7 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     if not is_again:
         _note_room(store, target)
     with Warnings() as warnings:
-        done = run(store, target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
+        done = store.rescue(target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from native_reader.sums import Tally
-    from rmqstore.disk import Deleted
+    from native_reader.facts import DeletedInAll, Tally
 
 HELP = """Show what fills the log: messages and bytes by topic, tag, hour, day, producer, kind, queue or size. Several --by are combined.
 
@@ -54,32 +53,29 @@ class Dimension(NamedTuple):
     """What messages are grouped by: a column, and the key made from it. `ordered`: listed by key, not by size."""
 
     column: str
-    key: Callable[[pa.Array, str | None], pa.Array] = lambda values, zone: values
+    key: Callable[[pa.Array, tzinfo | None], pa.Array] = lambda values, zone: values
     ordered: bool = False
 
 
-def _host(hosts: pa.Array, zone: str | None) -> pa.Array:
+def _host(hosts: pa.Array, zone: tzinfo | None) -> pa.Array:
     """Hosts without their ports; a batch has few different ones."""
-    from native_reader.sums import addresses
+    from native_reader.facts import addresses
 
     encoded = hosts.dictionary_encode()
     return addresses(encoded.dictionary).take(encoded.indices)
 
 
-def _floored(**parts: int) -> Callable[[pa.Array, str | None], pa.Array]:
+def _floored(**parts: int) -> Callable[[pa.Array, tzinfo | None], pa.Array]:
     """Times with these parts replaced. Arrow's own function needs the system's time zone data base, even for UTC, and not all zones."""
 
-    def floored(times: pa.Array, zone: str | None) -> pa.Array:
+    def floored(times: pa.Array, zone: tzinfo | None) -> pa.Array:
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from native_reader.predicate.sql import moment_zone
-
-        known = UTC if zone is None else moment_zone(zone)
         # A batch has few minutes. The offsets of zones are whole minutes, and change at such, since 1972.
         minutes, places = np.unique(np.asarray(times.cast(pa.int64()).fill_null(0)) // _MINUTE, return_inverse=True)
-        begins = pa.array([_begin(minute, known, parts) for minute in minutes.tolist()], pa.int64())
+        begins = pa.array([_begin(minute, zone or UTC, parts) for minute in minutes.tolist()], pa.int64())
         return pc.if_else(times.is_valid(), begins.take(pa.array(places)), pa.scalar(None, pa.int64())).cast(times.type)
 
     return floored
@@ -94,7 +90,7 @@ def _begin(minute: int, zone: tzinfo, parts: dict[str, int]) -> int | None:
         return None
 
 
-def _size_class(sizes: pa.Array, zone: str | None) -> pa.Array:
+def _size_class(sizes: pa.Array, zone: tzinfo | None) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
@@ -118,8 +114,8 @@ DIMENSIONS = {
 @click.option("--top", type=Number(0), metavar="N", help="Print the largest groups only; 0 is all.  [default: 20 on a terminal]")
 @takes(PATHS, FILTERS, WHERE, AS_JSON, STRICT, READING, PLACES)
 def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
-    from native_reader.sums import Tally
-    from rmqstore.disk import Deleted, on_disk
+    from native_reader.facts import DeletedInAll, Tally
+    from rmqstore.disk import on_disk
 
     by = tuple(dict.fromkeys(by))
     output, begun = Output(json=asked.as_json, zone=asked.zone), time.monotonic()
@@ -132,19 +128,19 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
         scan = store.messages(**asked.of_messages(columns=columns))
         with closing(read.batches(scan)) as batches:
             for batch in batches:
-                tally.add(_keyed(batch, by, zone if isinstance(zone, str) else None))
-        deleted = Deleted(store.stores)
+                tally.add(_keyed(batch, by, asked.zone))
+        deleted = DeletedInAll(store.stores)
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
-        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store.stores))
+        _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store))
     return read.code
 
 
-def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: str | None) -> pa.Table:
+def _keyed(batch: pa.RecordBatch, by: tuple[str, ...], zone: tzinfo | None) -> pa.Table:
     """The keys of the messages, and what each adds."""
     import pyarrow as pa
 
-    from native_reader.sums import measures
+    from native_reader.facts import measures
 
     if batch["record_size"].null_count:  # the rows about damage of mode=PERMISSIVE
         batch = batch.filter(batch["record_size"].is_valid())
@@ -159,7 +155,7 @@ def _took(seconds: float) -> str:
     return duration_of(seconds) if seconds >= 10 else f"{seconds:.1f} s"
 
 
-def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: Deleted) -> None:
+def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, deleted: DeletedInAll) -> None:
     import pyarrow as pa
 
     size, groups = tally.totals()["bytes"], tally.table()
@@ -197,12 +193,12 @@ def _summarize(tally: Tally, how: str, *more: str | None) -> None:
             note(text)
 
 
-def _topic(deleted: Deleted, topic: str) -> str:
+def _topic(deleted: DeletedInAll, topic: str) -> str:
     """A topic for people, with a mark if it was deleted."""
     return f"{safe(topic)} (deleted)" if deleted.has(topic) else safe(topic)
 
 
-def _deleted(tally: Tally, deleted: Deleted, is_all: bool) -> str | None:
+def _deleted(tally: Tally, deleted: DeletedInAll, is_all: bool) -> str | None:
     """What the deleted topics still take, for people; None if there are none."""
     from rmqstore.disk import deleted_in_words
 

@@ -100,12 +100,10 @@ class Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning."""
         from native_reader.errors import DataLoss, spelled
-        from native_reader.plan.lost import Lost
         from rmqstore.cli.asked import spelled as flag
 
         arguments = record.args if isinstance(record.args, tuple) else ()
-        is_loss = any(isinstance(each, DataLoss) or (isinstance(each, Lost) and each.is_loss) for each in arguments)
-        is_loss |= getattr(record, "is_loss", False)
+        is_loss = getattr(record, "is_loss", False) or any(isinstance(each, DataLoss) for each in arguments)
         self.has_loss |= is_loss
         text = spelled(record.getMessage(), flag)
         if text in self._seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,7 +36,7 @@ Examples:
 def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from native_reader.tables import TABLE_NAMES
+    from native_reader.api import TABLE_NAMES
 
     names = [CompletionItem(name) for name in TABLE_NAMES if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]
@@ -80,8 +80,8 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
 
 def _known(name: str | None) -> str:
     """The name of a table. A single argument is one, so if the name was forgotten, it is the store."""
+    from native_reader.api import TABLE_NAMES
     from native_reader.errors import did_you_mean
-    from native_reader.tables import TABLE_NAMES
 
     known = f"All tables: {', '.join(TABLE_NAMES)}"
     if name is None:
@@ -95,14 +95,12 @@ def _known(name: str | None) -> str:
 
 def _describe(output: Output, name: str | None) -> None:
     """Print the tables, or the columns of one."""
-    from native_reader.columns.schema import COLUMNS as OF_MESSAGES
-    from native_reader.tables import TABLES
+    from native_reader.api import COLUMNS_OF
 
-    columns: dict[str, Any] = {"messages": OF_MESSAGES, **{each.name: each.columns for each in TABLES.values()}}
     if name is None:
-        output.rows(("table", "columns"), ({"table": each, "columns": ", ".join(names)} for each, names in columns.items()))
+        output.rows(("table", "columns"), ({"table": each, "columns": ", ".join(names)} for each, names in COLUMNS_OF.items()))
         return
-    rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in columns[_known(name)].items())
+    rows = ({"column": each, "type": str(spec.type), "meaning": spec.meaning} for each, spec in COLUMNS_OF[_known(name)].items())
     output.rows(("column", "type", "meaning"), rows)
 
 

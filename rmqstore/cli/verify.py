@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from rmqstore.cli.stderr import Bar, Warnings, clear, note
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
-    from native_reader import Store
+    from native_reader import Verification
 
 HELP = """Check that the log, consume queues, index, checkpoint and configuration of a store agree. It reads the whole log once.
 
@@ -34,51 +33,29 @@ _COLORS = {"error": "red", "warning": "yellow"}
 @takes(PATHS, AS_JSON, READING, PLACES)
 def verify(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
-    counts = Counter[str]()
     with Warnings():
-        findings = store.table("findings", **asked.values())
+        findings = store.verify(**asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         # Printed as they come: a broken store can have a finding for each of a million files.
         for batch in findings.to_batches(asked.jobs, progress=Bar()):
             clear()
             rows = batch.to_pylist()
-            counts.update(row["severity"] for row in rows)
             if output.is_terminal:
                 for row in rows:
-                    _print(output, row)
+                    _print(output, row, findings)
                 sys.stdout.flush()
             else:
                 output.rows(findings.schema.names, rows)
         clear()
-    note(_summary(store, counts))
-    return FOUND if counts["error"] or counts["warning"] else CLEAN
+    note(findings.summary)
+    return CLEAN if findings.is_clean else FOUND
 
 
-def _print(output: Output, row: dict[str, Any]) -> None:
+def _print(output: Output, row: dict[str, Any], findings: Verification) -> None:
     """A finding for people: what it is and where, what was found, and what to do."""
     queue = "" if row["topic"] is None else safe(row["topic"]) + ("" if row["queue_id"] is None else f"/{row['queue_id']}")
     place = safe(row["file"]) + ("" if row["offset"] is None else f" at offset {row['offset']:,}")
     heading = "  ".join(part for part in (f"{row['severity']:<7}", row["code"], queue, place) if part)
     output.line(output.styled(heading, fg=_COLORS.get(row["severity"]), bold=True))
     output.line(f"         {safe(row['message'])}")
-    output.line(f"         → {safe(_advice(row['code']))}")
-
-
-def _advice(code: str) -> str:
-    """What to do, with options as they are written here."""
-    from native_reader.errors import spelled as in_words
-    from native_reader.verify.codes import CODES
-
-    return in_words(CODES[code].advice, spelled)
-
-
-def _summary(store: Store, counts: Counter[str]) -> str:
-    from native_reader.text import counted, size_of
-
-    segments = [segment for each in store.stores for segment in each.segments]
-    if not segments:
-        return "nothing to check: there are no segments"
-    found = [counted(counts[name], name) for name in ("error", "warning", "note") if counts[name]]
-    checked = f"{counted(len(segments), 'segment')}, {size_of(sum(each.size for each in segments))}"
-    clean = "" if counts["error"] or counts["warning"] else "no errors, no warnings"
-    return f"{', '.join(filter(None, [clean, *found]))} in {checked}"
+    output.line(f"         → {safe(findings.advice(row['code'], spelled))}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from native_reader.sums import Row, Top
+from native_reader.facts import Problem, Row, Top
 from native_reader.text import number_of, share_of, size_of
 from rmqstore.report.charts import bar
 from rmqstore.report.markup import Markup, element, joined, name_of
-from rmqstore.report.side_facts import Problem
 from rmqstore.report.words import Words
 
 TOP = 15

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.facts import Facts, Findings, Problem
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import REASONS, Damage
 from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
-from rmqstore.report.facts import Facts
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.reasons import described, meaning_of
 from rmqstore.report.segment_map import segment_map
-from rmqstore.report.side_facts import Findings, Problem
 from rmqstore.report.words import Words
 
 

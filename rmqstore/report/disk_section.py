@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from native_reader.sums import Row, Tally
+from native_reader.facts import Facts, LogFacts, Row, Tally, expiry_of
 from native_reader.text import size_of
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
-from rmqstore.report.facts import Facts, expiry_of
-from rmqstore.report.log_facts import LogFacts
 from rmqstore.report.markup import Markup, element, filled, joined
 from rmqstore.report.reasons import kind_in_words
 from rmqstore.report.words import Words

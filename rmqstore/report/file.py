@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
-from rmqstore.report.facts import Facts, Settings, gather
 from rmqstore.report.page import page_of
 
 
-def write_report(store: nr.Store, output: Path, settings: Settings, language: str) -> Facts:
-    """Write the page to a new file, then rename it: `output` is never half a page."""
+def write_report(store: nr.Store, output: Path, language: str = "en", **settings: Any) -> nr.Facts:
+    """Write the page to a new file, then rename it: `output` is never half a page. `settings`: the arguments of `Store.report`."""
     refuse_inside(str(output), store.stores)
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
@@ -22,7 +22,7 @@ def write_report(store: nr.Store, output: Path, settings: Settings, language: st
     except OSError as error:
         raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
     try:
-        facts = gather(store, settings)
+        facts = store.report(**settings)
         page = page_of(facts, language)
         try:
             with file:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import NamedTuple
 
+from native_reader.facts import DAY, SIZES, Facts, LogFacts, Pace, Row, Tally, pace_of
 from native_reader.layout.kinds import SYSTEM_KINDS
-from native_reader.sums import Row, Tally
 from native_reader.text import number_of, size_of
 from rmqstore.report import charts
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, section, share_cell, table, times_in
-from rmqstore.report.facts import Facts, Pace, pace_of
-from rmqstore.report.log_facts import SIZES, LogFacts
 from rmqstore.report.markup import Markup, element
-from rmqstore.report.times import DAY
 from rmqstore.report.words import Words
 
 _MOST_STEPS = 240

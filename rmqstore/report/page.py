@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from native_reader.facts import Facts, Findings
 from native_reader.text import size_of
 from native_reader.version import version
 from rmqstore.report.blocks import pairs, section
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, warning
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
-from rmqstore.report.facts import Facts
 from rmqstore.report.log_sections import over_time, sizes, skew
 from rmqstore.report.markup import Markup, element, filled, name_of, shortened
-from rmqstore.report.side_facts import Findings
 from rmqstore.report.side_sections import lag, pending
 from rmqstore.report.style import style_sheet
 from rmqstore.report.words import Words

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from native_reader.sums import Row
+from native_reader.facts import Facts, Lag, Pending, Problem, Row
 from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
-from rmqstore.report.facts import Facts
 from rmqstore.report.markup import Markup
-from rmqstore.report.side_facts import Lag, Pending, Problem
 from rmqstore.report.words import Words
 
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from native_reader.facts import DAY, HOUR
 from rmqstore.report.texts import LANGUAGES, TEXTS
-from rmqstore.report.times import DAY, HOUR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = 60_000_000

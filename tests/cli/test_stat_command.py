@@ -141,7 +141,7 @@ def test_the_sizes_of_a_disk_add_up(free: int, rest: str) -> None:
 
 def test_stat_says_how_large_the_store_is_on_its_disk(store: Path, tmp_path: Path) -> None:
     last = run("stat", store).err.splitlines()[-1]
-    assert last.partition(";")[0] == disk.on_disk(nr.open(store).stores).partition(";")[0]
+    assert last.partition(";")[0] == disk.on_disk(nr.open(store)).partition(";")[0]
     assert re.search(r"; its disk has .*, .* \(\d+ %\) used, [^,]* free(, the rest is .*)?$", last)
     with tarfile.open(tmp_path / "store.tar", "w") as archive:
         archive.add(store, "store")

@@ -17,7 +17,7 @@ from support.own_stores import STORES
 
 import native_reader as nr
 import rmqstore_spark
-from native_reader import rescue, testing
+from native_reader import testing
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
 from native_reader.export.formats import FORMATS
@@ -186,7 +186,6 @@ def test_the_api_page_has_every_public_name() -> None:
     shown = re.findall(r"^::: ([\w.]+)$", (HERE / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(set(shown)) == len(shown)
     public = {f"{package.__name__}.{name}" for package in (nr, rmqstore_spark, testing) for name in package.__all__}
-    public |= {f"{rescue.rescue.__module__}.{name}" for name in rescue.__all__}
     assert public <= set(shown)
 
 

@@ -17,8 +17,6 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.doctor import diagnose
-from native_reader.rescue import rescue
 from native_reader.rescue.markdown import table, text
 from native_reader.rescue.page import Checked, ranges_text
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
@@ -39,7 +37,7 @@ def damaged(folder: Path, log: CommitLog) -> Path:
 
 def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
     store = damaged(tmp_path, log_of([message(number, topic="orders", queue_offset=number) for number in range(40)]))
-    done = rescue(nr.open(store), tmp_path / "out")
+    done = nr.open(store).rescue(tmp_path / "out")
     assert (done.exported.rows, done.missing, done.is_whole) == (39, 1, False)
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert "- **Saved:** 39 messages of 1 topic, in 1 file." in page
@@ -57,14 +55,14 @@ def test_the_page_names_saved_and_lost(tmp_path: Path) -> None:
 def test_each_loss_has_the_store_times_around_it(tmp_path: Path) -> None:
     start = 1_700_000_000_000
     log = log_of([message(number, topic="orders", queue_offset=number, store_timestamp=start + number) for number in range(40)])
-    rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert "| zeros | 2023-11-14 22:13:20.000 | 2023-11-14 22:13:20.002 |  |" in page
 
 
 def test_the_page_says_what_a_broker_would_keep(tmp_path: Path) -> None:
     log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
-    rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
     page = (tmp_path / "out" / "rescue.md").read_text()
     offset = log.placed[1].offset
     assert f"- **Start no broker on this store yet:** it would truncate the log at {offset:,} and keep 1 message.\n" in page
@@ -78,14 +76,14 @@ def test_the_page_names_what_queues_have_after_the_log(tmp_path: Path) -> None:
     *whole, last = sorted(files_of(log))
     begin, end = int(last[-20:]), log.placed[-1].offset + log.placed[-1].size
     assert whole
-    rescue(nr.open(on_disk(tmp_path, {name: files[name] for name in files if name != last}) / "store"), tmp_path / "out")
+    nr.open(on_disk(tmp_path, {name: files[name] for name in files if name != last}) / "store").rescue(tmp_path / "out")
     page = (tmp_path / "out" / "rescue.md").read_text()
     where = "after the end of the log, to which consume queues or index files still point"
     assert f"- **Missing:** 1 range {where}: {end - begin:,} bytes.\n" in page
 
 
 def test_the_page_names_all_files(tmp_path: Path) -> None:
-    rescue(nr.open(on_disk(tmp_path, files_of(log_of(3))) / "store"), tmp_path / "out")
+    nr.open(on_disk(tmp_path, files_of(log_of(3))) / "store").rescue(tmp_path / "out")
     part = (tmp_path / "out" / "rescue.md").read_text().partition("\n## The files\n")[2].partition("\n## ")[0]
     names = {name.rstrip("/").rpartition("/")[2] for name in re.findall("`(.*?)`", part)} | {"rescue.md"}
     files = {path.name for folder in ("out", "out/messages") for path in (tmp_path / folder).iterdir() if path.suffix != ".parquet"}
@@ -99,7 +97,7 @@ def test_long_descriptions_are_whole() -> None:
 
 def test_everything_is_saved(tmp_path: Path) -> None:
     store = on_disk(tmp_path, files_of(log_of(30))) / "store"
-    rescue(nr.open(store), tmp_path / "out")
+    nr.open(store).rescue(tmp_path / "out")
     saved = parquet.read_table(tmp_path / "out" / "messages")
     names = [
         name for name in nr.open(store).messages(columns="*").schema.names if not name.startswith(("stored_body", "body_text", "corrupt_"))
@@ -110,15 +108,15 @@ def test_everything_is_saved(tmp_path: Path) -> None:
 
 def test_a_rescue_can_be_repeated(tmp_path: Path) -> None:
     store = damaged(tmp_path, log_of(30))
-    first, again = (rescue(nr.open(store), tmp_path / "out", jobs=2) for _ in range(2))
+    first, again = (nr.open(store).rescue(tmp_path / "out", jobs=2) for _ in range(2))
     assert first == again
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["findings.jsonl", "messages", "queues.jsonl", "rescue.md"]
 
 
 def test_findings_of_the_check_are_on_the_page(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
     store = nr.open(own_store("5.5.0-lost-page").root)
-    done = rescue(store, tmp_path / "out")
-    checked = store.verify().to_pylist()
+    done = store.rescue(tmp_path / "out")
+    checked = store.verify().to_table().to_pylist()
     assert json_lines(tmp_path / "out" / "findings.jsonl") == checked
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert checked
@@ -128,7 +126,7 @@ def test_findings_of_the_check_are_on_the_page(own_store: Callable[[str], Golden
 
 def test_untrusted_names_cannot_become_markup(tmp_path: Path) -> None:
     log = log_of([message(number, topic=name, version=2) for number, name in enumerate(NAMES)], segment_size=4096)
-    rescue(nr.open(on_disk(tmp_path, files_of(log)) / "store"), tmp_path / "out")
+    nr.open(on_disk(tmp_path, files_of(log)) / "store").rescue(tmp_path / "out")
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert "<script" not in page
     assert "[x](" not in page
@@ -144,22 +142,22 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").write_text("x")
     memory = in_memory(files_of(log_of(3)))
     with pytest.raises(nr.OptionError, match="is not empty: it contains mine"):
-        rescue(nr.open(memory.url), tmp_path / "out")
+        nr.open(memory.url).rescue(tmp_path / "out")
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     memory = in_memory(files_of(log_of(3)))
     with pytest.raises(nr.StoreError, match=r"/out: cannot make this folder: it is a file\. Name another one$"):
-        rescue(nr.open(memory.url), tmp_path / "out")
+        nr.open(memory.url).rescue(tmp_path / "out")
     with pytest.raises(nr.StoreError, match=r"/in: cannot make this folder: Not a directory\. Name another one$"):
-        rescue(nr.open(memory.url), tmp_path / "out" / "in")
+        nr.open(memory.url).rescue(tmp_path / "out" / "in")
 
 
 def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
     memories = in_memory(files_of(log_of(3))), in_memory(files_of(log_of(3)))
     with pytest.raises(nr.OptionError, match="a rescue is of one store"):
-        rescue(nr.open([memory.url for memory in memories]), tmp_path / "out")
+        nr.open([memory.url for memory in memories]).rescue(tmp_path / "out")
 
 
 @settings(deadline=None)
@@ -233,10 +231,10 @@ def test_a_table_in_markdown() -> None:
 
 def test_the_page_has_what_doctor_says(own_store: Callable[[str], Golden], tmp_path: Path) -> None:
     store = nr.open(own_store("5.5.0-killed").root)
-    rescue(store, tmp_path / "out")
+    store.rescue(tmp_path / "out")
     part = (tmp_path / "out" / "rescue.md").read_text().partition("\n## The store\n")[2].partition("\n## ")[0]
     lines = [line.partition(": ")[0] for line in part.split("\n") if line]
-    diagnosis = diagnose(store.stores[0], {})
+    diagnosis = store.diagnose()
     assert lines == [f"- {label}" for label, _ in diagnosis.lines(str)]
     assert lines[:7] == ["- store", "- version", "- commitlog", "- queues", "- index", "- config", "- state"]
     log = diagnosis.facts["commitlog"]
@@ -250,7 +248,7 @@ def test_a_check_that_fails_does_not_cost_the_page(tmp_path: Path, monkeypatch: 
 
     memory = in_memory(files_of(log_of(30)))
     monkeypatch.setattr("native_reader.tables.findings.check_segment", fail)
-    done = rescue(nr.open(f"{memory.url}/store"), tmp_path / "out")
+    done = nr.open(f"{memory.url}/store").rescue(tmp_path / "out")
     assert (done.exported.rows, done.is_whole) == (30, False)
     page = (tmp_path / "out" / "rescue.md").read_text()
     assert "- **Saved:** 30 messages" in page
@@ -272,13 +270,13 @@ def test_offsets_that_a_running_broker_adds_are_not_called_lost(tmp_path: Path) 
     (store / "lock").write_bytes(b"lock")
     sentence = "A broker uses the store, so offsets after the last saved one can be new messages."
     with held(store / "lock"):
-        rescue(nr.open(store), tmp_path / "live")
+        nr.open(store).rescue(tmp_path / "live")
     assert sentence in (tmp_path / "live" / "rescue.md").read_text()
-    rescue(nr.open(store), tmp_path / "rest")
+    nr.open(store).rescue(tmp_path / "rest")
     assert sentence not in (tmp_path / "rest" / "rescue.md").read_text()
 
 
 def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
     log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
-    done = rescue(nr.open(damaged(tmp_path, log)), tmp_path / "out")
+    done = nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
     assert done.start == f"it would truncate the log at {log.placed[1].offset:,} and keep 1 message"

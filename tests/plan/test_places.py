@@ -13,7 +13,7 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.api import TableScan
+from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import SEEN, Places, records_in

@@ -22,7 +22,7 @@ from support.queued_stores import TOPICS, WHOLE_FILE_CHANGES, changed_queues, qu
 from support.stores import Files
 
 import native_reader as nr
-from native_reader.api import Scan
+from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Not, Or, Predicate
 from native_reader.testing.spec import StoreSpec

@@ -16,7 +16,6 @@ import native_reader as nr
 from native_reader.storage.usage import disk_of
 from native_reader.text import size_of
 from rmqstore.cli.report import report
-from rmqstore.report.facts import Settings, gather
 from rmqstore.report.page import page_of
 
 NOW = "2027-01-15 08:00:00Z"
@@ -40,7 +39,7 @@ def test_the_file_is_the_page(tmp_path: Path) -> None:
     assert fills.endswith("; largest topics: T1 (33.3 % of the records), T2 (33.3 %), T0 (33.3 %)")
     assert re.match(r"on disk [\d.]+ KiB: log [\d.]+ KiB, consume queues 0 bytes, index 0 bytes, other [\d.]+ ", fills)
     assert "its disk" not in fills
-    facts = gather(nr.open(tmp_path / "store"), Settings(1_800_000_000_000_000, free=10 << 30))
+    facts = nr.open(tmp_path / "store").report(now=1_800_000_000_000, disk_free=10 << 30)
     assert output.read_text(encoding="utf-8") == page_of(facts, "zh")
 
 
@@ -55,7 +54,7 @@ def test_the_page_is_not_written_into_the_store(tmp_path: Path, monkeypatch: pyt
 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
-    monkeypatch.setattr("rmqstore.report.file.gather", None)
+    monkeypatch.setattr("native_reader.facts.gather.gather", None)
     ended = run("report", tmp_path / "store", "-o", tmp_path / "nowhere" / "page.html")
     assert (ended.code, ended.out) == (2, "")
     assert f"cannot write there: the folder {tmp_path / 'nowhere'} does not exist. Make it first" in " ".join(ended.err.split())

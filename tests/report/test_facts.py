@@ -13,16 +13,16 @@ from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
+from native_reader.facts import Facts, pace_of
+from native_reader.facts.log_facts import SIZES
+from native_reader.facts.table_facts import Findings, Lag, Pending
+from native_reader.facts.times import DAY, HOUR
 from native_reader.sums import Tally
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.records import pack_properties
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from rmqstore.report.facts import Facts, Settings, gather, pace_of
-from rmqstore.report.log_facts import SIZES
 from rmqstore.report.log_sections import skews
-from rmqstore.report.side_facts import Findings, Lag, Pending
-from rmqstore.report.times import DAY, HOUR
 
 NOW = 1_800_000_000_000_000
 Row = dict[str, object]
@@ -49,7 +49,7 @@ def microseconds(time: object) -> int:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_facts_of_a_brokers_store(own_store: Callable[[str], Golden], name: str) -> None:
     store = opened(own_store(name))
-    facts = gather(store, Settings(NOW, verify=True))
+    facts = store.report(now=NOW // 1000, verify=True)
     log = facts.log
     scan = store.messages(columns="*", mode="DROPMALFORMED", fail_on_data_loss=False)
     rows = scan.to_table().to_pylist()
@@ -100,7 +100,7 @@ def _the_other_tables(store: nr.Store, facts: Facts) -> None:
     assert facts.pending.halves.totals()["messages"] == undecided
 
     assert isinstance(facts.findings, Findings)
-    assert facts.findings.counts == Counter(store.verify()["severity"].to_pylist())
+    assert facts.findings.counts == Counter(store.verify().to_table()["severity"].to_pylist())
     assert facts.is_clean == (not damage and not facts.findings.counts["error"] and not facts.findings.counts["warning"])
 
 
@@ -110,7 +110,7 @@ def test_queue_skew_and_wrong_times() -> None:
     messages += [message(number, topic="SCHEDULE_TOPIC_XXXX", queue_id=number % 10 // 9) for number in range(100)]
     messages.append(message(1, topic="one", store_timestamp=NOW // 1000 + 10 * DAY // 1000))
     memory = in_memory(files_of(log_of(messages)))
-    log = gather(nr.open(f"{memory.url}/store"), Settings(NOW)).log
+    log = nr.open(f"{memory.url}/store").report(now=NOW // 1000).log
     found = skews(log)
     assert [(each.topic, each.queues, each.fullest, each.messages, each.mean) for each in found] == [
         ("skewed", 2, 0, 90, 50.0),
@@ -126,14 +126,14 @@ def test_the_pace() -> None:
     start = 1_700_000_000_000
     messages = [message(each, topic="T", body=b"x" * 100, store_timestamp=start + each * 3_600_000) for each in range(72)]
     memory = in_memory(files_of(log_of(messages, segment_size=8192)))
-    log = gather(nr.open(f"{memory.url}/store"), Settings(NOW)).log
+    log = nr.open(f"{memory.url}/store").report(now=NOW // 1000).log
     size = log.segments.totals()["bytes"]
     pace = pace_of(log)
     assert pace is not None
     assert pace.whole == pytest.approx(size * DAY / (71 * HOUR))
     assert pace.recent == pytest.approx(size / 72 * 24, rel=0.01)
     memory = in_memory()
-    assert pace_of(gather(nr.open(f"{memory.url}/store"), Settings(NOW)).log) is None
+    assert pace_of(nr.open(f"{memory.url}/store").report(now=NOW // 1000).log) is None
 
 
 def test_names_are_whole_and_ports_are_not_counted() -> None:
@@ -142,7 +142,7 @@ def test_names_are_whole_and_ports_are_not_counted() -> None:
         message(number, born_host=host, properties=pack_properties({"TAGS": "t" * 1000 + str(number)})) for number, host in enumerate(hosts)
     ]
     memory = in_memory(files_of(log_of(messages, segment_size=1 << 16)))
-    log = gather(nr.open(f"{memory.url}/store"), Settings(NOW)).log
+    log = nr.open(f"{memory.url}/store").report(now=NOW // 1000).log
     assert [row["messages"] for row in log.hosts.by("born_host").top(10).rows] == [50, 50]
     assert {str(row["tags"]) for row in log.tags.top(100).rows} == {"t" * 1000 + str(number) for number in range(100)}
 
@@ -150,12 +150,12 @@ def test_names_are_whole_and_ports_are_not_counted() -> None:
 def test_a_report_is_about_one_store() -> None:
     memory = in_memory(files_of(under="a/commitlog") | files_of(under="b/commitlog"))
     with pytest.raises(nr.OptionError, match=r"this path has 2: .*/a, .*/b"):
-        gather(nr.open(f"{memory.url}"), Settings(NOW))
+        nr.open(f"{memory.url}").report(now=NOW // 1000)
 
 
 def test_a_table_that_cannot_be_read_does_not_stop_the_report() -> None:
     memory = in_memory(files_of() | {"store/config/consumerOffset.json": b"{ broken"})
-    facts = gather(nr.open(f"{memory.url}/store"), Settings(NOW))
+    facts = nr.open(f"{memory.url}/store").report(now=NOW // 1000)
     assert not isinstance(facts.lag, Lag)
     assert "consumerOffset.json" in facts.lag.text
     assert facts.log.messages == 30
@@ -166,7 +166,7 @@ def test_the_log_is_read_once(tmp_path: Path) -> None:
     write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20, queues=False, index=False))
     for_heads, for_facts = (FaultyStorage(tmp_path.as_uri()) for _ in range(2))
     nr.open(f"{for_heads.url}/store").messages(columns="heads").to_table()
-    facts = gather(nr.open(f"{for_facts.url}/store"), Settings(NOW))
+    facts = nr.open(f"{for_facts.url}/store").report(now=NOW // 1000)
     assert isinstance(facts.pending, Pending)
     assert facts.pending.fates.total() > 0
     assert facts.pending.delayed.totals()["messages"] > 0
@@ -176,9 +176,9 @@ def test_the_log_is_read_once(tmp_path: Path) -> None:
 def test_too_many_pending_messages_are_read_in_passes_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20))
     store = nr.open(tmp_path / "store")
-    known = gather(store, Settings(NOW)).pending
-    monkeypatch.setattr("rmqstore.report.seen.MOST_PLACES", 3)
-    unknown = gather(store, Settings(NOW)).pending
+    known = store.report(now=NOW // 1000).pending
+    monkeypatch.setattr("native_reader.facts.seen.MOST_PLACES", 3)
+    unknown = store.report(now=NOW // 1000).pending
     assert isinstance(known, Pending)
     assert isinstance(unknown, Pending)
     assert known.fates == unknown.fates

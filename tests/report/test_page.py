@@ -16,6 +16,11 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
+from native_reader.facts import DeletedTopics, Facts, expiry_of
+from native_reader.facts.gather import Settings, gather
+from native_reader.facts.seen import MOST_PLACES
+from native_reader.facts.table_facts import Findings
+from native_reader.facts.times import DAY, HOUR
 from native_reader.plan.lost import Missing
 from native_reader.storage.protocol import Disk
 from native_reader.sums import MOST_GROUPS
@@ -23,15 +28,11 @@ from native_reader.testing.records import Message, pack_properties
 from native_reader.text import share_of, size_of
 from rmqstore.report.blocks import TOP
 from rmqstore.report.damage_section import findings_sentence
-from rmqstore.report.facts import DeletedTopics, Facts, Settings, expiry_of, gather
 from rmqstore.report.file import write_report
 from rmqstore.report.markup import escaped, shortened
 from rmqstore.report.page import page_of
-from rmqstore.report.seen import MOST_PLACES
-from rmqstore.report.side_facts import Findings
 from rmqstore.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
 from rmqstore.report.texts import LANGUAGES, TEXTS
-from rmqstore.report.times import DAY, HOUR
 from rmqstore.report.words import Words
 
 NOW = 1_800_000_000_000_000
@@ -52,7 +53,8 @@ def named(number: int, name: str) -> Message:
 
 def facts_of(files: Files, **settings: object) -> Facts:
     memory = in_memory(files)
-    return gather(nr.open(f"{memory.url}/store"), Settings(NOW, **settings))  # type: ignore[arg-type]
+    (files,) = nr.open(f"{memory.url}/store").stores
+    return gather(files, Settings(NOW, **settings))  # type: ignore[arg-type]
 
 
 def damaged() -> Files:
@@ -259,7 +261,7 @@ def test_the_same_store_and_time_give_the_same_page(language: str) -> None:
     files = damaged()
     memory = in_memory(files)
     store = nr.open(f"{memory.url}/store")
-    pages = {page_of(gather(each, Settings(NOW, jobs=jobs)), language) for each, jobs in product((store, store.refresh()), (1, 2))}
+    pages = {page_of(each.report(now=NOW // 1000, jobs=jobs), language) for each, jobs in product((store, store.refresh()), (1, 2))}
     assert len(pages) == 1
 
 
@@ -352,10 +354,10 @@ def test_only_options_that_were_given_are_listed() -> None:
 def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     memory = in_memory(damaged())
     store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
-    facts = write_report(store, output, Settings(NOW), "en")
+    facts = write_report(store, output, now=NOW // 1000)
     assert output.read_text(encoding="utf-8") == page_of(facts, "en")
     with pytest.raises(nr.ExportError, match="could not write: Is a directory"):
-        write_report(store, tmp_path, Settings(NOW), "en")
+        write_report(store, tmp_path, now=NOW // 1000)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 

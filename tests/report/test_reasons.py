@@ -12,7 +12,6 @@ from native_reader.layout import kinds
 from native_reader.plan.lost import LOST, MISSING, NOT_THERE, WHAT, WHY, Missing
 from native_reader.records.damages import ANOMALIES, REASONS, Damage
 from native_reader.text import say
-from rmqstore.report.facts import Settings, gather
 from rmqstore.report.page import page_of
 from rmqstore.report.reasons import CHINESE, KINDS, SENTENCES, described, kind_in_words
 
@@ -60,6 +59,6 @@ def test_a_page_in_chinese_says_what_is_lost_in_chinese() -> None:
         kept = content[: max(0, end - base)]
         files[path] = kept + bytes(len(content) - len(kept))
     cut = in_memory(files)
-    page = page_of(gather(nr.open(f"{cut.url}/store"), Settings(NOW)), "zh")
+    page = page_of(nr.open(f"{cut.url}/store").report(now=NOW // 1000), "zh")
     assert f"条记录位于日志末尾（偏移量 {end:,}）之后，直到偏移量 " in page
     assert SENTENCES["copied before"] in page

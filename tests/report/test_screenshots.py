@@ -17,7 +17,6 @@ import pytest
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
-from rmqstore.report.facts import Settings
 from rmqstore.report.file import write_report
 from rmqstore.report.texts import LANGUAGES
 
@@ -67,7 +66,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     second.write_bytes(content)
     third.unlink()
     output = folder / f"report.{request.param}.html"
-    write_report(nr.open(store), output, Settings(_NOW, free=200 << 30, verify=True), request.param)
+    write_report(nr.open(store), output, request.param, now=_NOW // 1000, disk_free=200 << 30, verify=True)
     return output
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from support.stores import Files, files_of, in_memory, log_of, message
 
 import native_reader as nr
-from rmqstore.report.facts import Facts, Settings, gather
+from native_reader.facts import Facts
+from native_reader.facts.table_facts import Pending
 from rmqstore.report.page import page_of
-from rmqstore.report.side_facts import Pending
 from rmqstore.report.texts import TEXTS
 
 NOW = 1_800_000_000_000_000
@@ -20,7 +20,7 @@ NOW = 1_800_000_000_000_000
 def text_of(files: Files, language: str) -> str:
     """The page without tags; each cell of a table ends with `|`."""
     memory = in_memory(files)
-    return text_of_facts(gather(nr.open(f"{memory.url}/store"), Settings(NOW)), language)
+    return text_of_facts(nr.open(f"{memory.url}/store").report(now=NOW // 1000), language)
 
 
 def text_of_facts(facts: Facts, language: str) -> str:
@@ -41,7 +41,7 @@ def test_overdue_is_a_dash_where_it_is_not_known() -> None:
     due, none = pa.array([NOW - 1, None, NOW - 1]), pa.nulls(3, pa.int64())
     columns = {"level": pa.array([3, 4, None], pa.int32()), "state": ["pending", "pending", "unknown"], "messages": pa.array([1, 1, 1])}
     pending.delayed.add(pa.table(columns | {"overdue": pa.array([1, 0, 0]), "due": due, "latest": due, "since": none}))
-    facts = replace(gather(nr.open(f"{memory.url}/store"), Settings(NOW)), pending=pending)
+    facts = replace(nr.open(f"{memory.url}/store").report(now=NOW // 1000), pending=pending)
     rows = "3|pending|1|1|2027-01-15 07:59|2027-01-15 07:59|–|4|pending|1|–|–|–|–|"
     rows += "no level: timer message|not known: pending or delivered|1|–|2027"
     assert f"Overdue|Earliest due|Latest due|Oldest stored|{rows}" in text_of_facts(facts, "en")

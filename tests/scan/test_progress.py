@@ -17,7 +17,7 @@ from support.queued_stores import dispatched, numbered
 from support.stores import files_of, in_memory, log_of, message
 
 import native_reader as nr
-from native_reader.api import TableScan
+from native_reader.lazy import TableScan
 from native_reader.scan import progress
 from native_reader.scan.progress import Bar, Meter, Progress
 from native_reader.testing.faulty import FaultyStorage

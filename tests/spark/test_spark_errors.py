@@ -31,7 +31,7 @@ def refused(spark: SparkSession, path: object, **options: object) -> str:
     return sentence(lambda: spark.read.format("rocketmq-store").options(**options).load(str(path)))
 
 
-ALL = "python -m rmqstore_spark lists all options"
+ALL = "python -m rmqstore_spark --options lists all options"
 REFUSED = {
     "startingOffset=earliest": f"OptionError: unknown option 'startingoffset'. Did you mean 'startingOffsets'? {ALL}",
     "qxyzzq=1": f"OptionError: unknown option 'qxyzzq'. {ALL}",

@@ -21,7 +21,7 @@ from support.own_stores import NAMES, STORES
 from support.stores import files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.api import Scan
+from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate
 from native_reader.testing.records import pack_properties

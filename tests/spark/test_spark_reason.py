@@ -42,7 +42,7 @@ def damaged(folder: Path) -> str:
 
 def test_an_option_or_a_path_at_load(spark: SparkSession, kept: Path) -> None:
     said = why(lambda: loaded(spark, kept, startingOffset="earliest"))
-    assert said == "unknown option 'startingoffset'. Did you mean 'startingOffsets'? python -m rmqstore_spark lists all options"
+    assert said == "unknown option 'startingoffset'. Did you mean 'startingOffsets'? python -m rmqstore_spark --options lists all options"
     assert why(lambda: loaded(spark, kept.parent / "stor")) == f"{(kept.parent / 'stor').as_uri()} does not exist. Did you mean 'store'?"
 
 

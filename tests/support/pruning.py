@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 import native_reader as nr
-from native_reader.api import Scan
+from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, all_of
 from native_reader.scan.read import Projection

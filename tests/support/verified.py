@@ -41,7 +41,7 @@ def beside(log: CommitLog, topics: Iterable[str] = ("T0", "T1", "T2")) -> Files:
 def findings(files: Files, **options: Any) -> list[dict[str, Any]]:
     """What a check of these files finds."""
     memory = in_memory(files)
-    return list(nr.open(f"{memory.url}/store").verify(**options).to_pylist())
+    return list(nr.open(f"{memory.url}/store").verify(**options).to_table().to_pylist())
 
 
 def codes(files: Files, **options: Any) -> dict[str, int]:

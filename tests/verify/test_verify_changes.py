@@ -76,7 +76,7 @@ def test_the_progress_of_one_large_segment_has_steps() -> None:
     files = files_of(log_of([message(number, body=b"x" * 100_000) for number in range(200)], 32 << 20))
     assert [name for name in files if "commitlog" in name] == [f"store/commitlog/{ZERO}"]
     memory, seen = in_memory(files), list[Any]()
-    nr.open(f"{memory.url}/store").verify(progress=seen.append)
+    nr.open(f"{memory.url}/store").verify().to_table(progress=seen.append)
     shares = [each.share for each in seen]
     assert shares == sorted(shares)
     assert len({share for share in shares if 0.1 < share < 0.9}) >= 3

@@ -84,7 +84,7 @@ def test_45_very_many_deleted_topics_are_in_several_batches(monkeypatch: pytest.
     log, files = healthy(deleted=["T1"])
     memory = in_memory(files | beside(log, ["T0", "T2"]))
     monkeypatch.setattr("native_reader.verify.findings._COSTS", 1 << 30)
-    found = nr.open(f"{memory.url}/store").verify().to_pylist()
+    found = nr.open(f"{memory.url}/store").verify().to_table().to_pylist()
     assert sum(row["count"] for row in found) == 20
     assert len(found) > 1
 
@@ -269,7 +269,7 @@ def test_a_queue_that_cannot_be_listed_hides_no_other() -> None:
             raise PermissionError(errno.EACCES, "Permission denied")
 
     faulty.fault = fault
-    found = nr.open(f"{faulty.url}/store").verify().to_pylist()
+    found = nr.open(f"{faulty.url}/store").verify().to_table().to_pylist()
     assert {(each["code"], each["queue_id"]) for each in found if each["topic"] == "T0"} == {
         ("queue-unreadable", 0),
         ("queue-missing", 0),

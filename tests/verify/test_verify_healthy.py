@@ -74,7 +74,7 @@ DAMAGED: dict[str, dict[str, str]] = {
 
 
 def found(store: Golden) -> set[str]:
-    return set(opened(store).verify()["code"].to_pylist())
+    return set(opened(store).verify().to_table()["code"].to_pylist())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,9 +131,9 @@ def test_jobs_and_parts_give_the_same_findings_and_progress_reaches_the_end() ->
     _, files = healthy()
     memory = in_memory({name: content for name, content in files.items() if "/T1/" not in name})
     store, seen = nr.open(f"{memory.url}/store"), list[Any]()
-    alone = store.verify(progress=seen.append)
+    alone = store.verify().to_table(progress=seen.append)
     assert alone.num_rows > 0
-    assert alone == store.verify(jobs=3) == store.table("findings").to_table()
+    assert alone == store.verify().to_table(jobs=3) == store.table("findings").to_table()
     assert seen[-1].done == seen[-1].total > 0
     assert seen[-1].share == 1
     assert [each.done for each in seen] == sorted(each.done for each in seen)

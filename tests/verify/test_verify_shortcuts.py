@@ -24,11 +24,11 @@ changed_stores = queued_stores(index=True).flatmap(lambda files: st.one_of(st.ju
 def test_shortcuts_hide_nothing(files: Files) -> None:
     memory = in_memory(files)
     store = nr.open(memory.url)
-    quick = store.verify().to_pylist()
+    quick = store.verify().to_table().to_pylist()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(entries._ByQueue, "agreeing", lambda *_: None)
         patch.setattr(keys._Keys, "in_order", lambda *_: None)
-        assert store.verify().to_pylist() == quick
+        assert store.verify().to_table().to_pylist() == quick
 
 
 @pytest.mark.kernel
@@ -40,5 +40,5 @@ def test_both_kernels_find_the_same(files: Files) -> None:
     for name in (kernel.NUMPY, kernel.COMPILED):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(VARIABLE, name)
-            found.append(nr.open(memory.url).verify().to_pylist())
+            found.append(nr.open(memory.url).verify().to_table().to_pylist())
     assert found[0] == found[1]

@@ -1,25 +1,29 @@
-"""All that the page says about a store."""
+"""All facts about a store: what `report` gathers, and a page shows."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
-import native_reader as nr
+from native_reader.checks import Instant, instant, size, text
+from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
+from native_reader.facts.table_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
+from native_reader.facts.times import DAY, HOUR
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
+from native_reader.predicate.sql import moment_zone
 from native_reader.scan.progress import Watch
+from native_reader.sides.deleted import DeletedInAll
+from native_reader.storage.broker_conf import reserved_hours
+from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
-from native_reader.storage.store import Segment
-from native_reader.storage.usage import Usage, usage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.tables.table import Request, lost_of, missing_in
-from rmqstore.disk import Deleted
-from rmqstore.report.log_facts import LENIENT, LogFacts, read_log
-from rmqstore.report.side_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
-from rmqstore.report.times import DAY, HOUR
 
 _MICROSECOND = 1_000_000
 RESERVED = 72
@@ -133,13 +137,24 @@ class Expiry(NamedTuple):
     next: int | None
 
 
-def gather(store: nr.Store, settings: Settings) -> Facts:
+def settings_of(
+    files: StoreFiles, broker_conf: str | None, now: Instant | None, time_zone: str, disk_free: int | str | None, **others: Any
+) -> Settings:
+    """The settings of a report; `others`: those that need no look at the store."""
+    zone = moment_zone(text("time_zone", time_zone))
+    moment = time.time_ns() // 1000 if now is None else instant("now", now, zone)
+    assert moment is not None
+    free = None if disk_free is None else size("disk_free", disk_free, 0)
+    # A given free space is that of another disk: the store is a copy.
+    disk = disk_of((files,)) if free is None else None
+    hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
+    free = free if disk is None else disk.free
+    return Settings(moment, zone, time_zone, free, disk, RESERVED if hours is None else hours, **others)
+
+
+def gather(files: StoreFiles, settings: Settings) -> Facts:
     """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
-    if len(store.stores) != 1:
-        paths = ", ".join(each.uri for each in store.stores[:5]) or "none"
-        raise nr.OptionError(f"a report is about one store, and this path has {len(store.stores)}: {paths}. Choose one")
-    (files,) = store.stores
-    tables = Tables(store, settings.jobs, settings.options, settings.progress)
+    tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift)
     planning = MessageOptions(**LENIENT, **settings.options).planning()
     request = Request((files,), planning, seen={files.uri: log.seen.nothing})  # so the end is not searched again
@@ -151,14 +166,14 @@ def gather(store: nr.Store, settings: Settings) -> Facts:
         missing,
         usage_of((files,)),
         log,
-        _deleted(log, Deleted((files,))),
+        _deleted(log, DeletedInAll((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(read_findings, tables) if settings.verify else None,
     )
 
 
-def _deleted(log: LogFacts, deleted: Deleted) -> DeletedTopics:
+def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedTopics:
     topics = log.places.by("topic").table()
     batches = () if topics is None else topics.to_batches(1000)
     rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]

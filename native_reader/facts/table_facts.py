@@ -11,15 +11,16 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import native_reader as nr
-from native_reader.api import TableScan
+from native_reader.errors import StoreError
+from native_reader.facts.seen import Seen
+from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
-from native_reader.plan.places import Places
+from native_reader.plan.places import NOT_SEEN, Places
 from native_reader.scan.progress import Watch
+from native_reader.storage.store import StoreFiles
 from native_reader.sums import Row, Tally
 from native_reader.tables import TABLES
 from native_reader.verify.codes import ERROR, SEVERITIES, WARNING
-from rmqstore.report.seen import Seen
 
 _MOST_FINDINGS = 100
 _SEVERITIES = tuple(SEVERITIES)
@@ -35,27 +36,25 @@ class Problem(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The tables of a store, and how to read them."""
+    """The tables of one store, and how to read them."""
 
-    store: nr.Store
+    files: StoreFiles
     jobs: int = 1
     options: Mapping[str, Any] = MappingProxyType({})
     progress: Watch = False
 
     def batches(self, name: str, *columns: str, places: Places | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a table; all columns if none is named. `places`: where the messages are that it is made from, if known."""
-        if places is None:
-            return self.store.table(name, columns=columns or None, **self.options).to_batches(self.jobs, self.progress)
-        (files,) = self.store.stores
-        options = MessageOptions(columns=columns, **self.options)
-        return TableScan(TABLES[name], (files,), options, seen={files.uri: places}).to_batches(self.jobs, self.progress)
+        options = MessageOptions(columns=columns or None, **self.options)
+        seen = NOT_SEEN if places is None else {self.files.uri: places}
+        return TableScan(TABLES[name], (self.files,), options, seen=seen).to_batches(self.jobs, self.progress)
 
 
 def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
     """What `read` returns; an error of the store is shown on the page, and the other parts are still read."""
     try:
         return read(tables)
-    except nr.StoreError as error:
+    except StoreError as error:
         return Problem(str(error))
 
 

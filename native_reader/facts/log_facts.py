@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.facts.seen import Seen
+from native_reader.facts.table_facts import Tables
+from native_reader.facts.times import DAY, Numbers, TimeBins
+from native_reader.lazy import Scan
+from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
 from native_reader.sums import Tally, addresses, measures
-from rmqstore.report.seen import Seen
-from rmqstore.report.side_facts import Tables
-from rmqstore.report.times import DAY, Numbers, TimeBins
 
 COLUMNS = ("topic", "queue_id", "kind", "tags", "born_host", "store_timestamp", "physical_offset", "record_size", "inner_index", "segment")
 LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
@@ -83,7 +85,7 @@ class LogFacts:
 
 def read_log(tables: Tables, now: int, shift: int) -> LogFacts:
     """One pass. Damage is skipped and listed. `now`, `shift`: microseconds; `shift` is the offset of the time zone."""
-    scan = tables.store.messages(columns=COLUMNS, **LENIENT, **tables.options)
+    scan = Scan((tables.files,), MessageOptions(columns=COLUMNS, **LENIENT, **tables.options))
     plan = scan.plan()
     ((uri, end),) = plan.ends
     seen = Seen(CheckedEnd(end, dict(plan.stale).get(uri, 0), next(iter(plan.lost), None)))

@@ -1,0 +1,40 @@
+"""Facts about one store: what fills it, its log over time, lag, pending messages, damage. `Store.report` gathers them."""
+
+from native_reader.facts.gather import DeletedTopics, Expiry, Facts, Pace, Settings, expiry_of, pace_of
+from native_reader.facts.log_facts import SIZES, LogFacts
+from native_reader.facts.table_facts import Findings, Lag, Pending, Problem
+from native_reader.facts.times import DAY, HOUR, Numbers, TimeBins
+from native_reader.sides.deleted import DeletedInAll
+from native_reader.storage.protocol import Disk
+from native_reader.storage.usage import Usage, disk_of, usage_of
+from native_reader.sums import Row, Tally, Top, addresses, measures
+
+__all__ = [
+    "DAY",
+    "HOUR",
+    "SIZES",
+    "DeletedInAll",
+    "DeletedTopics",
+    "Disk",
+    "Expiry",
+    "Facts",
+    "Findings",
+    "Lag",
+    "LogFacts",
+    "Numbers",
+    "Pace",
+    "Pending",
+    "Problem",
+    "Row",
+    "Settings",
+    "Tally",
+    "TimeBins",
+    "Top",
+    "Usage",
+    "addresses",
+    "disk_of",
+    "expiry_of",
+    "measures",
+    "pace_of",
+    "usage_of",
+]

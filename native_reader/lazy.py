@@ -1,0 +1,446 @@
+"""Tables that have not been read yet: scans of messages, and of the other tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from native_reader.checks import LARGEST, MOST_JOBS, whole
+from native_reader.conditions import condition_on, predicate_of
+from native_reader.errors import UseError, spelled
+from native_reader.export.account import Exported
+from native_reader.export.run import Wanted, export
+from native_reader.options import MessageOptions
+from native_reader.plan.doubts import doubts_of, log_doubts
+from native_reader.plan.explain import Explanation
+from native_reader.plan.places import NOT_SEEN, PlacesOfStores
+from native_reader.plan.plan import Plan
+from native_reader.plan.planner import plan_read
+from native_reader.predicate.tree import Predicate
+from native_reader.scan.progress import Watch
+from native_reader.scan.read import Projection
+from native_reader.scan.run import Run
+from native_reader.storage.local import LocalPath
+from native_reader.storage.store import StoreFiles
+from native_reader.tables.explain import TableExplanation
+from native_reader.tables.table import Request, Selection, Table
+
+_SHOWN = 300
+
+
+def selection_of(table: Table[Any], options: MessageOptions) -> Selection:
+    """The columns and rows of a table other than `messages` that the options select."""
+    types = {name: spec.type for name, spec in table.columns.items()}
+    return Selection(table.names_of(options.values["columns"]), condition_on(types, options))
+
+
+def _where(predicate: Predicate) -> str:
+    condition = str(predicate)
+    shown = condition if len(condition) <= _SHOWN else f"{condition[:_SHOWN]}…"
+    return "" if condition == "TRUE" else f" where {shown}"
+
+
+def _jobs(jobs: int) -> int:
+    return whole("jobs", jobs, 1, MOST_JOBS)
+
+
+class Lazy(ABC):
+    """A table that has not been read yet, readable through Arrow interfaces."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+
+    @abstractmethod
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Read the rows as an iterator of batches."""
+
+    def to_reader(self, jobs: int = 1) -> pa.RecordBatchReader:
+        """Read the rows as an Arrow RecordBatchReader, which other libraries take as a stream.
+
+        Args:
+            jobs: How many parts are read in parallel.
+
+        Raises:
+            OptionError: `jobs` is not a number from 1 to 1000.
+            StoreError: As for `to_batches`, while the reader is used.
+
+        Examples:
+            >>> with store.messages(columns="topic").to_reader() as reader:
+            ...     sum(batch.num_rows for batch in reader)
+            255
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches(jobs))
+
+    def to_table(self, jobs: int = 1, progress: Watch = False, **of_datasets: object) -> pa.Table:
+        """Read all rows into memory.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+            **of_datasets: None exist. A filter or columns, as for a dataset of pyarrow, are refused.
+
+        Raises:
+            StoreError: As for `to_batches`.
+            UseError: An argument of pyarrow's datasets was given.
+
+        Examples:
+            >>> store.messages(columns="topic,body_size").to_table().num_rows
+            255
+        """
+        _refuse_as_dataset(of_datasets)
+        return pa.Table.from_batches(self.to_batches(jobs, progress), self.schema)
+
+    def head(self, count: int, **of_datasets: object) -> pa.Table:
+        """Read the first rows, and no more of the log than that needs.
+
+        Args:
+            count: How many rows, at most.
+            **of_datasets: As for `to_table`.
+
+        Raises:
+            OptionError: `count` is negative.
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages(columns="physical_offset").head(2).to_pylist()
+            [{'physical_offset': 0}, {'physical_offset': 388}]
+        """
+        _refuse_as_dataset(of_datasets)
+        kept, left = [], whole("head", count, 0, LARGEST)
+        for batch in self.to_batches():
+            kept.append(batch.slice(0, left))
+            left -= len(kept[-1])
+            if left <= 0:
+                break
+        return pa.Table.from_batches(kept, self.schema)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise UseError(f"a {type(self).__name__} cannot be iterated. Use .to_batches() for batches, .to_table().to_pylist() for rows")
+
+    def __len__(self) -> int:
+        raise UseError(f"a {type(self).__name__} has no length. Use .count_rows() for rows, len(scan.schema) for columns")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: object) -> object:
+        raise UseError(
+            f"a {type(self).__name__} cannot be indexed. Select columns with .messages(columns='topic,body'), rows with where= or .head(10)"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _INSTEAD:
+            raise AttributeError(f"a {type(self).__name__} has no {name}. Use {_INSTEAD[name]}", name=name, obj=self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+_INSTEAD = {
+    "to_pandas": ".to_table().to_pandas()",
+    "to_pylist": ".to_table().to_pylist()",
+    "to_polars": "polars.DataFrame(scan)",
+    "scanner": ".to_batches(), or polars.DataFrame(scan), pyarrow.table(scan)",
+    "filter": ".messages(where='...')",
+    "select": ".messages(columns='topic,body')",
+    "columns": ".schema.names",
+    "show": ".head(10)",
+    "count": ".count_rows()",
+    "collect": ".to_table()",
+}
+"""What to use instead of names from other libraries."""
+
+
+def _refuse_as_dataset(arguments: Mapping[str, object]) -> None:
+    """pyarrow datasets take columns and a filter on each read; polars.scan_pyarrow_dataset passes them."""
+    if arguments:
+        raise UseError(
+            f"{next(iter(arguments))}= is not supported: a scan is not a pyarrow dataset. "
+            "Use .messages(columns=..., where=...), then polars.DataFrame(scan)"
+        )
+
+
+class Scan(Lazy):
+    """Messages that have not been read yet. The read is planned once, on first use, so a second use returns the same rows.
+
+    `pyarrow.table(scan)`, `polars.DataFrame(scan)` and `duckdb.sql("from scan")` read it, too.
+
+    Examples:
+        >>> scan = nr.open("store").messages(topic="orders", columns="queue_id,tags")
+        >>> scan.count_rows()
+        122
+        >>> import pyarrow
+        >>> pyarrow.table(scan).num_rows
+        122
+    """
+
+    def __init__(self, stores: tuple[StoreFiles, ...], options: MessageOptions, predicate: Predicate | None = None) -> None:
+        self._stores = stores
+        self._projection, self._planning, self._zone = options.projection(), options.planning(), options.time_zone
+        self._predicate = predicate_of(options) if predicate is None else predicate
+        self._plan: Plan | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return self._projection.schema
+
+    def __repr__(self) -> str:
+        stores = ", ".join(store.uri for store in self._stores) or "no store"
+        names, where = ", ".join(self.schema.names), _where(self._predicate)
+        return (
+            f"<Scan {stores}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
+            ".to_batches(), .count_rows(), .explain()>"
+        )
+
+    def plan(self) -> Plan:
+        """Plan the read, on first use: the splits, and the end of each log. A plan can be pickled.
+
+        Raises:
+            DataLoss: A segment in the middle of the log is missing, and `fail_on_data_loss` is not False.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(split.written for split in store.messages().plan().splits)
+            130742
+        """
+        if self._plan is None:
+            self._plan = plan_read(self._stores, self._predicate, self._planning)
+        return self._plan
+
+    def explain(self) -> Explanation:
+        """Explain what the scan will read, what it skips, and why. Plans the read, as `plan` does.
+
+        Raises:
+            StoreError: As for `plan`.
+
+        Examples:
+            >>> print(store.messages(where="physical_offset < 10000").explain())
+            messages where physical_offset < 10000
+             file://.../store: 4 segments, 128.0 KiB
+            ...
+        """
+        return Explanation(self._stores, self.plan(), self._zone, tuple(self.doubts()))
+
+    def doubts(self, spell: Callable[[str], str] = str) -> list[str]:
+        """List topics, queues and ids in the conditions that are not in the stores, and so may match nothing.
+
+        Args:
+            spell: How option names are written.
+
+        Examples:
+            >>> store.messages(topic="oders").doubts()
+            ["...'oders'...Did you mean 'orders'?..."]
+        """
+        return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
+
+    def run(self, jobs: int = 1, progress: Watch = False) -> Run:
+        """Start a read of which a report is wanted: iterate the result for its batches, then use its `report`.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `plan`; and as for `to_batches`, while the result is iterated.
+
+        Examples:
+            >>> run = nr.open("damaged").messages(mode="DROPMALFORMED").run()
+            >>> rows = sum(batch.num_rows for batch in run)
+            >>> [damage.reason for damage in run.report.damage]
+            ['lengths']
+        """
+        return self._run(self._projection, jobs, progress)
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Read the rows as an iterator of batches, in log order, except that rows named by an index come first.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
+
+        Raises:
+            StoreDamaged: Bytes are damaged, and `mode` is FAILFAST.
+            DataLoss: A part of the log is missing, and `fail_on_data_loss` is not False.
+            SplitError: A split begins inside a record. Set `max_partition_bytes` to the size of a segment.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(batch.num_rows for batch in store.messages(columns="topic").to_batches(jobs=2))
+            255
+        """
+        return iter(self.run(jobs, progress))
+
+    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
+        """Count the rows. Builds no columns.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages().count_rows()
+            255
+        """
+        run = self._run(replace(self._projection, columns=()), jobs, progress)
+        for _ in run:
+            pass
+        return run.report.rows
+
+    def export(
+        self,
+        path: LocalPath,
+        to: str = "parquet",
+        *,
+        partition_by: str | Sequence[str] = (),
+        compression: str | None = None,
+        text_bodies: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+    ) -> Exported:
+        """Write all rows to files in a folder. If an earlier export with the same options was stopped, continue it.
+
+        Args:
+            path: The folder: new, empty, or that of the export to continue.
+            to: The format: "parquet", "arrow", "jsonl" or "csv".
+            partition_by: Columns whose values become folders (`topic=orders`), or "day": that of the store time.
+            compression: The compression of the format; None is its default. docs/export.md lists them.
+            text_bodies: Write bodies as text, where they are valid UTF-8.
+            jobs: How many tasks run in parallel.
+            progress: As for `to_batches`.
+
+        Returns:
+            What was written, and the account of every byte of the log.
+
+        Raises:
+            ExportError: A file cannot be written.
+            OptionError: An argument is invalid, or the folder holds another export.
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.messages(topic="orders").export("orders", partition_by="topic").rows
+            122
+        """
+        wanted = Wanted(self._stores, self._predicate, self._projection, self._planning, self._zone, self.plan)
+        files: dict[str, Any] = {"to": to, "partition_by": partition_by, "compression": compression, "text_bodies": text_bodies}
+        exported = export(wanted, path, **files, jobs=_jobs(jobs), progress=progress)
+        log_doubts(self._stores, self._predicate, self._planning.access, exported.rows)
+        return exported
+
+    def _run(self, projection: Projection, jobs: int, progress: Watch) -> Run:
+        at_end = partial(log_doubts, self._stores, self._predicate, self._planning.access)
+        return Run(self.plan(), projection, _jobs(jobs), at_end, progress)
+
+
+Read = Callable[[Scan], Generator[pa.RecordBatch]]
+"""How a scan is read."""
+
+
+def read_batches(scan: Scan) -> Generator[pa.RecordBatch]:
+    """Read a scan one split after the other."""
+    yield from scan.to_batches()
+
+
+class TableScan(Lazy):
+    """Rows of a table other than `messages` that have not been read yet. The ends of the logs are determined on first use.
+
+    Examples:
+        >>> scan = nr.open("store").table("segments", columns="first_offset,size")
+        >>> scan.head(1).to_pylist()
+        [{'first_offset': 0, 'size': 32768}]
+    """
+
+    def __init__(
+        self,
+        table: Table[Any],
+        stores: tuple[StoreFiles, ...],
+        options: MessageOptions,
+        selection: Selection | None = None,
+        seen: PlacesOfStores = NOT_SEEN,
+    ) -> None:
+        self._table, self._stores = table, stores
+        self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
+        self._projection = options.projection(self._selection.needed)
+        planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
+        self._request = Request(stores, planning, self._selection.needed, seen)
+        self._parts: Sequence[object] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their Arrow types."""
+        return self._table.schema_of(self._selection.columns)
+
+    def __repr__(self) -> str:
+        names, where = ", ".join(self.schema.names), _where(self._selection.predicate)
+        return (
+            f"<TableScan {self._table.name}: {len(self.schema)} columns ({names}){where}. Not read yet. Next: .head(10), .to_table(), "
+            ".to_batches(), .count_rows(), .explain()>"
+        )
+
+    def parts(self) -> Sequence[object]:
+        """List the parts of the table, which can be read one by one or in parallel.
+
+        Examples:
+            >>> len(store.table("segments").parts())
+            4
+        """
+        if self._parts is None:
+            self._parts = self._table.parts(self._request)
+        return self._parts
+
+    def explain(self) -> TableExplanation:
+        """Explain what the table will read.
+
+        Examples:
+            >>> print(store.table("segments", columns="segment").explain())
+            segments where TRUE
+            ...
+        """
+        return TableExplanation(self._table, self._selection, self._stores, tuple(self.parts()), self._request.knows_ends, self._zone)
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """Read the rows as an iterator of batches, in log order.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: True draws a bar on standard error if that is a terminal. A function is called with a `Progress` from time to time.
+
+        Raises:
+            StoreDamaged: Bytes are damaged, and the table cannot be made without them.
+            UnreadableError: A file cannot be read.
+
+        Examples:
+            >>> sum(batch.num_rows for batch in store.table("segments").to_batches())
+            4
+        """
+        return self._batches(self._selection, jobs, progress)
+
+    def count_rows(self, jobs: int = 1, progress: Watch = False) -> int:
+        """Count the rows. Computes only the columns of the condition.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `to_batches`.
+
+        Raises:
+            StoreError: As for `to_batches`.
+
+        Examples:
+            >>> store.table("segments").count_rows()
+            4
+        """
+        return sum(len(batch) for batch in self._batches(replace(self._selection, columns=()), jobs, progress))
+
+    def _batches(self, selection: Selection, jobs: int, progress: Watch) -> Iterator[pa.RecordBatch]:
+        yield from self._table.read_all(self.parts(), self._projection, selection, _jobs(jobs), progress)

@@ -1,0 +1,33 @@
+"""Tasks: a read in parts for other processes. Each is sent by itself, so it holds all that its part needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from native_reader.plan.estimate import SCAN
+from native_reader.plan.plan import Plan
+from native_reader.plan.split import Split
+from native_reader.predicate.tree import Predicate
+from native_reader.scan.ahead import side_by_side
+from native_reader.scan.read import Projection, Reading, Shared
+
+
+class Task(NamedTuple):
+    """Some splits of a plan, picklable. `pruning`: the plan's, if one of them uses it."""
+
+    splits: tuple[Split, ...]
+    pruning: Predicate | None = None
+
+    def batches(self, projection: Projection, predicate: Predicate, ahead: int) -> Iterator[pa.RecordBatch]:
+        """The rows. `ahead`: bytes of batches that are made while the caller uses one."""
+        shared = Shared()
+        readings = (Reading(split, projection, predicate, self.pruning, shared) for split in self.splits)
+        yield from side_by_side(readings, 1, most=ahead)
+
+
+def tasks_of(plan: Plan) -> list[Task]:
+    """The tasks of a plan."""
+    return [Task(task, plan.pruning if any(split.access != SCAN for split in task) else None) for task in plan.packed()]

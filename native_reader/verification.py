@@ -1,0 +1,72 @@
+"""The check of a store: its findings as they are read, and how many there are of each severity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from native_reader.errors import UseError, spelled
+from native_reader.lazy import Lazy, TableScan
+from native_reader.scan.progress import Watch
+from native_reader.storage.store import StoreFiles
+from native_reader.text import counted, size_of
+from native_reader.verify.codes import CODES, ERROR, SEVERITIES, WARNING
+
+
+class Verification(Lazy):
+    """The findings of a check, one row each, and their summary. It reads when it is used, as a scan; a second use reads again.
+
+    `counts`, `is_clean` and `summary` are about the last use: read the findings first.
+    """
+
+    def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
+        self._stores, self._findings = tuple(stores), findings
+        self._counts: Counter[str] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its batches."""
+        return self._findings.schema
+
+    def __repr__(self) -> str:
+        stores = ", ".join(store.uri for store in self._stores) or "no store"
+        read = "Not read yet" if self._counts is None else self.summary
+        return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
+
+    def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
+        """The findings as they are found. `jobs`: how many parts are read in parallel. `progress`: as in `Scan.to_batches`."""
+        counts = Counter[str]()
+        for batch in self._findings.to_batches(jobs, progress):
+            counts.update(batch["severity"].to_pylist())
+            yield batch
+        self._counts = counts
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of findings of each severity: `error`, `warning` and `note`."""
+        if self._counts is None:
+            raise UseError("a Verification counts what was read. Read all findings first, with .to_table() or .to_batches()")
+        return self._counts
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is neither an error nor a warning. Notes say what is not in the store or was not checked."""
+        return not self.counts[ERROR] and not self.counts[WARNING]
+
+    @property
+    def summary(self) -> str:
+        """One line: how many errors, warnings and notes, in how much."""
+        segments = [segment for each in self._stores for segment in each.segments]
+        if not segments:
+            return "nothing to check: there are no segments"
+        found = [counted(self.counts[name], name) for name in SEVERITIES if self.counts[name]]
+        clean = "no errors, no warnings" if self.is_clean else ""
+        checked = f"{counted(len(segments), 'segment')}, {size_of(sum(each.size for each in segments))}"
+        return f"{', '.join(filter(None, [clean, *found]))} in {checked}"
+
+    @staticmethod
+    def advice(code: str, spell: Callable[[str], str] = str) -> str:
+        """What to do about findings of a code. `spell`: how option names are written."""
+        return spelled(CODES[code].advice, spell)
