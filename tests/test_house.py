@@ -70,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "verify",
     },
     "api": {
-        *("checks", "columns", "errors", "lazy", "options", "scan", "storage", "tables"),
+        *("checks", "columns", "errors", "lazy", "options", "scan", "storage", "tables", "text"),
         *("arrivals", "doctor", "facts", "newest", "rescue", "verification"),
     },
     "native_reader": {
