@@ -23,6 +23,7 @@ from native_reader.storage.s3 import Access, is_remote, use
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.tar import TAR
 from native_reader.tables import TABLE_NAMES, TABLES
+from native_reader.text import names_of
 
 # Not every program needs these, and they would make its start slower.
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS_OF", "DEFAULT_COLUMNS", "TABLE_NAMES", "Lazy", "Scan", "Store", "TableScan", "connect", "open", "selection_of"]
 
+_MOST_NAMES = 5
 COLUMNS_OF: Mapping[str, Mapping[str, ColumnSpec | MessageColumn]] = {
     "messages": COLUMNS,
     **{name: table.columns for name, table in TABLES.items()},
@@ -347,8 +349,8 @@ class Store:
     def _one(self, what: str) -> StoreFiles:
         """The only store."""
         if len(self._stores) != 1:
-            found = f"{len(self._stores)}: {self._stores[0].uri} and others" if self._stores else "0"
-            raise OptionError(f"{what} is of one store, not of {found}. Name one of them, or use one_by_one()")
+            paths = names_of([each.uri for each in self._stores], _MOST_NAMES) or "none"
+            raise OptionError(f"{what} is about one store, and this path has {len(self._stores)}: {paths}. Choose one")
         return self._stores[0]
 
     def _table(self, what: str, name: str, taken: Sequence[str], options: Mapping[str, Any]) -> TableScan:

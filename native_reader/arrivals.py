@@ -30,6 +30,11 @@ class Arrivals:
     """The messages that arrive in the logs of all stores, each once. Iterate it for batches: it waits for new ones, and has no end.
 
     `stop` ends the iteration, also from another thread. As a context, it closes the files at the end. `Store.follow` makes it.
+
+    Examples:
+        >>> with nr.open("store").follow(start="earliest", columns="topic") as arrivals:
+        ...     print(next(iter(arrivals)).schema.names)
+        ['topic']
     """
 
     def __init__(
@@ -61,7 +66,12 @@ class Arrivals:
         return any(map(is_live, self._offset))
 
     def newest(self, count: int, read: Read = read_batches) -> Iterator[pa.RecordBatch]:
-        """The last `count` messages of each store before those that this returns. `read`: as in `Store.newest`."""
+        """Read the last messages of each store before those that this returns.
+
+        Args:
+            count: How many messages of each store, at most.
+            read: As for `Store.newest`.
+        """
         for store in self._list_stores():
             if store.uri in self._begin:
                 yield from newest(store, self._options, count, self._begin[store.uri].end.offset, read)

@@ -54,6 +54,11 @@ class Diagnosis:
     """One store. `findings` may be losses; `notes` are harmless. `facts`: by part of the store, without the parts that cannot be read.
 
     Names of options in the texts are marked: `errors.spelled`.
+
+    Examples:
+        >>> found = nr.open("damaged").diagnose()
+        >>> found.has_gaps, len(found.facts)
+        (False, 6)
     """
 
     facts: dict[str, Facts] = field(default_factory=dict)
@@ -63,7 +68,11 @@ class Diagnosis:
     """Whether the log lacks bytes between its first and its last file."""
 
     def lines(self, time: _Time) -> Iterator[tuple[str, str]]:
-        """The diagnosis for people: a label and a text for each line. `time`: how a time is written."""
+        """Write the diagnosis for people: a label and a text for each line.
+
+        Args:
+            time: How a time is written.
+        """
         for part, (label, write) in _WRITERS.items():
             if part in self.facts:
                 yield from zip((label, "version"), write(self.facts[part], time), strict=False)

@@ -19,6 +19,11 @@ class Verification(Lazy):
     """The findings of a check, one row each, and their summary. It reads when it is used, as a scan; a second use reads again.
 
     `counts`, `is_clean` and `summary` are about the last use: read the findings first.
+
+    Examples:
+        >>> check = nr.open("store").verify()
+        >>> check.to_table().num_rows, check.is_clean
+        (0, True)
     """
 
     def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
@@ -36,7 +41,12 @@ class Verification(Lazy):
         return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """The findings as they are found. `jobs`: how many parts are read in parallel. `progress`: as in `Scan.to_batches`."""
+        """Read the findings as they are found.
+
+        Args:
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`.
+        """
         counts = Counter[str]()
         for batch in self._findings.to_batches(jobs, progress):
             counts.update(batch["severity"].to_pylist())
@@ -68,5 +78,10 @@ class Verification(Lazy):
 
     @staticmethod
     def advice(code: str, spell: Callable[[str], str] = str) -> str:
-        """What to do about findings of a code. `spell`: how option names are written."""
+        """Say what to do about findings of a code.
+
+        Args:
+            code: One of those in docs/verify.md.
+            spell: How option names are written.
+        """
         return spelled(CODES[code].advice, spell)

@@ -61,7 +61,7 @@ def manifest_of(request: Request, plan: Plan) -> Manifest:
     """The export of a plan. It always has a task, so that an export without rows has a file with the columns."""
     idle = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
     idle += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
-    return Manifest(request, plan.ends, plan.packed() or [()], idle, plan.missing)
+    return Manifest(request, plan.ends, plan.packed() or [()], idle, list(plan.missing))
 
 
 def save(manifest: Manifest, target: Target) -> None:

@@ -168,7 +168,11 @@ class Explanation:
         return "\n".join(self.lines())
 
     def remarks(self, tasks: int) -> Iterator[str]:
-        """Lines that a read with so many tasks should print: what it does not read, and a summary if it is large or skips something."""
+        """Write the lines that a read should print: what it does not read, and a summary if it is large or skips something.
+
+        Args:
+            tasks: How many tasks the read has.
+        """
         yield from (f"not read: {stale_text(uri, size)}" for uri, size in self.plan.stale)
         if self.plan.bytes_to_scan >= BIG or self.plan.bytes_to_prune or self.plan.bytes_skipped:
             yield self.in_short(tasks)

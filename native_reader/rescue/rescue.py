@@ -47,8 +47,7 @@ class Rescued:
         start: What a starting broker would do to the log.
 
     Examples:
-        >>> from native_reader.rescue import rescue
-        >>> rescue(nr.open("store"), "whole").is_whole
+        >>> nr.open("store").rescue("whole").is_whole
         True
     """
 

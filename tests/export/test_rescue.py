@@ -156,7 +156,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
     memories = in_memory(files_of(log_of(3))), in_memory(files_of(log_of(3)))
-    with pytest.raises(nr.OptionError, match="a rescue is of one store"):
+    with pytest.raises(nr.OptionError, match="a rescue is about one store, and this path has 2: "):
         nr.open([memory.url for memory in memories]).rescue(tmp_path / "out")
 
 
