@@ -8,7 +8,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 def export(asked: Asked, output: str, **files: Any) -> int:
     with Warnings() as warnings:
         scan = asked.open().messages(**asked.of_messages(verify_crc=True))
-        done = scan.export(output, **files, jobs=asked.jobs, progress=Bar())
+        done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:
         click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))

@@ -10,7 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,11 +57,11 @@ def ls(asked: Asked, what: str | None) -> int:
         if what == "queues":
             names = [name for name in _QUEUE if not (is_one and name == "store")]
             looks = dict.fromkeys(("min_offset", "max_offset", "entries", "expired", "files"), NUMBER) | {"bytes": SIZE}
-            rows = (row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
+            rows = (row for batch in queues.to_batches(asked.jobs, progress=bar()) for row in batch.to_pylist())
             output.rows(names, rows, looks, _LESS)
         else:
             names = [name for name in _TOPIC if not (is_one and name == "store")]
-            topics, light = _topics(queues.to_batches(asked.jobs, progress=Bar()))
+            topics, light = _topics(queues.to_batches(asked.jobs, progress=bar()))
             clear()
             output.rows(names, topics, {"queues": NUMBER, "messages": NUMBER})
             if light:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,7 +39,7 @@ class Read:
         for uri, start, stop in scan.plan().gaps:
             note(f"warning: {uri}: no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
             self.code = FOUND
-        yield from self.of_run(scan.run(self.asked.jobs, progress=Bar()))
+        yield from self.of_run(scan.run(self.asked.jobs, progress=bar()))
 
     def of_run(self, run: Run) -> Generator[pa.RecordBatch]:
         """The rows of a run."""

@@ -11,7 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free:
         verify=verify,
         jobs=asked.jobs,
         options=options,
-        progress=Bar(),
+        progress=bar(),
     )
     with Warnings():
         facts = write_report(store, output, settings, lang)

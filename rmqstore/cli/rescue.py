@@ -13,7 +13,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     if not is_again:
         _note_room(store, target)
     with Warnings() as warnings:
-        done = run(store, target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
+        done = run(store, target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))

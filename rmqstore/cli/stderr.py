@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rmqstore.text import safe
 
+if TYPE_CHECKING:
+    from native_reader.scan.progress import Watch
+
 _CLEAR = "\r\x1b[K"
-_QUIET = 1.0
-"""Seconds after which a bar appears: shorter work needs none."""
-_WIDTH = 20
 _MOST_WARNINGS = 10
 _MOST_KNOWN = 1000
 """Texts that are kept, so that none counts twice."""
@@ -38,50 +38,11 @@ def clear() -> None:
         sys.stderr.flush()
 
 
-class Report(Protocol):
-    """How far some work is, as the engine reports it."""
+def bar(*labels: str) -> Watch:
+    """For the engine's `progress`: a bar, if somebody can see it. `labels`: of reads that follow each other."""
+    from native_reader.scan.progress import Bar
 
-    @property
-    def done(self) -> int:
-        """Bytes done."""
-
-    @property
-    def total(self) -> int:
-        """Bytes to do."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-
-
-class Bar:
-    """A function for the engine's `progress`: draws one line that is drawn again and again. `labels`: of works that follow each other."""
-
-    def __init__(self, *labels: str) -> None:
-        self._labels, self._is_shown = list(labels or ("",)), is_terminal()
-        self._total, self._seconds = -1, 0.0
-
-    def __call__(self, progress: Report) -> None:
-        is_next = self._total >= 0 and (progress.total != self._total or progress.seconds < self._seconds)
-        self._total, self._seconds = progress.total, progress.seconds
-        if is_next and len(self._labels) > 1:
-            del self._labels[0]
-        if not self._is_shown or progress.seconds < _QUIET:
-            return
-        sys.stderr.write(f"{_CLEAR}{line_of(self._labels[0], progress)}")
-        sys.stderr.flush()
-
-
-def line_of(label: str, progress: Report) -> str:
-    """The text of a bar: share, bytes, rate, and the time left."""
-    from native_reader.text import duration_of, size_of
-
-    done, total, seconds = progress.done, progress.total, progress.seconds
-    share = min(1.0, done / total) if total else 1.0
-    bar = f"[{'#' * int(share * _WIDTH):<{_WIDTH}}]"
-    rate = f", {size_of(int(done / seconds))}/s" if done and seconds else ""
-    left = f", {duration_of(seconds * (total - done) / done)} left" if 0 < done < total else ""
-    return f"{label}{' ' if label else ''}{bar} {share:4.0%}  {size_of(done)} of {size_of(total)}{rate}{left}"
+    return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
 
 
 class Warnings(logging.Handler):

@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
     with Warnings() as warnings:
         store = asked.open()
         table = store.table(_known(name), **asked.values())
-        batches = table.to_batches(asked.jobs, progress=Bar())
+        batches = table.to_batches(asked.jobs, progress=bar())
         hidden: tuple[str, ...] = ()
         if limit is not None:
             batches = _limited(batches, limit)

@@ -11,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import Warnings, bar, clear, note
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def verify(asked: Asked) -> int:
         findings = store.table("findings", **asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         # Printed as they come: a broken store can have a finding for each of a million files.
-        for batch in findings.to_batches(asked.jobs, progress=Bar()):
+        for batch in findings.to_batches(asked.jobs, progress=bar()):
             clear()
             rows = batch.to_pylist()
             counts.update(row["severity"] for row in rows)
