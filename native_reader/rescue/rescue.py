@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ import pyarrow as pa
 from native_reader.api import Store
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, spelled
+from native_reader.errors import ExportError, OptionError, StoreError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.rescue.around import Around
@@ -62,18 +61,6 @@ class Rescued:
         return not (self.exported.is_damaged or self.missing or self.problems)
 
 
-class _Warnings(logging.Handler):
-    """Keeps the engine's warnings for the page, each once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: dict[str, None] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if len(self.texts) < _MOST_WARNINGS:
-            self.texts[spelled(record.getMessage(), str)] = None
-
-
 def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
     """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
 
@@ -98,24 +85,20 @@ def rescue(store: Store, path: LocalPath, *, jobs: int = 1, progress: Watch = Fa
     """
     if len(store.stores) > 1:
         raise OptionError(f"a rescue is of one store, not of {len(store.stores)}: {store.stores[0].uri} and others. Name one of them")
-    warnings, folder = _Warnings(), Target(path, store.stores)
-    logger = logging.getLogger("native_reader")
-    logger.addHandler(warnings)
+    warned, folder = Warned(_MOST_WARNINGS), Target(path, store.stores)
     try:
-        with folder:
+        with warned, folder:
             if others := set(folder.other_names()) - {MESSAGES, PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            return _rescue(store, folder, reading, {"jobs": jobs, "progress": progress}, warnings)
+            return _rescue(store, folder, reading, {"jobs": jobs, "progress": progress}, warned)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
         raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
-    finally:
-        logger.removeHandler(warnings)
 
 
-def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
+def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> Rescued:
     diagnosis = diagnose(store.stores[0], {"ignore_missing_files": True, **reading})
     messages = store.messages(columns=SAVED_COLUMNS, **_LENIENT, **reading)
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
@@ -131,7 +114,7 @@ def _rescue(store: Store, folder: Target, reading: dict[str, Any], running: dict
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, list(warnings.texts), datetime.now(UTC))
+    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
     return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)

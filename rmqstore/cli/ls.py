@@ -10,7 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
-from rmqstore.cli.stderr import Warnings, bar, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def ls(asked: Asked, what: str | None) -> int:
         for each in _stores(store):
             output.line(f"{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
     is_one = output.is_terminal and len(store.stores) == 1
-    with Warnings() as warnings:
+    with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))
         if what == "queues":
             names = [name for name in _QUEUE if not (is_one and name == "store")]
@@ -71,7 +71,7 @@ def ls(asked: Asked, what: str | None) -> int:
             elif output.is_terminal:
                 note(_COUNTED)
         clear()
-    return FOUND if warnings.has_loss else CLEAN
+    return FOUND if warned.has_loss else CLEAN
 
 
 def _stores(store: Store) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Warnings, bar, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free:
         options=options,
         progress=bar(),
     )
-    with Warnings():
+    with warnings():
         facts = write_report(store, output, settings, lang)
         clear()
     if asked.as_json:

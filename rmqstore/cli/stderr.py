@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
+    from native_reader.errors import Warned
     from native_reader.scan.progress import Watch
 
 _CLEAR = "\r\x1b[K"
 _MOST_WARNINGS = 10
-_MOST_KNOWN = 1000
-"""Texts that are kept, so that none counts twice."""
 _LOGGER = "native_reader"
 
 
@@ -45,50 +45,19 @@ def bar(*labels: str) -> Watch:
     return Bar(sys.stderr, *labels, stays=False) if is_terminal() else False
 
 
-class Warnings(logging.Handler):
-    """Prints the engine's warnings, each once and the first of many only. Used as a context.
+@contextmanager
+def warnings(show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> Iterator[Warned]:
+    """Print the engine's warnings, the first of many only. `show`: called instead, with each text, and whether it is about a loss."""
+    from native_reader.errors import Warned
+    from rmqstore.cli.asked import spelled as flag
 
-    `has_loss`: whether one of them was about damage or lost messages. `show`: called with each text, and whether it is about a loss.
-    """
-
-    def __init__(self, show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> None:
-        super().__init__(logging.WARNING)
-        self._show = show
-        self._seen: set[str] = set()
-        self._shown = self._left_out = 0
-        self.has_loss = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning."""
-        from native_reader.errors import DataLoss, spelled
-        from native_reader.plan.lost import Lost
-        from rmqstore.cli.asked import spelled as flag
-
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        is_loss = any(isinstance(each, DataLoss) or (isinstance(each, Lost) and each.is_loss) for each in arguments)
-        is_loss |= getattr(record, "is_loss", False)
-        self.has_loss |= is_loss
-        text = spelled(record.getMessage(), flag)
-        if text in self._seen:
-            return
-        if len(self._seen) < _MOST_KNOWN:
-            self._seen.add(text)
-        if self._shown < _MOST_WARNINGS:
-            self._shown += 1
-            self._show(text, is_loss)
-        else:
-            self._left_out += 1
-
-    def __enter__(self) -> Warnings:
-        logger = logging.getLogger(_LOGGER)
-        self._before = logger.propagate
-        logger.propagate = False
-        logger.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        logger = logging.getLogger(_LOGGER)
-        logger.removeHandler(self)
-        logger.propagate = self._before
-        if self._left_out:
-            note(f"warning: {self._left_out:,} more warnings are not shown")
+    logger = logging.getLogger(_LOGGER)
+    before, logger.propagate = logger.propagate, False
+    warned = Warned(_MOST_WARNINGS, flag, show)
+    try:
+        with warned:
+            yield warned
+    finally:
+        logger.propagate = before
+        if warned.left_out:
+            note(f"warning: {warned.left_out:,} more warnings are not shown")

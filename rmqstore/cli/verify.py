@@ -11,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Warnings, bar, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _COLORS = {"error": "red", "warning": "yellow"}
 def verify(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
     counts = Counter[str]()
-    with Warnings():
+    with warnings():
         findings = store.table("findings", **asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         # Printed as they come: a broken store can have a finding for each of a million files.
