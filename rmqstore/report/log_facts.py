@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
 from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
 from native_reader.sums import Tally, addresses, measures
 from rmqstore.report.seen import Seen
 from rmqstore.report.side_facts import Tables
-from rmqstore.report.times import DAY, Numbers, TimeBins
+from rmqstore.report.times import DAY, TimeBins
 
 COLUMNS = ("topic", "queue_id", "kind", "tags", "born_host", "store_timestamp", "physical_offset", "record_size", "inner_index", "segment")
 LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}

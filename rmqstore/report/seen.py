@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import Places
-from rmqstore.report.times import Numbers
 
 COLUMNS = ("topic", "kind", "physical_offset", "record_size")
 """What it needs of each message."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.layout.record import Numbers
 from rmqstore.report.blocks import note, times_in
 from rmqstore.report.charts import Range, strip
 from rmqstore.report.facts import Facts
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.side_facts import Findings
-from rmqstore.report.times import Numbers
 from rmqstore.report.words import Words
 
 _ROWS = 16
