@@ -21,7 +21,6 @@ from pyspark.sql import functions as sf
 
 import native_reader as nr
 import rmqstore_spark
-from native_reader.testing.__main__ import Bar
 from native_reader.testing.spec import MIB, StoreSpec
 from native_reader.testing.store_writer import write_store
 
@@ -49,7 +48,7 @@ def store_at(path: Path, spec: StoreSpec) -> Path:
     if not path.exists():
         half = path.with_name(path.name + ".part")
         shutil.rmtree(half, ignore_errors=True)
-        write_store(half, spec, Bar())
+        write_store(half, spec)
         half.rename(path)
     return path
 

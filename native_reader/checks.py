@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from itertools import islice
 from operator import index
 from typing import Any
 
 from native_reader.errors import OptionError, did_you_mean, no_zone, option_name, shown
+from native_reader.layout.times import EPOCH
 
 Instant = datetime | str | int
 """A time: a datetime or ISO 8601 text, each with a zone unless time_zone is set, or milliseconds since 1970."""
@@ -25,7 +26,6 @@ MOST_INT32 = 2**31 - 1
 MOST_JOBS = 1000
 _MOST_VALUES = 1 << 20
 _DEEPEST = 3
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAUSIBLE = 1_262_304_000_000, 4_102_444_800_000
 """Milliseconds of the years 2010 to 2099, the plausible range. 0 is also accepted, because it means 1970 in any unit."""
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -146,7 +146,7 @@ def instant(name: str, value: object, zone: tzinfo | None = None) -> int | None:
             example = "datetime(..., tzinfo=UTC)" if isinstance(value, datetime) else f"'{time}Z' (UTC) or '{time}+08:00'"
             raise OptionError(no_zone(f"{option_name(name)}={str(value)!r}", example))
         try:
-            since = (time if time.tzinfo else time.replace(tzinfo=zone)) - _EPOCH
+            since = (time if time.tzinfo else time.replace(tzinfo=zone)) - EPOCH
         except Exception:  # a tzinfo of the user's own may raise anything
             raise OptionError(f"{option_name(name)}: the time zone of this datetime has no UTC offset") from None
         return since // timedelta(microseconds=1)

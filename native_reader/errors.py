@@ -1,4 +1,4 @@
-"""The errors of the engine. Each one is a StoreError and the matching built-in error.
+"""The errors of the engine, and its warnings. Each error is a StoreError and the matching built-in error.
 
 A message says what happened, where, what was expected, and what to do next. It never shows bodies or property values.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import logging
 import re
 import reprlib
 from collections.abc import Callable, Iterable
@@ -17,6 +18,9 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKED = re.compile(r"\x0e(\w+(?:=\w+)?)\x0f")
 _OF_DISKS = frozenset(getattr(errno, name, -1) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN"))
 """Some systems have only some of them."""
+_LOGGER = "native_reader"
+_MOST_KNOWN = 1000
+"""Texts of warnings that are kept, so that none counts twice."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
@@ -221,3 +225,44 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def no_zone(time: str, with_one: str) -> str:
     """The error text for a time without a time zone."""
     return f"{time} has no time zone. Write {with_one}, or set {option_name('time_zone')}=Asia/Shanghai (or another zone) as the default"
+
+
+class Warned(logging.Handler):
+    """The engine's warnings while it is entered: each text once, and the first `most` only; `left_out` counts the others.
+
+    `has_loss`: whether one of them was about damage or lost messages. `name`: how an option is written. `show`: called with each
+    text, and whether it is about a loss.
+    """
+
+    def __init__(
+        self, most: int, name: Callable[[str], str] = str, show: Callable[[str, bool], object] = lambda text, is_loss: None
+    ) -> None:
+        super().__init__(logging.WARNING)
+        self._most, self._name, self._show = most, name, show
+        self._known: set[str] = set()
+        self.texts: list[str] = []
+        self.left_out = 0
+        self.has_loss = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a warning."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        is_loss = any(isinstance(each, DataLoss) or getattr(each, "is_loss", False) for each in (record, *arguments))
+        self.has_loss |= is_loss
+        text = spelled(record.getMessage(), self._name)
+        if text in self._known:
+            return
+        if len(self._known) < _MOST_KNOWN:
+            self._known.add(text)
+        if len(self.texts) < self._most:
+            self.texts.append(text)
+            self._show(text, is_loss)
+        else:
+            self.left_out += 1
+
+    def __enter__(self) -> Self:
+        logging.getLogger(_LOGGER).addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger(_LOGGER).removeHandler(self)

@@ -33,7 +33,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.errors import OptionError
-from native_reader.layout.record import HEAD, Bytes, Index, Mask, Records
+from native_reader.layout.record import HEAD, Bytes, Index, Mask, Numbers, Records
 
 SEAM = 1
 """The version of this seam. A kernel of another version is not used."""
@@ -53,7 +53,6 @@ COLUMNS = frozenset(
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""
 _log = logging.getLogger("native_reader")
 
-Numbers = NDArray[np.int64]
 Lists = Sequence[tuple[Numbers, Numbers]]
 """Offsets and sizes of the claims of each queue."""
 

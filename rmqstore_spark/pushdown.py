@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 
 from native_reader.columns.schema import COLUMNS
+from native_reader.layout.times import EPOCH
 from native_reader.predicate.patterns import can_like
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate, Value, all_of
 from rmqstore_spark.reader import StoreReader
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OPERATORS: dict[type[spark.Filter], str] = {
     spark.EqualTo: "=",
     spark.LessThan: "<",
@@ -80,7 +80,7 @@ def _value(column: Column, value: object) -> Value | None:
     """The value as our predicates store it; None if it is not of the column's type."""
     kind = COLUMNS[column.name].type
     if pa.types.is_timestamp(kind):
-        return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) and value.tzinfo is not None else None
+        return (value - EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) and value.tzinfo is not None else None
     if pa.types.is_integer(kind):
         return value if isinstance(value, int) and not isinstance(value, bool) else None
     if pa.types.is_string(kind):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, tzinfo
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from native_reader.errors import OptionError, did_you_mean
+from native_reader.layout.times import each_moment
 
 DAY = "day"
 _DAY_IS_OF = "store_timestamp"
@@ -18,7 +18,8 @@ PARTITION_COLUMNS = (
     *("born_host", "store_host", "real_topic", "delay_level", "reconsume_times"),
 )
 """Columns with few values. `day` is the day of `store_timestamp`."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
 
 Key = tuple[str | int | None, ...]
 """The values of the partition columns in one partition."""
@@ -73,15 +74,5 @@ def partitioning_of(names: str | Sequence[str], zone: tzinfo | None) -> Partitio
 
 def days(times: pa.Array, zone: tzinfo) -> pa.Array:
     """The day of each time, as text: 2026-01-31. Null where the time is null, or has no day in that zone."""
-    seconds = np.asarray(times.cast(pa.int64()).fill_null(0)) // 1_000_000
-    step = 86_400 if zone is UTC else 1  # the second is exact for every zone, and a batch has few of them
-    distinct, places = np.unique(seconds // step, return_inverse=True)
-    texts = pa.array([_day(number * step, zone) for number in distinct.tolist()], pa.string())
-    return pc.if_else(times.is_valid(), texts.take(pa.array(places)), pa.scalar(None, pa.string()))
-
-
-def _day(second: int, zone: tzinfo) -> str | None:
-    try:
-        return (_EPOCH + timedelta(seconds=second)).astimezone(zone).date().isoformat()
-    except OverflowError:  # before the year 1 or after 9999 in that zone
-        return None
+    step = _DAY if zone is UTC else _SECOND  # the second is exact for every zone, and a batch has few of them
+    return each_moment(times, step, lambda moment: moment.astimezone(zone).date().isoformat(), pa.string())

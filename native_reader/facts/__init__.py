@@ -3,7 +3,7 @@
 from native_reader.facts.gather import DeletedTopics, Expiry, Facts, Pace, Settings, expiry_of, pace_of
 from native_reader.facts.log_facts import SIZES, LogFacts
 from native_reader.facts.table_facts import Findings, Lag, Pending, Problem
-from native_reader.facts.times import DAY, HOUR, Numbers, TimeBins
+from native_reader.facts.times import DAY, HOUR, TimeBins
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage, disk_of, usage_of
@@ -21,7 +21,6 @@ __all__ = [
     "Findings",
     "Lag",
     "LogFacts",
-    "Numbers",
     "Pace",
     "Pending",
     "Problem",

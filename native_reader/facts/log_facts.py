@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from native_reader.facts.seen import Seen
 from native_reader.facts.table_facts import Tables
-from native_reader.facts.times import DAY, Numbers, TimeBins
+from native_reader.facts.times import DAY, TimeBins
+from native_reader.layout.record import Numbers
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import CheckedEnd

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.facts.times import Numbers
 from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import Places
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+from native_reader.layout.record import Numbers
 
 _MOST_BINS = 20_000
 _SECOND = 1_000_000

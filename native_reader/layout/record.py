@@ -51,6 +51,7 @@ _FIRST_PAIR, _MIDDLE_PAIR = _V1_WORD & 0xFFFF, _V1_WORD >> 8 & 0xFFFF
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 
 
 def head_dtype(born: int = 8, store: int = 8) -> np.dtype[np.void]:

@@ -15,11 +15,11 @@ from native_reader import kernel
 from native_reader.layout.kinds import DELAY_TOPIC, kind_of_topic
 from native_reader.layout.origins import is_sent_back
 from native_reader.layout.queue_entry import is_hash
-from native_reader.layout.record import Mask
+from native_reader.layout.record import Mask, Numbers
 from native_reader.predicate.outcomes import Facts, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, mentions
 from native_reader.predicate.tree import Predicate
 from native_reader.sides.directories import Directories
-from native_reader.sides.queues import Entries, Numbers, Queue, QueueReader, Topic
+from native_reader.sides.queues import Entries, Queue, QueueReader, Topic
 
 OF_ENTRIES = ("queue_id", "queue_offset", "physical_offset", "record_size", "tags")
 """Columns that differ between the entries of one topic."""

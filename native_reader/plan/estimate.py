@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from native_reader.layout.record import Numbers
 from native_reader.plan.claims import ORIGINS, may_exclude, may_want, wanted_among
 from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.sides.queues import Numbers, Queue, QueueReader, queues_of, topics_in
+from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING

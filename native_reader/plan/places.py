@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
-from native_reader.sides.queues import Numbers
 
 SEEN = "seen"
 """The access of a split that reads only such records. Users cannot choose it: only a pass can show that no others are wanted."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-_EPOCH, _FAR = datetime(1970, 1, 1, tzinfo=UTC), 10**16
+from native_reader.layout.times import EPOCH
+
+_FAR = 10**16
 
 Value = str | int | float | bytes
 """Timestamps are compared as microseconds since 1970, UTC."""
@@ -185,7 +187,7 @@ def _shown(column: Column, value: Value) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int) and column.name.endswith("_timestamp") and abs(value) < _FAR:
-        return f"TIMESTAMP '{(_EPOCH + timedelta(microseconds=value)).isoformat(' ')}'"
+        return f"TIMESTAMP '{(EPOCH + timedelta(microseconds=value)).isoformat(' ')}'"
     return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, spelled
+from native_reader.errors import ExportError, OptionError, StoreError, Warned
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
@@ -64,40 +63,24 @@ class Rescued:
         return not (self.exported.is_damaged or self.missing or self.problems)
 
 
-class _Warnings(logging.Handler):
-    """Keeps the engine's warnings for the page, each once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: dict[str, None] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if len(self.texts) < _MOST_WARNINGS:
-            self.texts[spelled(record.getMessage(), str)] = None
-
-
 def rescue(
     files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None
 ) -> Rescued:
     """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more."""
-    warnings, folder = _Warnings(), Target(path, (files,))
-    logger = logging.getLogger("native_reader")
-    logger.addHandler(warnings)
+    warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
-        with folder:
+        with warned, folder:
             if others := set(folder.other_names()) - {MESSAGES, PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            return _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warnings)
+            return _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
         raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
-    finally:
-        logger.removeHandler(warnings)
 
 
-def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warnings: _Warnings) -> Rescued:
+def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> Rescued:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading})
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
@@ -113,7 +96,7 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, list(warnings.texts), datetime.now(UTC))
+    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
     return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)

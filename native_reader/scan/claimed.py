@@ -15,10 +15,10 @@ from native_reader.columns.chunk import Columns
 from native_reader.columns.rows import Rows
 from native_reader.layout.begin import topic_field
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
-from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, head_size
+from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, Numbers, head_size
 from native_reader.plan.claims import Claims
 from native_reader.records.sync import head_at
-from native_reader.sides.queues import Entries, Numbers
+from native_reader.sides.queues import Entries
 from native_reader.storage.window import Window
 
 

@@ -17,6 +17,8 @@ _EVERY = 0.2
 _QUIET = 1.0
 """Seconds after which a bar appears: shorter reads need none."""
 _WIDTH = 20
+_CLEAR = "\r\x1b[K"
+"""Removes the line of a terminal."""
 
 
 class Progress(NamedTuple):
@@ -129,27 +131,36 @@ class PartMeter:
 
 
 class Bar:
-    """Draws progress as one line that is drawn again and again."""
+    """Draws progress as one line that is drawn again and again. `labels`: of reads that follow each other; `stays`: at the end too."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._drawn = stream, False
+    def __init__(self, stream: TextIO, *labels: str, stays: bool = True) -> None:
+        self._stream, self._labels, self._stays = stream, list(labels or ("",)), stays
+        self._last: Progress | None = None
+        self._drawn = False
 
     def __call__(self, progress: Progress) -> None:
-        if not self._drawn and progress.seconds < _QUIET:
-            return
-        self._drawn = True
-        filled, left = "#" * int(progress.share * _WIDTH), progress.seconds_left
-        rest = f", {duration_of(left)} left" if left else ""
-        sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
-        # The last characters clear the rest of the line.
-        self._stream.write(f"\r[{filled:<{_WIDTH}}] {progress.share:4.0%}  {progress.rows:,} rows, {sizes}{rest}\x1b[K")
-        self._stream.flush()
+        last, self._last = self._last, progress
+        if last is not None and (progress.total != last.total or progress.seconds < last.seconds) and len(self._labels) > 1:
+            del self._labels[0]
+        if self._drawn or progress.seconds >= _QUIET:
+            self._drawn = True
+            self._stream.write(f"{_CLEAR}{line_of(self._labels[0], progress)}")
+            self._stream.flush()
 
     def close(self) -> None:
-        """Leave the line."""
+        """Leave the line, or remove it."""
         if self._drawn:
-            self._stream.write("\n")
+            self._stream.write("\n" if self._stays else _CLEAR)
             self._stream.flush()
+
+
+def line_of(label: str, progress: Progress) -> str:
+    """The text of a bar: share, bytes, rate, and the time left."""
+    bar = f"[{'#' * int(progress.share * _WIDTH):<{_WIDTH}}]"
+    sizes = f"{size_of(progress.done)} of {size_of(progress.total)}"
+    rate = f", {size_of(int(progress.done / progress.seconds))}/s" if progress.done and progress.seconds else ""
+    left = f", {duration_of(progress.seconds_left)} left" if progress.seconds_left else ""
+    return f"{label}{' ' if label else ''}{bar} {progress.share:4.0%}  {sizes}{rate}{left}"
 
 
 def _watcher_of(progress: object) -> Callable[[Progress], object] | None:

@@ -16,7 +16,8 @@ from native_reader.broker.topics import Topics
 from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError
-from native_reader.layout.record import Mask, Records
+from native_reader.layout.arrays import is_among
+from native_reader.layout.record import Numbers, Records
 from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
 from native_reader.plan.estimate import TRUST, is_too_small
 from native_reader.plan.places import SEEN, records_in
@@ -30,7 +31,7 @@ from native_reader.records.trouble import too_large_error
 from native_reader.records.walk import CHUNK, Piece, ReadWalk
 from native_reader.scan.claimed import contradicted, has_true_one, true_claims
 from native_reader.sides.directories import Directories
-from native_reader.sides.queues import Numbers, Topic
+from native_reader.sides.queues import Topic
 from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
@@ -104,7 +105,7 @@ class Pruned:
             return
         for group in extents.groups(_FIRST_GROUP, CHUNK, TUNING.large_extent):
             base = split.segment.base + self._frame
-            if group.bytes > TUNING.large_extent and len(group) == 1 and not _among(group.starts + base, self._named).any():
+            if group.bytes > TUNING.large_extent and len(group) == 1 and not is_among(group.starts + base, self._named).any():
                 yield from self._walked(int(group.starts[0]), int(group.ends[0]), [*wanted, *unwanted], unwanted, arrives=True)
             else:
                 records = self._together(group)
@@ -173,7 +174,7 @@ class Pruned:
     def _check(self, records: Records, unwanted: list[Claims]) -> None:
         """Raise if an unwanted queue contradicts one of these records."""
         offsets = records.heads["physical_offset"].astype(np.int64)
-        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~_among(offsets, self._named))
+        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~is_among(offsets, self._named))
         if contradicted(self._window, unwanted, rows, self._split.store):
             raise Contradiction("the consume queue entry of a record has another offset")
         self._returned.append(offsets)
@@ -225,11 +226,3 @@ class Pruned:
             before = np.searchsorted(reported.ends, damages.starts, side="right")
             until = np.searchsorted(reported.starts, damages.ends)
             yield Piece(records if is_new.all() else records[is_new], damages.where(before >= until))
-
-
-def _among(places: Numbers, known: Numbers) -> Mask:
-    """Which places are in `known`, which is ordered."""
-    if not len(known):
-        return np.zeros(len(places), np.bool_)
-    is_among: Mask = known[np.minimum(np.searchsorted(known, places), len(known) - 1)] == places
-    return is_among

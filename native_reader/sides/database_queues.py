@@ -26,8 +26,9 @@ from native_reader.layout.queue_database import (
     queue_of_max,
 )
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written, read_place
+from native_reader.layout.record import Numbers
 from native_reader.sides.bounds import Bounds, Place, bounds_of
-from native_reader.sides.queues import Entries, Numbers, Queue
+from native_reader.sides.queues import Entries, Queue
 
 _AT_ONCE = 32 << 10
 

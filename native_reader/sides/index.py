@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.index_entry import INDEX_ENTRY, INDEX_HEAD, SLOT, default_slots, entries_at, slots_at
-from native_reader.layout.record import Mask
-from native_reader.sides.queues import Numbers
+from native_reader.layout.record import Mask, Numbers
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tuning import TUNING
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
 from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.layout.kinds import DELAY_TOPIC
@@ -17,16 +18,15 @@ from native_reader.layout.queue_entry import java_hash
 from native_reader.records.sync import layout_at
 from native_reader.sides import database_queues
 from native_reader.sides.bounds import bounds_of
-from native_reader.sides.queues import Entries, Numbers, Queue, QueueReader, queue_named
+from native_reader.sides.queues import Entries, Queue, QueueReader, queue_named
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
+from native_reader.sums import Tally
 
-_MOST_NAMED, _MOST_CODES, _MOST_COUNTED = 1000, 100_000, 4_000_000
-_AT_ONCE = 1 << 18
+_MOST_NAMED, _MOST_CODES = 1000, 100_000
+_MOST_COUNTED = 4_000_000
+"""Codes. With more, the rarest so far are left out, so a code that comes again is counted from there on."""
 _LARGEST_HASH = 2**31 - 1
-_NONE = np.empty(0, np.int64)
-_Columns = tuple[Numbers, Numbers, Numbers]
-"""Codes, numbers of messages, and offsets of first messages."""
 
 
 class QueueEnds:
@@ -94,7 +94,8 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | No
 
     After the most frequent 100,000 tags, the others are counted with those of unknown tags.
     """
-    known, unknown, first_unknown = _Sums(), 0, -1
+    known = Tally(("code",), ("messages",), first=("first",), limit=_MOST_COUNTED)
+    unknown, first_unknown = 0, -1
     for queue, piece in pieces:
         entries = piece.where((piece.offsets >= min_offset) & (piece.counts > 0))
         messages = np.maximum(0, np.minimum(entries.counts, entries.numbers + entries.counts - committed))
@@ -105,60 +106,13 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | No
         if not hashed.all():
             unknown += int(messages[~hashed].sum())
             first_unknown = int(entries.offsets[~hashed][0]) if first_unknown < 0 else first_unknown
-        known.add(entries.codes[hashed], messages[hashed], entries.offsets[hashed])
-    (codes, counts, firsts), (rest, first_rest) = known.most(_MOST_CODES)
-    tagged = [Tagged(*each) for each in zip(codes.tolist(), counts.tolist(), firsts.tolist(), strict=True)]
-    if rest:
+        known.add(pa.table({"code": entries.codes[hashed], "messages": messages[hashed], "first": entries.offsets[hashed]}))
+    top = known.top(_MOST_CODES)
+    tagged = [Tagged(**row) for row in top.rows]  # type: ignore[arg-type]
+    if rest := top.others["messages"]:
         unknown += rest
-        first_unknown = first_rest if first_unknown < 0 else min(first_unknown, first_rest)
+        first_unknown = top.others["first"] if first_unknown < 0 else min(first_unknown, top.others["first"])
     return tagged + ([Tagged(None, unknown, first_unknown)] if unknown else [])
-
-
-class _Sums:
-    """The messages of each code, and the offset of the first one. Codes are added in pieces, in the order of the queue.
-
-    With more than `_MOST_COUNTED` codes, the rarest so far are left out, so a code that comes again is counted from there on.
-    """
-
-    def __init__(self) -> None:
-        self._sums: _Columns = (_NONE, _NONE, _NONE)
-        self._waiting: list[_Columns] = []
-        self._count = 0
-        self._rest, self._first_rest = 0, -1
-
-    def add(self, codes: Numbers, counts: Numbers, firsts: Numbers) -> None:
-        """Messages that come after the earlier ones."""
-        self._waiting.append((codes, counts, firsts))
-        self._count += len(codes)
-        # As many as there are sums, so that a code is not sorted again with each piece.
-        if self._count >= max(_AT_ONCE, len(self._sums[0])):
-            self._join()
-
-    def most(self, count: int) -> tuple[_Columns, tuple[int, int]]:
-        """The codes with the most messages; and the number of all other messages, and the offset of their first one."""
-        self._join()
-        self._keep(count)
-        return self._sums, (self._rest, self._first_rest)
-
-    def _join(self) -> None:
-        codes, counts, firsts = (np.concatenate(each) for each in zip(self._sums, *self._waiting, strict=True))
-        unique, places, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        sums = np.zeros(len(unique), np.int64)
-        np.add.at(sums, inverse, counts)
-        self._sums, self._waiting, self._count = (unique, sums, firsts[places]), [], 0
-        if len(unique) > _MOST_COUNTED:
-            self._keep(_MOST_COUNTED // 2)
-
-    def _keep(self, count: int) -> None:
-        """Keep the codes with the most messages, those first."""
-        codes, counts, firsts = self._sums
-        order = np.lexsort((firsts, -counts))
-        kept, rest = order[:count], order[count:]
-        if len(rest):
-            first = int(firsts[rest].min())
-            self._rest += int(counts[rest].sum())
-            self._first_rest = first if self._first_rest < 0 else min(self._first_rest, first)
-        self._sums = codes[kept], counts[kept], firsts[kept]
 
 
 def tag_texts(segments: Sequence[Segment], tagged: Sequence[Tagged], max_record_bytes: int) -> list[str | None]:

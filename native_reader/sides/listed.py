@@ -11,9 +11,9 @@ import numpy as np
 
 from native_reader.errors import DataLoss
 from native_reader.layout.begin import closes, read_pair
-from native_reader.layout.record import BLANK_HEAD, Mask
+from native_reader.layout.record import BLANK_HEAD, Mask, Numbers
 from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
-from native_reader.sides.queues import Entries, Numbers, QueueReader, Topic, queues_of, topics_in
+from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window

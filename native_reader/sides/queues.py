@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, PLACE_SIZE, QUEUE_ENTRY, is_written, read_place
-from native_reader.layout.record import SMALLEST_RECORD, Mask
+from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
 from native_reader.tuning import TUNING
@@ -28,7 +28,6 @@ _BEYOND = 2**63 - 1
 _PIECE = 1 << 20
 _NUMBER = re.compile("0|[1-9][0-9]{0,9}")
 
-Numbers = NDArray[np.int64]
 Name = TypeVar("Name", str, DirEntry)
 
 

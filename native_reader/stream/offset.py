@@ -15,15 +15,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypeVar
 
 from native_reader.errors import StoreError, option_name
+from native_reader.layout.times import EPOCH
 from native_reader.log.boundary import Boundary, Fingerprint
 
 VERSION = 2
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _START_OVER = (
     f"To start over, use a new checkpointLocation; set {option_name('starting_offsets')} or "
     f"{option_name('starting_physical_offset')} to choose where the new query begins"
@@ -90,7 +90,7 @@ def _boundary(end: Boundary) -> dict[str, Any]:
 def _stored(milliseconds: int) -> str | int:
     """The time as text, or as milliseconds if it is outside the calendar."""
     try:
-        return (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return (EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except OverflowError:
         return milliseconds
 
@@ -147,7 +147,7 @@ def _milliseconds(where: str, stored: Any) -> int:
     if not isinstance(stored, str):
         return _number(where, stored, _MILLISECONDS)
     try:
-        return (datetime.fromisoformat(stored) - _EPOCH) // timedelta(milliseconds=1)
+        return (datetime.fromisoformat(stored) - EPOCH) // timedelta(milliseconds=1)
     except (TypeError, ValueError, OverflowError):
         raise _changed(where, "a time such as 2026-01-31T12:00:00.000Z", stored) from None
 

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.tables.messages import NO_TIME, Numbers, in_pieces, microseconds
+from native_reader.layout.arrays import last_of_each
+from native_reader.layout.record import Numbers
+from native_reader.tables.messages import NO_TIME, in_pieces, microseconds
 from native_reader.tables.shares import KEY, groups_of
 
 HALF, PREPARED, ROLLBACK, DISCARD = range(4)
@@ -31,7 +33,7 @@ class Decisions:
         known, first, counts = np.unique(groups[self._halves], return_index=True, return_counts=True)
         self.first, self.counts = self._halves[first], counts
         """The row of the first half message of each transaction, and how many it has."""
-        self.last = self._halves[len(self._halves) - 1 - np.unique(groups[self._halves][::-1], return_index=True)[1]]
+        self.last = self._halves[last_of_each(groups[self._halves])]
         numbers = np.full(int(groups.max()) + 1, -1)
         numbers[known] = np.arange(len(known))
         self.groups: Numbers = numbers[groups]

@@ -12,12 +12,13 @@ from native_reader.broker.config_files import read_config
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import KEYS_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import DELAY_TOPIC
+from native_reader.layout.record import Numbers
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
 from native_reader.scan.read import Projection
 from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
 from native_reader.sides.queues import Entries, Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.messages import NO_TIME, Numbers, Piece, integers, microseconds, pieces_of_store, property_in
+from native_reader.tables.messages import NO_TIME, Piece, integers, microseconds, pieces_of_store, property_in
 from native_reader.tables.table import Request, Table
 
 COLUMNS = {

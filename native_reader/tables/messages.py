@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from native_reader.columns.makers import timestamps
+from native_reader.layout.record import Numbers
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.plan.split import Split
@@ -21,7 +21,6 @@ from native_reader.scan.read import DROPMALFORMED, Projection, Reading
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.table import Request
 
-Numbers = NDArray[np.int64]
 NO_TIME = np.iinfo(np.int64).min
 """A null as a number: no time and no offset of a message has this value."""
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from native_reader.broker.checkpoint import timer_check_of
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
+from native_reader.layout.arrays import last_of_each
 from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.progress import TimerCheck
 from native_reader.predicate.tree import Column, Compare
@@ -113,7 +114,7 @@ def _waiting(timers: Timers, table: pa.Table) -> pa.Table:
     is_recall = table.column("is_recall").to_numpy()
     messages, recalls = np.flatnonzero(~is_recall), np.flatnonzero(is_recall)
     known, first = np.unique(groups[messages], return_index=True)
-    last = messages[len(messages) - 1 - np.unique(groups[messages][::-1], return_index=True)[1]]
+    last = messages[last_of_each(groups[messages])]
     first = messages[first]
     recalled, requests = np.unique(groups[recalls], return_index=True)
     places = np.minimum(np.searchsorted(recalled, known), max(0, len(recalled) - 1))

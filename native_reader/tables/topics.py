@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
@@ -27,6 +26,7 @@ from native_reader.sides.listed import Count, count_listed
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
+from native_reader.sums import Tally, measures
 from native_reader.tables.queues import configured_topics, warn_of_rocksdb
 from native_reader.tables.table import Request, Table
 
@@ -152,40 +152,21 @@ def _times_at(store: StoreFiles, counts: Iterable[Count]) -> dict[int, datetime]
 
 def _from_log(part: TopicsOf, splits: Iterable[Split], projection: Projection) -> tuple[dict[str, _Row], bool, int]:
     """What the log has of each topic, from the heads of all records."""
-    rows: dict[str, _Row] = {}
+    topics = Tally(("topic",), ("bytes", "messages", "records"), least=("first",), most=("last",), limit=None)
     is_complete = True
     counts_messages = "messages" in projection.columns
     wanted = replace(projection, columns=_READ, mode=PERMISSIVE, fail_on_data_loss=False, unpacks_batches=counts_messages)
     for split in splits:
         reading = Reading(split, wanted)
         for batch in reading:
-            _add(rows, batch)
+            times = batch["store_timestamp"]
+            topics.add(pa.table({"topic": batch["topic"], **measures(batch), "first": times, "last": times}))
         is_complete = is_complete and not reading.report.damage
+    found = topics.table()
+    rows = {} if found is None else {row.pop("topic"): _Row(**row) for row in found.to_pylist()}
     for topic in topics_in(part.store.queues):
         rows.setdefault(topic.name, _Row()).queues += len(numbers_of(topic))
     return rows, is_complete, 0
-
-
-def _add(rows: dict[str, _Row], batch: pa.RecordBatch) -> None:
-    """Count the messages of one batch."""
-    # All messages of an inner batch have the size of the record: only the first one counts.
-    is_first = pc.equal(pc.fill_null(batch.column("inner_index"), 0), 0)
-    table = pa.table(
-        {
-            "topic": batch.column("topic"),
-            "time": batch.column("store_timestamp"),
-            "records": is_first.cast(pa.int64()),
-            "bytes": pc.if_else(is_first, batch.column("record_size").cast(pa.int64()), 0),
-        }
-    )
-    sums = table.group_by("topic").aggregate([("topic", "count"), ("records", "sum"), ("bytes", "sum"), ("time", "min"), ("time", "max")])
-    for each in sums.to_pylist():
-        row = rows.setdefault(each["topic"], _Row())
-        row.messages += each["topic_count"]
-        row.records += each["records_sum"]
-        row.bytes += each["bytes_sum"]
-        row.first = min((time for time in (row.first, each["time_min"]) if time is not None), default=None)
-        row.last = max((time for time in (row.last, each["time_max"]) if time is not None), default=None)
 
 
 TOPICS = Table("topics", COLUMNS, _parts, _rows, options=("access",))

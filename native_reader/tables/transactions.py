@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC
+from native_reader.layout.record import Numbers
 from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
@@ -31,7 +32,7 @@ from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.decisions import Decisions
-from native_reader.tables.messages import NO_TIME, Numbers, Piece, integers, pieces_of, property_in
+from native_reader.tables.messages import NO_TIME, Piece, integers, pieces_of, property_in
 from native_reader.tables.shares import KEY, NO_KEY, shares
 from native_reader.tables.table import Request, Table
 

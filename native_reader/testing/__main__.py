@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import re
 import sys
-import time
 from datetime import UTC, datetime
 
 from native_reader.testing.spec import StoreSpec
@@ -60,31 +59,12 @@ def parser() -> argparse.ArgumentParser:
     return new
 
 
-class Bar:
-    """A progress bar on stderr if that is a terminal; otherwise one line at the end."""
-
-    def __init__(self) -> None:
-        self._begun = self._shown = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show the progress, at most ten times a second."""
-        now = time.monotonic()
-        if done < total and (now - self._shown < 0.1 or not sys.stderr.isatty()):
-            return
-        self._shown = now
-        filled = 40 * done // max(1, total)
-        speed = done / max(1e-9, now - self._begun) / 1e6
-        start, end = ("\r", "\n" if done >= total else "") if sys.stderr.isatty() else ("", "\n")
-        sys.stderr.write(f"{start}[{'#' * filled}{'.' * (40 - filled)}] {done / (1 << 20):,.0f} MiB  {speed:,.0f} MB/s{end}")
-        sys.stderr.flush()
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     options = vars(parser().parse_args(arguments))
     directory = options.pop("directory")
     try:
-        summary = write_store(directory, StoreSpec(**options), Bar())
+        summary = write_store(directory, StoreSpec(**options))
     except (ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

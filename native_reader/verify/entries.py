@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
+from native_reader.layout.record import Mask, Numbers
 from native_reader.sides.queues import Entries, QueueReader
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
-from native_reader.verify.marks import Longs
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Pairs, within
 from native_reader.verify.sides import Queues, Sides
 
@@ -27,26 +27,24 @@ _MOST_HELD = 1 << 21
 _NARROW = 1 << 15
 """With fewer queues, their numbers have 16 bits."""
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(slots=True)
 class Claims:
     """Entries of several queues, by ascending offset. `row`: the record at exactly that offset, or -1."""
 
     queue: NDArray[np.int32]
-    number: Longs
-    count: Longs
-    offset: Longs
-    size: Longs
-    code: Longs
+    number: Numbers
+    count: Numbers
+    offset: Numbers
+    size: Numbers
+    code: Numbers
     row: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.offset)
 
 
-def _claims(found: Sequence[tuple[int, Entries]], records: Longs) -> Claims:
+def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> Claims:
     queue = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), number, np.int32) for number, each in found)])
     number, count, offset, size, code = (
         np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for _, each in found)]) for name in COLUMNS
@@ -105,7 +103,7 @@ class EntryCheck:
     def _is_light(self) -> Mask:
         return np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in self._queues.all], np.bool_)
 
-    def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Longs) -> None:
+    def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""
         queues = self._queues.all
         by_queue, named = _ByQueue(facts, len(queues)), np.zeros(len(facts), np.bool_)
@@ -126,7 +124,7 @@ class EntryCheck:
         named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
         self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
 
-    def _compared(self, facts: Facts, claims: Claims, light: Pairs, damage: Longs) -> NDArray[np.intp]:
+    def _compared(self, facts: Facts, claims: Claims, light: Pairs, damage: Numbers) -> NDArray[np.intp]:
         """Compare all entries of some queues, one by one; returns the records that an entry of their queue names."""
         if len(claims):
             of_light = self._is_light[claims.queue]
@@ -138,7 +136,7 @@ class EntryCheck:
 
     # Entries and their records
 
-    def _ordinary(self, facts: Facts, claims: Claims, which: Mask, damage: Longs) -> None:
+    def _ordinary(self, facts: Facts, claims: Claims, which: Mask, damage: Numbers) -> None:
         """Check entries that must agree with their record in everything."""
         nowhere = which & (claims.row < 0) & ~within(claims.offset, damage)  # the damage is a finding itself
         self._add("entry-without-record", claims, nowhere, lambda _: "no record begins there")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import spelled
+from native_reader.sums import Tally, ones
 from native_reader.text import counted
 from native_reader.verify.codes import CODES, SEVERITIES, TRUNCATED
 
@@ -37,6 +38,7 @@ _COSTS = 400
 """Bytes of a row that is held, without its topic."""
 _OF_TOPIC = "record-of-deleted-topic"
 """Its findings are one row for each topic: where its records are does not matter."""
+_QUEUE = "file", "topic", "queue_id"
 _Key = tuple[str, str, str | None, int | None]
 """Code, file, topic and queue."""
 
@@ -100,8 +102,7 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
     until = "" if found.last is None or found.last == found.offset else f", up to offset {found.last:,}"
     more = f" ({found.count - 1:,} more{until})" if found.count > 1 else ""
     return {
-        "code": code,
-        "severity": CODES[code].severity,
+        **_code_columns(code),
         "file": file,
         "offset": found.offset,
         "last_offset": found.last,
@@ -109,55 +110,48 @@ def _row(code: str, file: str, topic: str | None, queue_id: int | None, found: _
         "queue_id": queue_id,
         "count": found.count,
         "message": f"{found.text}{more}",
-        "advice": spelled(CODES[code].advice, str),
     }
 
 
-@dataclass(slots=True)
-class _Topic:
-    """The findings about a deleted topic."""
-
-    row: dict[str, Any]
-    queues: set[int]
-
-    def add(self, row: dict[str, Any]) -> None:
-        """Add those of another queue or part of the log."""
-        self.queues.add(row["queue_id"])
-        known = self.row
-        known["count"] += row["count"]
-        known["offset"], known["last_offset"] = min(known["offset"], row["offset"]), max(known["last_offset"], row["last_offset"])
-
-    def in_one_row(self) -> dict[str, Any]:
-        """All of them in one row."""
-        row = self.row
-        places = f"at offset {row['offset']:,}" if row["count"] == 1 else f"from offset {row['offset']:,} to {row['last_offset']:,}"
-        text = f"{counted(row['count'], 'record')} of '{row['topic']}' that were in {counted(len(self.queues), 'queue')}, {places}"
-        return row | {"queue_id": None, "message": text}
+def _code_columns(code: str) -> dict[str, object]:
+    return {"code": code, "severity": CODES[code].severity, "advice": spelled(CODES[code].advice, str)}
 
 
 def by_topic(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same findings, but those about deleted topics come last, one for each topic. Of truncations, only the first of each log."""
-    topics: dict[tuple[str, str], _Topic] = {}
+    topics, held = _sums_by(*_QUEUE), 0
     truncated = set[str]()
-    held = 0
     for each in batches:
         batch = _truncated_once(each, truncated)
         is_held = pc.fill_null(pc.and_(pc.equal(batch["code"], _OF_TOPIC), pc.is_valid(batch["queue_id"])), False)
         others = batch.filter(pc.invert(is_held))
         if len(others):
             yield others
-        for row in batch.filter(is_held).to_pylist():
-            key = row["file"], row["topic"]
-            if key in topics:
-                topics[key].add(row)
-            else:
-                topics[key] = _Topic(row, {row["queue_id"]})
-            held += _COSTS + len(row["topic"])
+        found = batch.filter(is_held)
+        if len(found):
+            topics.add(pa.Table.from_batches([found]))
+            held += _COSTS * len(found) + pc.sum(pc.utf8_length(found["topic"])).as_py()
         if held > _MOST_TEXT:  # a corrupt log can name any number of topics
-            yield _in_rows(topics.values())
-            topics, held = {}, 0
-    if topics:
-        yield _in_rows(topics.values())
+            yield from _in_rows(topics)
+            topics, held = _sums_by(*_QUEUE), 0
+    yield from _in_rows(topics)
+
+
+def _in_rows(topics: Tally) -> Iterator[pa.RecordBatch]:
+    """A row for each deleted topic, if there is one."""
+    if (queues := topics.table()) is not None:
+        rows = _sums_by("file", "topic", sums=("count", "queues")).grouped(queues.append_column("queues", ones(queues)))
+        rows = rows.sort_by([("file", "ascending"), ("offset", "ascending")]).to_pylist()
+        yield pa.RecordBatch.from_pylist([row | _code_columns(_OF_TOPIC) | {"message": _about_topic(row)} for row in rows], SCHEMA)
+
+
+def _sums_by(*keys: str, sums: Sequence[str] = ("count",)) -> Tally:
+    return Tally(keys, sums, least=("offset",), most=("last_offset",), limit=None)
+
+
+def _about_topic(row: dict[str, Any]) -> str:
+    places = f"at offset {row['offset']:,}" if row["count"] == 1 else f"from offset {row['offset']:,} to {row['last_offset']:,}"
+    return f"{counted(row['count'], 'record')} of '{row['topic']}' that were in {counted(row['queues'], 'queue')}, {places}"
 
 
 def _truncated_once(batch: pa.RecordBatch, known: set[str]) -> pa.RecordBatch:
@@ -168,8 +162,3 @@ def _truncated_once(batch: pa.RecordBatch, known: set[str]) -> pa.RecordBatch:
         kept[row] = folder not in known
         known.add(folder)
     return batch if kept.all() else batch.filter(pa.array(kept))
-
-
-def _in_rows(topics: Iterable[_Topic]) -> pa.RecordBatch:
-    rows = [each.in_one_row() for each in topics]
-    return pa.RecordBatch.from_pylist(sorted(rows, key=lambda row: (row["file"], row["offset"])), SCHEMA)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.layout.record import Index, Mask
+from native_reader.layout.arrays import is_among
+from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.marks import Longs
 from native_reader.verify.records import Facts, Pairs, within
 from native_reader.verify.sides import Sides
 
@@ -44,10 +44,10 @@ class _Keys:
         self._tag = facts.tag_key.astype(np.int64)
         # An entry of a tag also names a key with the same hash.
         self._is_named, self._next = self._hash == self._tag[self._row], 0
-        self._others: list[Longs] = []
+        self._others: list[Numbers] = []
 
     @cached_property
-    def _ascending(self) -> Longs:
+    def _ascending(self) -> Numbers:
         return np.unique(np.concatenate([_pairs(self._row, self._hash), self._skipped]))
 
     def in_order(self, piece: NDArray[np.void], begin_time: int) -> Mask | None:
@@ -63,10 +63,10 @@ class _Keys:
         self._is_named[begin : begin + named], self._next = True, begin + named
         return is_late
 
-    def name(self, row: Index, hashes: Longs) -> Mask:
+    def name(self, row: Index, hashes: Numbers) -> Mask:
         """Which of these entries, whose records are `row`, or -1, have a key of their record."""
         pairs = _pairs(row, hashes & _LARGEST_HASH)
-        is_key: Mask = (row >= 0) & (hashes >= 0) & _contains(self._ascending, pairs)
+        is_key: Mask = (row >= 0) & (hashes >= 0) & is_among(pairs, self._ascending)
         self._others.append(np.unique(pairs[is_key]))
         return is_key
 
@@ -111,7 +111,7 @@ class KeyCheck:
             if head.end >= low and head.begin < high:
                 self._files.append(_Covering(file.uri, file.slots, head, stop))
 
-    def check(self, facts: Facts, keys: Pairs, low: int, high: int, damage: Longs) -> None:
+    def check(self, facts: Facts, keys: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the keys of the records at offsets `[low, high)` with the entries of all files."""
         known = _Keys(facts, keys)
         for each in self._files:
@@ -125,7 +125,7 @@ class KeyCheck:
                 continue
         self._unnamed(facts, known.rows_missing())
 
-    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> None:
+    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Numbers) -> None:
         """Check a piece of entries."""
         number, piece = part
         if (is_off := known.in_order(piece, each.head.begin_time)) is None:
@@ -136,7 +136,7 @@ class KeyCheck:
         if not self._sides.is_live:
             self._bounds(each, part, facts)
 
-    def _searched(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Longs) -> Mask:
+    def _searched(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Numbers) -> Mask:
         """Compare each entry with the record that it names; returns which of those that are right have another time."""
         _, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
@@ -183,7 +183,9 @@ class KeyCheck:
         self._findings.add_rows(code, each.uri, piece["offset"][chosen], lambda one: f"entry {number + int(chosen[one]):,}: {why}")
 
 
-def numpy_indexed(entries: NDArray[np.void], records: Sequence[Longs], keys: Sequence[Longs], begin_time: int) -> tuple[int | None, Mask]:
+def numpy_indexed(
+    entries: NDArray[np.void], records: Sequence[Numbers], keys: Sequence[Numbers], begin_time: int
+) -> tuple[int | None, Mask]:
     """As `kernel.indexed`."""
     (offsets, times, tags), (rows, hashes) = records, keys
     own, count = entries["hash"].astype(np.int64), len(entries)
@@ -202,11 +204,11 @@ def numpy_indexed(entries: NDArray[np.void], records: Sequence[Longs], keys: Seq
     return named, entries["seconds"] != _seconds(times[row], begin_time)
 
 
-def _seconds(times: Longs, begin_time: int) -> Longs:
+def _seconds(times: Numbers, begin_time: int) -> Numbers:
     """What a broker writes into the entries of records with these times."""
     if begin_time <= 0:
         return np.zeros(len(times), np.int64)
-    seconds: Longs = np.clip((times - begin_time) // 1000, 0, _LARGEST_HASH)
+    seconds: Numbers = np.clip((times - begin_time) // 1000, 0, _LARGEST_HASH)
     return seconds
 
 
@@ -225,21 +227,13 @@ def _first_at(stored: StoredFile, slots: int, offset: int, first: int, stop: int
     return stop
 
 
-def _pairs(row: Index, hashes: Longs) -> Longs:
+def _pairs(row: Index, hashes: Numbers) -> Numbers:
     return row << 31 | hashes
 
 
-def _row_at(records: Longs, offsets: Longs) -> NDArray[np.intp]:
+def _row_at(records: Numbers, offsets: Numbers) -> NDArray[np.intp]:
     """The record at exactly each offset, or -1."""
     if not len(records):
         return np.full(len(offsets), -1, np.intp)
     at = np.minimum(np.searchsorted(records, offsets), len(records) - 1)
     return np.where(records[at] == offsets, at, -1)
-
-
-def _contains(ascending: Longs, values: Longs) -> Mask:
-    """Which values are among the ascending ones."""
-    if not len(ascending):
-        return np.zeros(len(values), np.bool_)
-    found: Mask = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
-    return found

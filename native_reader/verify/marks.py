@@ -33,10 +33,9 @@ from native_reader.layout.properties import (
     VALUE_END,
 )
 from native_reader.layout.queue_entry import java_hash
-from native_reader.layout.record import COMPRESSED, INNER_BATCH, Bytes, Index, Mask, Records, unsigned_at
+from native_reader.layout.record import COMPRESSED, INNER_BATCH, Bytes, Index, Mask, Numbers, Records, unsigned_at
 from native_reader.verify.hashes import Texts, positive, words_of
 
-Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Place = tuple[bytes, int]
 """A topic and a queue id."""
@@ -55,9 +54,9 @@ class Marks(NamedTuple):
     Hashes are Java's.
     """
 
-    offset: Longs
-    queue_offset: Longs
-    time: Longs
+    offset: Numbers
+    queue_offset: Numbers
+    time: Numbers
     size: Ints
     place: Ints
     """The number of the topic and the queue id, also of earlier marks: `places` has only those that are new."""
@@ -69,15 +68,15 @@ class Marks(NamedTuple):
     """1 if it has a delay level."""
     messages: Ints
     """How many it holds, -1 if unknown."""
-    key_row: Longs
+    key_row: Numbers
     """The record of each key."""
-    key: Longs
+    key: Numbers
     """Its hash as the index has it."""
-    light_row: Longs
+    light_row: Numbers
     """The record of each light queue."""
-    light: Longs
+    light: Numbers
     """Where the queue is in `light_queues`."""
-    light_number: Longs
+    light_number: Numbers
     """The number of the record there, -1 if unknown."""
     places: list[Place]
     light_queues: list[bytes]
@@ -156,7 +155,7 @@ class NumpyMarker:
         self._held += len(records) + len(key_rows) + len(light_rows)
         return self._held + self._text // _NAMES_OF_RECORD
 
-    def _places_of(self, topics: Longs, queue_ids: Longs, names: list[bytes]) -> Ints:
+    def _places_of(self, topics: Numbers, queue_ids: Numbers, names: list[bytes]) -> Ints:
         """The place of each record. `topics`: where its topic is in `names`."""
         unique, inverse = _distinct(topics, queue_ids, len(names))
         return np.array([self._number((names[each], queue_id)) for each, queue_id in unique], np.int32)[inverse]
@@ -168,7 +167,7 @@ class NumpyMarker:
             self._text += len(place[0])
         return self._places[place]
 
-    def _lights(self, pieces: _Pieces) -> tuple[Longs, Longs, Longs]:
+    def _lights(self, pieces: _Pieces) -> tuple[Numbers, Numbers, Numbers]:
         """Rows, queues and numbers of the light queues that records name."""
         found, known = list[tuple[int, int, int]](), self._light_queues
         before = len(known)
@@ -207,7 +206,7 @@ def _digits(text: bytes, most: int) -> int:
     return int(text) if text.isdigit() and len(text) <= most else _UNKNOWN
 
 
-def _distinct(topics: Longs, queue_ids: Longs, count: int) -> tuple[list[tuple[int, int]], Index]:
+def _distinct(topics: Numbers, queue_ids: Numbers, count: int) -> tuple[list[tuple[int, int]], Index]:
     """The different pairs of topic and queue id as they occur, and which of them each record has. Topics are numbers below `count`."""
     width = int(queue_ids.max()) + 1
     if int(queue_ids.min()) >= 0 and count * width <= _FEW_PLACES:  # a table, because sorting costs ten times as much

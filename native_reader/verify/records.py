@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.layout.kinds import DELAY_TOPIC
-from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Records
-from native_reader.verify.marks import Ints, Longs, Marks, new_marker
+from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Numbers, Records
+from native_reader.verify.marks import Ints, Marks, new_marker
 from native_reader.verify.sides import Queues
 
 _MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
@@ -24,13 +24,13 @@ BY_HASH, BY_TIME, IN_BATCH = 0, 1, 2
 class Facts:
     """The records of some range, in log order."""
 
-    offset: Longs
+    offset: Numbers
     size: Ints
     place: Ints
     """The pair of topic and queue, a number of `RecordReader.places`."""
     queue: Ints
-    queue_offset: Longs
-    time: Longs
+    queue_offset: Numbers
+    time: Numbers
     tag: Ints
     """The hash of the tag."""
     tag_key: Ints
@@ -48,9 +48,9 @@ class Facts:
 class Pairs:
     """Numbers that belong to a record, by the record's index: its keys' hashes, or its places in light queues."""
 
-    row: Longs
-    value: Longs
-    other: Longs
+    row: Numbers
+    value: Numbers
+    other: Numbers
 
 
 class RecordReader:
@@ -110,7 +110,7 @@ class RecordReader:
             self.places.clear()
 
 
-def within(offsets: Longs, ranges: Longs) -> NDArray[np.bool_]:
+def within(offsets: Numbers, ranges: Numbers) -> NDArray[np.bool_]:
     """Which offsets are in one of the ranges `[start, stop)`, which ascend."""
     if not len(ranges):
         return np.zeros(len(offsets), np.bool_)

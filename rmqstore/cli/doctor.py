@@ -11,7 +11,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Warnings
+from rmqstore.cli.stderr import warnings
 from rmqstore.text import as_json, plain, safe, time_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _diagnosis(asked: Asked, one: Store) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
     losses: list[str] = []
     others: list[str] = []
-    with Warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
         found = one.diagnose(**asked.values())
     found.findings[:] = [*losses, *map(_in_words, found.findings)]
     found.notes[:] = [*others, *map(_in_words, found.notes)]

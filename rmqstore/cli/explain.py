@@ -8,7 +8,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Warnings
+from rmqstore.cli.stderr import warnings
 from rmqstore.text import as_json, safe
 
 HELP = """Show what a read of messages would look at, what it skips, and why. Nothing but the plan is read.
@@ -25,10 +25,10 @@ Examples:
 @click.command(help=HELP, epilog=EPILOG)
 @takes(PATHS, FILTERS, WHERE, COLUMNS, AS_JSON, STRICT, READING, PLACES)
 def explain(asked: Asked) -> int:
-    with Warnings() as warnings:
+    with warnings() as warned:
         explanation = asked.open().messages(**asked.of_messages()).explain()
         if asked.as_json:
             sys.stdout.write(f"{as_json(explanation.to_dict())}\n")
         else:
             sys.stdout.writelines(f"{safe(line)}\n" for line in explanation.lines())
-    return FOUND if warnings.has_loss or explanation.plan.gaps else CLEAN
+    return FOUND if warned.has_loss or explanation.plan.gaps else CLEAN

@@ -8,7 +8,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, COLUMNS, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ def _formats(context: click.Context, parameter: click.Parameter, incomplete: str
 @click.option("--compression", metavar="NAME", help="Of the files: none, zstd, gzip …  [default: zstd for parquet, else none]")
 @click.option("--text", "text_bodies", is_flag=True, help="Bodies as text in jsonl and csv.")
 def export(asked: Asked, output: str, **files: Any) -> int:
-    with Warnings() as warnings:
+    with warnings() as warned:
         scan = asked.open().messages(**asked.of_messages(verify_crc=True))
-        done = scan.export(output, **files, jobs=asked.jobs, progress=Bar())
+        done = scan.export(output, **files, jobs=asked.jobs, progress=bar())
         clear()
     if asked.as_json:
         click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))
     _print_result(done)
     is_unknown = not done.rows and _is_unknown(asked, scan)
-    return FOUND if is_unknown or done.is_damaged or warnings.has_loss else CLEAN
+    return FOUND if is_unknown or done.is_damaged or warned.has_loss else CLEAN
 
 
 def _is_unknown(asked: Asked, scan: Scan) -> bool:

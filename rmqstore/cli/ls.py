@@ -10,9 +10,11 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import NUMBER, SIZE, Output, number, size
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from native_reader import Store
 
 HELP = """List the topics of a store, with --queues its queues, or with --stores only the stores.
@@ -50,16 +52,16 @@ def ls(asked: Asked, what: str | None) -> int:
         for each in _stores(store):
             output.line(f"{each['store']}: {number(each['segments'])} segments, {size(each['bytes'])}")
     is_one = output.is_terminal and len(store.stores) == 1
-    with Warnings() as warnings:
+    with warnings() as warned:
         queues = store.table("queues", **asked.values(columns=_QUEUE))
         if what == "queues":
             names = [name for name in _QUEUE if not (is_one and name == "store")]
             looks = dict.fromkeys(("min_offset", "max_offset", "entries", "expired", "files"), NUMBER) | {"bytes": SIZE}
-            rows = (row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
+            rows = (row for batch in queues.to_batches(asked.jobs, progress=bar()) for row in batch.to_pylist())
             output.rows(names, rows, looks, _LESS)
         else:
             names = [name for name in _TOPIC if not (is_one and name == "store")]
-            topics, light = _topics(row for batch in queues.to_batches(asked.jobs, progress=Bar()) for row in batch.to_pylist())
+            topics, light = _topics(queues.to_batches(asked.jobs, progress=bar()))
             clear()
             output.rows(names, topics, {"queues": NUMBER, "messages": NUMBER})
             if light:
@@ -69,7 +71,7 @@ def ls(asked: Asked, what: str | None) -> int:
             elif output.is_terminal:
                 note(_COUNTED)
         clear()
-    return FOUND if warnings.has_loss else CLEAN
+    return FOUND if warned.has_loss else CLEAN
 
 
 def _stores(store: Store) -> Iterator[dict[str, Any]]:
@@ -79,19 +81,21 @@ def _stores(store: Store) -> Iterator[dict[str, Any]]:
         yield {"store": each.uri, **sizes, "first_offset": each.min_offset, "next_offset": end}
 
 
-def _topics(queues: Iterator[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+def _topics(queues: Iterator[pa.RecordBatch]) -> tuple[list[dict[str, Any]], int]:
     """A row for each topic, by name, and the number of light queues."""
-    from native_reader.layout.kinds import kind_of_topic
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    topics: dict[tuple[str, str], dict[str, Any]] = {}
-    light = 0
-    for queue in queues:
-        if queue["type"] == _LIGHT:
-            light += 1
-            continue
-        store, topic = queue["store"], queue["topic"]
-        new = {"store": store, "topic": topic, "kind": kind_of_topic(topic), "queues": 0, "messages": 0}
-        row = topics.setdefault((store, topic), new)
-        row["queues"] += 1
-        row["messages"] += (queue["max_offset"] or 0) - (queue["min_offset"] or 0)
-    return [row for _, row in sorted(topics.items())], light
+    from native_reader.layout.kinds import kind_of_topic
+    from native_reader.sums import Tally, ones
+
+    topics, light = Tally(("store", "topic"), ("messages", "queues"), limit=None), 0
+    for batch in queues:
+        is_light = pc.equal(batch["type"], _LIGHT)
+        light += is_light.true_count
+        listed = batch.filter(pc.invert(is_light))
+        messages = pc.subtract(pc.fill_null(listed["max_offset"], 0), pc.fill_null(listed["min_offset"], 0))
+        topics.add(pa.table({"store": listed["store"], "topic": listed["topic"], "messages": messages, "queues": ones(listed)}))
+    found = topics.table()
+    rows = [] if found is None else found.sort_by([("store", "ascending"), ("topic", "ascending")]).to_pylist()
+    return [row | {"kind": kind_of_topic(row["topic"])} for row in rows], light

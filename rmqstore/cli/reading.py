@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from types import TracebackType
 
     import pyarrow as pa
 
     from native_reader import Run, Scan
+    from native_reader.errors import Warned
     from rmqstore.cli.asked import Asked
 
 
@@ -26,16 +28,16 @@ class Read:
     code: int = CLEAN
     bytes_read: int = 0
     """Bytes of the log that were read."""
-    _warnings: Warnings | None = None
+    _warnings: AbstractContextManager[Warned] = field(default_factory=warnings)
+    _warned: Warned | None = None
 
     def __enter__(self) -> Self:
-        self._warnings = Warnings()
-        self._warnings.__enter__()
+        self._warned = self._warnings.__enter__()
         return self
 
     def batches(self, scan: Scan) -> Generator[pa.RecordBatch]:
         """The rows of a scan. Damage counts towards the exit code also if you stop early."""
-        run = scan.run(self.asked.jobs, progress=Bar())
+        run = scan.run(self.asked.jobs, progress=bar())
         for lost in run.lost:
             if lost.is_gap:
                 note(f"warning: {lost.store}: no file contains offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)")
@@ -62,7 +64,6 @@ class Read:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         clear()
-        if self._warnings is not None:
-            self._warnings.__exit__(kind, error, trace)
-            if self._warnings.has_loss:
-                self.code = FOUND
+        self._warnings.__exit__(kind, error, trace)
+        if self._warned is not None and self._warned.has_loss:
+            self.code = FOUND

@@ -11,7 +11,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free:
         "disk_free": None if disk_free is None else _size(disk_free),
         "verify": verify,
         "jobs": asked.jobs,
-        "progress": Bar(),
+        "progress": bar(),
         **options,
     }
-    with Warnings():
+    with warnings():
         facts = write_report(store, output, lang, **settings)
         clear()
     if asked.as_json:

@@ -13,7 +13,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
         _note_room(store, target)
-    with Warnings() as warnings:
-        done = store.rescue(target, jobs=asked.jobs, progress=Bar("saving", "checking"), max_read_rate=rate)
+    with warnings() as warned:
+        done = store.rescue(target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate)
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
     if is_again:
         note("this rescue was complete already: no message was saved again; the check was repeated and the page written again")
     _print_result(done)
-    return CLEAN if done.is_whole and not warnings.has_loss else FOUND
+    return CLEAN if done.is_whole and not warned.has_loss else FOUND
 
 
 def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:

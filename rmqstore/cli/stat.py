@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,7 +45,6 @@ _NO_CONDITIONS = {"time_zone", "max_read_rate", "mode", "fail_on_data_loss"}
 _LESS = ("largest_bytes", "mean_bytes", "first_store_timestamp", "last_store_timestamp")
 """What a narrow terminal does not show, the first one first."""
 _MOST_GROUPS = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = 60_000_000
 
 
@@ -66,28 +65,16 @@ def _host(hosts: pa.Array, zone: tzinfo | None) -> pa.Array:
 
 
 def _floored(**parts: int) -> Callable[[pa.Array, tzinfo | None], pa.Array]:
-    """Times with these parts replaced. Arrow's own function needs the system's time zone data base, even for UTC, and not all zones."""
+    """Times with these parts replaced."""
 
     def floored(times: pa.Array, zone: tzinfo | None) -> pa.Array:
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        from native_reader.layout.times import each_moment
 
-        # A batch has few minutes. The offsets of zones are whole minutes, and change at such, since 1972.
-        minutes, places = np.unique(np.asarray(times.cast(pa.int64()).fill_null(0)) // _MINUTE, return_inverse=True)
-        begins = pa.array([_begin(minute, zone or UTC, parts) for minute in minutes.tolist()], pa.int64())
-        return pc.if_else(times.is_valid(), begins.take(pa.array(places)), pa.scalar(None, pa.int64())).cast(times.type)
+        known = zone or UTC
+        # A batch has few minutes. The offsets of zones are whole minutes, and change on whole minutes since 1972.
+        return each_moment(times, _MINUTE, lambda moment: moment.astimezone(known).replace(**parts), times.type)  # type: ignore[arg-type]
 
     return floored
-
-
-def _begin(minute: int, zone: tzinfo, parts: dict[str, int]) -> int | None:
-    """The microsecond at which the hour or day of a minute begins in that zone; None at the ends of the calendar."""
-    try:
-        begin = (_EPOCH + timedelta(minutes=minute)).astimezone(zone).replace(**parts)  # type: ignore[arg-type]
-        return (begin - _EPOCH) // timedelta(microseconds=1)
-    except (OverflowError, ValueError):
-        return None
 
 
 def _size_class(sizes: pa.Array, zone: tzinfo | None) -> pa.Array:

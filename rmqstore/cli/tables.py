@@ -12,7 +12,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, COLUMNS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         return CLEAN
     if name == "messages":
         raise click.UsageError("Use rmqstore cat for messages.")
-    with Warnings() as warnings:
+    with warnings() as warned:
         store = asked.open()
         table = store.table(_known(name), **asked.values())
-        batches = table.to_batches(asked.jobs, progress=Bar())
+        batches = table.to_batches(asked.jobs, progress=bar())
         hidden: tuple[str, ...] = ()
         if limit is not None:
             batches = _limited(batches, limit)
@@ -75,7 +75,7 @@ def tables(asked: Asked, name: str | None, limit: int | None) -> int:
         clear()
         if count == 0 and not asked.as_json:
             note("0 rows")
-    return FOUND if warnings.has_loss or (name == "damage" and count) else CLEAN
+    return FOUND if warned.has_loss or (name == "damage" and count) else CLEAN
 
 
 def _known(name: str | None) -> str:

@@ -10,7 +10,7 @@ import click
 from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
-from rmqstore.cli.stderr import Bar, Warnings, clear, note
+from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ _COLORS = {"error": "red", "warning": "yellow"}
 @takes(PATHS, AS_JSON, READING, PLACES)
 def verify(asked: Asked) -> int:
     store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
-    with Warnings():
+    with warnings():
         findings = store.verify(**asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         # Printed as they come: a broken store can have a finding for each of a million files.
-        for batch in findings.to_batches(asked.jobs, progress=Bar()):
+        for batch in findings.to_batches(asked.jobs, progress=bar()):
             clear()
             rows = batch.to_pylist()
             if output.is_terminal:

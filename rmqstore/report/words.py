@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 
 from native_reader.facts import DAY, HOUR
+from native_reader.layout.times import EPOCH
 from rmqstore.report.texts import LANGUAGES, TEXTS
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = 60_000_000
 
 
@@ -31,7 +31,7 @@ class Words:
         """A time to the minute; a dash for none."""
         if microseconds is None:
             return "–"
-        moment = _EPOCH + timedelta(microseconds=microseconds)
+        moment = EPOCH + timedelta(microseconds=microseconds)
         with suppress(OverflowError):  # in the first or last hours of all years: shown in UTC
             moment = moment.astimezone(self.zone)
         return moment.isoformat(" ", "minutes")[:16]

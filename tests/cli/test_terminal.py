@@ -6,18 +6,12 @@ import io
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from support.command_line import ENVIRONMENT, HOSTILE, run_apart, run_on_terminal, uncolored, unsafe
 
+from native_reader.scan.progress import Bar, Progress
 from rmqstore.cli import stderr
-
-
-class Report(NamedTuple):
-    done: int
-    total: int
-    seconds: float
 
 
 class Terminal(io.StringIO):
@@ -87,49 +81,25 @@ def test_no_name_of_a_store_controls_a_real_terminal(hostile: Path, arguments: l
         assert "[bold]markup" in shown.out
 
 
-def test_long_work_draws_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_draws_a_bar_and_removes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    bar = stderr.Bar()
-    bar(Report(1 << 20, 4 << 20, 0.5))
+    bar = stderr.bar("saving")
+    assert isinstance(bar, Bar)
+    bar(Progress(1 << 20, 4 << 20, 0, 0.5))
     assert screen.getvalue() == ""
-    bar(Report(2 << 20, 4 << 20, 4.0))
-    assert screen.getvalue() == "\r\x1b[K[##########          ]  50%  2.0 MiB of 4.0 MiB, 512.0 KiB/s, 4 s left"
+    bar(Progress(2 << 20, 4 << 20, 0, 4.0))
+    assert screen.getvalue() == "\r\x1b[Ksaving [##########          ]  50%  2.0 MiB of 4.0 MiB, 512.0 KiB/s, 4 s left"
     stderr.note("a note")
     assert screen.getvalue().endswith("left\r\x1b[Ka note\n")
-
-
-def test_a_bar_says_which_of_several_works_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Terminal()
-    monkeypatch.setattr("sys.stderr", screen)
-    bar = stderr.Bar("saving", "checking")
-    for report in (Report(1, 4, 2.0), Report(4, 4, 3.0), Report(1, 4, 2.0), Report(4, 4, 3.0)):
-        bar(report)
-    assert re.findall(r"\x1b\[K(\w+) \[", screen.getvalue()) == ["saving", "saving", "checking", "checking"]
-    bar = stderr.Bar("saving", "checking")
-    bar(Report(0, 0, 0.0))  # nothing was left to save
-    bar(Report(1, 9, 2.0))
-    assert screen.getvalue().rpartition("\x1b[K")[2].startswith("checking [")
-
-
-@pytest.mark.parametrize(
-    ("report", "line"),
-    [
-        (Report(0, 100, 2), "[                    ]   0%  0 bytes of 100 bytes"),
-        (Report(100, 100, 2), "[####################] 100%  100 bytes of 100 bytes, 50 bytes/s"),
-        (Report(0, 0, 2), "[####################] 100%  0 bytes of 0 bytes"),
-        (Report(1, 3601, 1), "[                    ]   0%  1 byte of 3.5 KiB, 1 byte/s, 1:00 h left"),
-        (Report(1, 126, 1), "[                    ]   1%  1 byte of 126 bytes, 1 byte/s, 2:05 min left"),
-    ],
-)
-def test_a_bar_says_how_long_it_takes(report: Report, line: str) -> None:
-    assert stderr.line_of("", report) == line
+    bar.close()
+    assert screen.getvalue().endswith("a note\n\r\x1b[K")
 
 
 def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    stderr.Bar()(Report(1, 4, 10.0))
+    assert stderr.bar() is False
     stderr.clear()
     stderr.note("a note")
     assert stream.getvalue() == "a note\n"

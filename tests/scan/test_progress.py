@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,7 +20,7 @@ from support.stores import files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.lazy import TableScan
 from native_reader.scan import progress
-from native_reader.scan.progress import Bar, Meter, Progress
+from native_reader.scan.progress import Bar, Meter, Progress, line_of
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 
@@ -178,8 +179,8 @@ def test_a_bar_on_a_terminal(store: nr.Store, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(progress, "_QUIET", 0)
     assert store.messages().count_rows(progress=True) == 200
     lines = terminal.getvalue().split("\r")
-    assert lines[-1].startswith("[####################] 100%  200 rows, ")
-    assert lines[-1].endswith("\x1b[K\n")
+    assert lines[-1].startswith("\x1b[K[####################] 100%  ")
+    assert lines[-1].endswith("/s\n")
     batches = store.messages(max_partition_bytes=300).to_batches(progress=True)
     next(batches)
     batches.close()  # type: ignore[attr-defined]
@@ -199,12 +200,37 @@ def test_a_bar_says_how_long_it_will_take() -> None:
             meter.add(done, rows)
         now[0] = 11_000
         meter.add((3 << 30) - (2 << 20), 0)
-    assert terminal.getvalue().replace("\x1b[K", "").lstrip("\r").split("\r") == [
-        "[#####               ]  25%  1,000,000 rows, 1.0 GiB of 4.0 GiB, 30 s left",
-        "[#####               ]  25%  1,000,012 rows, 1.0 GiB of 4.0 GiB, 8:13 h left",
-        "[####################] 100%  1,000,012 rows, 4.0 GiB of 4.0 GiB",
-        "[####################] 100%  1,000,012 rows, 4.0 GiB of 4.0 GiB\n",
+    assert terminal.getvalue().split("\r\x1b[K")[1:] == [
+        "[#####               ]  25%  1.0 GiB of 4.0 GiB, 102.4 MiB/s, 30 s left",
+        "[#####               ]  25%  1.0 GiB of 4.0 GiB, 106.1 KiB/s, 8:13 h left",
+        "[####################] 100%  4.0 GiB of 4.0 GiB, 384.8 KiB/s",
+        "[####################] 100%  4.0 GiB of 4.0 GiB, 384.8 KiB/s\n",
     ]
     assert Progress(0, 0, 0, 1.0).share == 1
     assert Progress(0, 10, 0, 1.0).seconds_left is None
-    assert [progress.duration(each) for each in (0.4, 59.6, 185, 7620)] == ["0 s", "1:00 min", "3:05 min", "2:07 h"]
+
+
+def test_a_bar_says_which_of_several_reads_it_is() -> None:
+    terminal = Terminal()
+    bar = Bar(terminal, "saving", "checking")
+    for done, seconds in ((1, 2.0), (4, 3.0), (1, 2.0), (4, 3.0)):
+        bar(Progress(done, 4, 0, seconds))
+    assert re.findall(r"\x1b\[K(\w+) \[", terminal.getvalue()) == ["saving", "saving", "checking", "checking"]
+    bar = Bar(terminal, "saving", "checking")
+    bar(Progress(0, 0, 0, 0.0))  # nothing was left to save
+    bar(Progress(1, 9, 0, 2.0))
+    assert terminal.getvalue().rpartition("\x1b[K")[2].startswith("checking [")
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "seconds", "line"),
+    [
+        (0, 100, 2, "[                    ]   0%  0 bytes of 100 bytes"),
+        (100, 100, 2, "[####################] 100%  100 bytes of 100 bytes, 50 bytes/s"),
+        (0, 0, 2, "[####################] 100%  0 bytes of 0 bytes"),
+        (1, 3601, 1, "[                    ]   0%  1 byte of 3.5 KiB, 1 byte/s, 1:00 h left"),
+        (1, 126, 1, "[                    ]   1%  1 byte of 126 bytes, 1 byte/s, 2:05 min left"),
+    ],
+)
+def test_the_line_of_a_bar(done: int, total: int, seconds: float, line: str) -> None:
+    assert line_of("", Progress(done, total, 0, seconds)) == line

@@ -157,7 +157,7 @@ def test_tags_of_a_long_queue_are_counted_in_pieces(monkeypatch: pytest.MonkeyPa
     whole = rows_of(store, "lag_by_tag")
     assert [row["messages"] for row in whole] == [20, 10, 10]
     monkeypatch.setattr("native_reader.sides.queues._PIECE", 40)
-    monkeypatch.setattr("native_reader.sides.lag._AT_ONCE", 5)
+    monkeypatch.setattr("native_reader.sums._ROWS_WAITING", 5)
     assert rows_of(store, "lag_by_tag") == whole
 
 
@@ -166,8 +166,8 @@ def test_messages_of_more_tags_than_can_be_counted_are_not_lost(monkeypatch: pyt
     messages = numbered(message(number, topic="orders", properties=pack_properties({"TAGS": f"order {number}"})) for number in range(60))
     log = log_of(messages)
     memory = in_memory(with_offsets(files_of(log) | dispatched(log.placed), {"offsetTable": {"orders@g": {0: 7}}}))
-    for name, value in (("queues._PIECE", 40), ("lag._AT_ONCE", 1), ("lag._MOST_COUNTED", 8)):
-        monkeypatch.setattr(f"native_reader.sides.{name}", value)
+    for name, value in (("sides.queues._PIECE", 40), ("sums._ROWS_WAITING", 1), ("sides.lag._MOST_COUNTED", 8)):
+        monkeypatch.setattr(f"native_reader.{name}", value)
     rows = rows_of(nr.open(f"{memory.url}/store"), "lag_by_tag")
     assert sum(row["messages"] for row in rows) == 53
     assert len(rows) < 12

@@ -1,0 +1,24 @@
+"""Small questions about arrays of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.record import Index, Mask, Numbers
+
+
+def is_among(values: Numbers, ascending: Numbers) -> Mask:
+    """Which values are among the ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    found: Mask = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+    return found
+
+
+def last_of_each(values: NDArray[Any]) -> Index:
+    """The place where each different value comes last, in the order of the values."""
+    last: Index = len(values) - 1 - np.unique(values[::-1], return_index=True)[1]
+    return last
