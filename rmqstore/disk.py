@@ -1,4 +1,4 @@
-"""What fills the disk besides the messages of a topic: the parts of a store, its disk, and topics that were deleted. For commands."""
+"""What fills the disk besides the messages of a topic: the parts of a store, its disk, and topics that were deleted."""
 
 from __future__ import annotations
 

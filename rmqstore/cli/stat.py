@@ -77,7 +77,7 @@ def _floored(**parts: int) -> Callable[[pa.Array, str | None], pa.Array]:
         from native_reader.predicate.sql import moment_zone
 
         known = UTC if zone is None else moment_zone(zone)
-        # A batch has few minutes. The offsets of zones are whole minutes, and change at such, since 1972.
+        # A batch has few minutes. The offsets of zones are whole minutes, and change on whole minutes since 1972.
         minutes, places = np.unique(np.asarray(times.cast(pa.int64()).fill_null(0)) // _MINUTE, return_inverse=True)
         begins = pa.array([_begin(minute, known, parts) for minute in minutes.tolist()], pa.int64())
         return pc.if_else(times.is_valid(), begins.take(pa.array(places)), pa.scalar(None, pa.int64())).cast(times.type)
