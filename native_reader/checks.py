@@ -40,7 +40,7 @@ def plain(name: str, value: object) -> Any:
     except OptionError:
         raise
     except UnicodeEncodeError:
-        raise OptionError(f"{option_name(name)}={shown(value)} contains half a character (a lone surrogate) and matches nothing") from None
+        raise OptionError(f"{option_name(name)}={shown(value)} contains an unpaired surrogate, which matches no text") from None
     except Exception:  # the value's own methods may raise anything
         raise OptionError(f"{option_name(name)} does not support a value of type {type(value).__name__}") from None
     return converted

@@ -257,7 +257,7 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
 
 
 def unwrapped(records: Records, u8: Bytes, most: int) -> tuple[Records, NDArray[np.int32]] | None:
-    """The messages of these records, at most so many, and the number of each in its inner batch, -1 for other rows.
+    """The messages of these records, at most `most`, and the number of each in its inner batch, -1 for other rows.
 
     None, and numpy does it, also where no batch has messages, or one is compressed.
     """
@@ -320,7 +320,7 @@ def _plan(names: tuple[str, ...]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Exported:
-    """An array as pyarrow imports it from others."""
+    """Wraps an array for Arrow's C data interface (PyCapsule)."""
 
     schema: pa.Schema
     capsule: Any

@@ -16,7 +16,7 @@ from native_reader.storage.store import StoreFiles
 
 _FIRST_LOOK = 1 << 20
 _GROWTH = 8
-"""Each look backwards is so much longer than the one before."""
+"""Each look backwards is this many times as long as the one before."""
 
 
 def newest(

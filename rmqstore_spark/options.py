@@ -20,7 +20,7 @@ _ALL = "python -m rmqstore_spark --options lists all options"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions(Options):
-    """The options of Spark that are no options of `messages`."""
+    """Options that only Spark has."""
 
     table: str = option(MESSAGES, one_of(*TABLE_NAMES), "which table of the store is read; [tables.md](tables.md)")
     filter_pushdown: bool = option(

@@ -59,7 +59,7 @@ class Store(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A log of so many changed records, and how it is read."""
+    """A log of this many changed records, and how it is read."""
 
     log: Log
     count: int
@@ -159,7 +159,7 @@ def check_kernels(seed: int) -> Checked:
 
 
 def work(check: Callable[[int], Checked], seeds: range, current: Path, until: float, wanted: int) -> tuple[Checked, dict[int, str]]:
-    """Check logs until so many inputs were compared; returns the sums, and the seed and the error that ended it.
+    """Check logs until this many inputs were compared; returns the sums, and the seed and the error that ended it.
 
     `current` has the seed that is checked, in case the process dies.
     """

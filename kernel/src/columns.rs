@@ -484,7 +484,7 @@ impl Texts {
         self.close();
     }
 
-    /// Adds a short part of a buffer: 16 or 32 bytes at once where so many are there, which needs no call.
+    /// Adds a short part of a buffer: 16 or 32 bytes at once where that many are left, which needs no call.
     #[inline(always)]
     fn push_part(&mut self, bytes: &[u8], begin: usize, end: usize) {
         let (rest, size, before) = (bytes.get(begin..).unwrap_or_default(), end - begin, self.data.len());

@@ -7,7 +7,7 @@ const NAME_END: u8 = 1;
 pub const VALUE_END: u8 = 2;
 const CRC_NAME: &[u8] = b"__CRC32#";
 const CRC_SIZE: usize = 20;
-/// Up to so many pairs of a record, comparing each with each costs less than sorting.
+/// Up to this many pairs of a record, comparing each with each costs less than sorting.
 const FEW: usize = 24;
 
 /// A name and its value, as positions in the buffer. Neither is empty.

@@ -68,7 +68,7 @@ impl Place {
         (start, start + if self.sys_flag & STORE_IPV6 != 0 { 20 } else { 8 })
     }
 
-    /// Where the field is that comes `after` so many bytes after the broker's host.
+    /// Where the field is that comes `after` this many bytes after the broker's host.
     fn after_hosts(&self, after: usize) -> usize {
         self.store_host_range().1 + after
     }

@@ -1,4 +1,4 @@
-"""The folder that an export fills. Of the engine, only this module writes files.
+"""The folder that an export fills: how its files are written, found again and read back.
 
 A file is written under a temporary name, flushed to the disk, and renamed. So a file with its final name is complete.
 """
@@ -43,7 +43,7 @@ class Target:
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             why = "it is a file" if os.path.isfile(self.path) else error.strerror
-            raise ExportError(f"{self.path}: cannot make this folder: {why}. Name another one") from error
+            raise ExportError(f"{self.path}: cannot create this folder: {why}. Choose another") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,1 +1,1 @@
-"""Planning: consume queues, index files, store times, and the plan built from them."""
+"""Plans: what a read looks at and what it skips, decided from consume queues, index files and store times."""

@@ -76,7 +76,7 @@ class _Sample:
 
 
 def is_too_small(uri: str, size: int, topics: int) -> bool:
-    """Whether this part of a segment is read faster than the queues of so many topics are searched for it."""
+    """Whether this part of a segment is read faster than the queues of this many topics are searched for it."""
     return topics * storage_of(uri).call_costs * TUNING.calls_per_topic > size
 
 

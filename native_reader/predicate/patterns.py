@@ -276,7 +276,7 @@ def _refuse_odd(pattern: str) -> None:
     if len(pattern) > _LONGEST:
         raise ValueError(f"the pattern has {len(pattern):,} characters; the limit is {_LONGEST:,}")
     if re.search("[\ud800-\udfff]", pattern):
-        raise ValueError("the pattern contains half a character (a lone surrogate)")
+        raise ValueError("the pattern contains an unpaired surrogate, which matches no text")
 
 
 def _accepted(regex: str) -> str:

@@ -117,7 +117,7 @@ class PartMeter:
         self._lock = Lock()
 
     def advance(self, count: int) -> None:
-        """So many more bytes were read. Can be called in any thread."""
+        """This many more bytes were read. Can be called in any thread."""
         with self._lock:
             within = min(count, self._left)
             self._left -= within

@@ -160,7 +160,7 @@ def _searched(stored: StoredFile, width: int, stop: int) -> int:
             return low
         known = after + 1
     end = stop * width
-    while end > known * width:  # so many changes are damage: look at every byte
+    while end > known * width:  # this many changes are damage: look at every byte
         begin = max(known * width, end - _PIECE)
         (content,) = stored.read_ranges([(begin, end - begin)])
         if kept := len(content.rstrip(b"\0")):

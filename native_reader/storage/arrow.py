@@ -22,7 +22,7 @@ _LEAST = 4 << 10
 """A call for fewer bytes fetches this many, if the file has them. With less room for an answer, Arrow cannot read the errors of S3,
 and does not try again."""
 _LARGE = 1 << 20
-"""After so many bytes, another call is cheap."""
+"""After this many bytes, another call is cheap."""
 _CONFIRMED_FOR = 0.25
 """A file that was the same this many seconds ago is still the same, for small reads."""
 _NO_ROOM = "Failed to flush response stream"

@@ -65,7 +65,7 @@ def _store_with_named_logs(places: Places, paths: Sequence[str], parts: StorePat
     # A broker with several log directories may not have created all of them yet.
     named = [place for log in logs if len(logs) == 1 or places.at(log).entry is not None for place in places.matching(log)]
     if logs and not named:
-        raise PathError(f"no directory of the log exists: {', '.join(logs)}")
+        raise PathError(f"none of these log directories exists: {', '.join(logs)}")
     home = places.at(_home_of(roots[0] if roots else logs[0] if logs else uri_of(parts.dledger)))
     plain = [_named_log(place) for place in (named if logs else _plain_logs(home))]
     dledger = [_named_log(place, DLEDGER) for place in places.matching(parts.dledger)] if parts.dledger else _dledger_logs(home)

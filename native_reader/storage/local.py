@@ -1,4 +1,4 @@
-"""The local file system. Except in `testing`, the only module of the engine that imports `os` or opens a file."""
+"""The local file system: reads stores on this machine's disks. A library that needs a path gets links or copies in a temporary folder."""
 
 from __future__ import annotations
 

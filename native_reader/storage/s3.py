@@ -33,7 +33,7 @@ _DENIED = {"ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH",
 _SLOW_DOWN = {"SLOW_DOWN", "THROTTLING", "SERVICE_UNAVAILABLE", "503", "429"}
 _QUEUES = re.compile(r"(.*/(?:consumequeue|batchconsumequeue))(?:/|$)")
 _LISTED_FOR, _REST = 2.0, 10
-"""A listing of all queues counts for so many seconds, or so many times as long as it took."""
+"""A listing of all queues is reused for this many seconds, or for this many times as long as it took."""
 _FLAGS = {"true": True, "false": False}
 _TIMEOUT = re.compile(r"curlCode: 28\b|timed out|Timeout was reached")
 

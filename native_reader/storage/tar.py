@@ -26,7 +26,7 @@ _ARCHIVE = re.compile(r"\.tar(?=/|$)", re.IGNORECASE)
 _CONFIRMED_FOR = 2.0
 """On a slow storage, an archive that was the same this many seconds ago is still the same, for listings."""
 _KEPT = 64
-"""The names in so many archives are kept."""
+"""The names in this many archives are kept."""
 _INODE = (1 << 64) - 1
 _MARK_BITS, _BLOCK_BITS = 28, 36
 _LARGEST = BLOCK << _BLOCK_BITS

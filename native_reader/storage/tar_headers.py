@@ -228,7 +228,7 @@ class Headers:
         name, prefix = _text(block[:100]), _text(block[345:500]) if block[257:263] == b"ustar\0" else b""
         if _LONG_NAME in long:
             if not long[_LONG_NAME].startswith(name):  # nothing else shows damage of a long name
-                self.fail(place, "the name in the header is not the begin of the long name before it")
+                self.fail(place, "the name in the header is not the beginning of the long name before it")
             name, prefix = long[_LONG_NAME], b""
         if b"path" in pax or b"GNU.sparse.name" in pax:
             name, prefix = pax.get(b"GNU.sparse.name", pax.get(b"path", b"")), b""
@@ -284,7 +284,7 @@ class Headers:
         while place < self._size:
             content = self.read(place, min(1 << 20, self._size - place))
             if content.count(0) < len(content):
-                self.fail(place + len(content) - len(content.lstrip(b"\0")), "data follow after the end mark")
+                self.fail(place + len(content) - len(content.lstrip(b"\0")), "data follows the end mark")
             place += len(content)
 
 

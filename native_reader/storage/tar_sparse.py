@@ -76,5 +76,5 @@ def _checked(member: Member, headers: Headers, numbers: list[int], skipped: int)
     stops = starts + lengths
     is_valid = is_valid and not (starts[1:] < stops[:-1]).any() and not (stops > member.size).any()
     if not is_valid or int(lengths.sum()) != member.stored - skipped:
-        headers.fail(member.start, "the map of a sparse file does not fit to its size")
+        headers.fail(member.start, "the map of a sparse file does not match its size")
     return Extents(starts, stops, member.place + skipped + np.cumsum(lengths) - lengths)

@@ -17,7 +17,7 @@ class BatchLimit(NamedTuple):
     most_files: int | None = None
     """In each log."""
     least_records: int | None = None
-    """The batch waits for so many records."""
+    """The batch waits for this many records."""
 
 
 class Unread(NamedTuple):

@@ -9,7 +9,7 @@ from native_reader.sides.queues import Entries, Queue, QueueReader
 from native_reader.tuning import TUNING
 
 _AT_LEAST, _AT_MOST = 1 << 10, 1 << 20
-"""How many entries are read at once. `QueueReader.near` can be almost so many entries before the first one of a range."""
+"""How many entries are read at once. `QueueReader.near` can be almost this many entries before the first one of a range."""
 _UNKNOWN, _NEVER = -1, 2**63 - 1
 COLUMNS = ("numbers", "counts", "offsets", "sizes", "codes")
 

@@ -32,8 +32,8 @@ from native_reader.verify.sides import Queues, Sides
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
+"""A range ends after this many records and keys; they take up to 200 MB."""
 _REFUSED = (errno.EACCES, errno.EPERM)
-"""Ranges end with so many records and keys, which need up to 200 MB."""
 
 
 class LogPart(NamedTuple):

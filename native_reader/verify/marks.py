@@ -43,9 +43,9 @@ _WORD = 8
 _COUNT_DIGITS, _NUMBER_DIGITS = 5, 18
 _UNKNOWN = -1
 _FEW_PLACES = 1 << 16
-"""So many pairs of topic and queue id fit in a table."""
+"""This many pairs of topic and queue id fit in a table."""
 _NAMES_OF_RECORD = 64
-"""So many bytes of names count as much as a record."""
+"""This many bytes of names count as much as a record."""
 
 
 class Marks(NamedTuple):

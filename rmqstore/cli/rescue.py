@@ -107,7 +107,8 @@ def _print_result(done: Rescued) -> None:
     ]
     note(f"saved {counted(exported.rows, 'message')}")
     if parts:
-        note(f"warning: {counted(sum(damaged + missing), 'byte')} of the log are lost: {' and '.join(parts)}")
+        lost = sum(damaged + missing)
+        note(f"warning: {counted(lost, 'byte')} of the log {'is' if lost == 1 else 'are'} lost: {' and '.join(parts)}")
     if done.missing:
         note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
     if done.problems:

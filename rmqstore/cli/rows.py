@@ -129,7 +129,7 @@ class Output:
     def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, Look], less: Sequence[str]) -> None:
         from rich.console import Console
 
-        # Its texts are no markup: rich would read [red] in a name as such.
+        # Texts are not markup: rich would read [red] in a name as such.
         console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         texts = [[self._seen(row[name], looks.get(name)) for name in columns] for row in rows]
         titles = [look.title if (look := looks.get(name)) and look.title else name for name in columns]

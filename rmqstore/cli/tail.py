@@ -25,7 +25,7 @@ Examples:
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--follow", "-f", is_flag=True, help="Wait for new messages.")
-@click.option("--lines", "-n", "count", type=Number(0), metavar="N", default=10, help="Print so many messages first.  [default: 10]")
+@click.option("--lines", "-n", "count", type=Number(0), metavar="N", default=10, help="Print this many messages first.  [default: 10]")
 @BODY
 @takes(MESSAGES)
 def tail(asked: Asked, follow: bool, count: int, body: str) -> int:

@@ -148,9 +148,9 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     memory = in_memory(files_of(log_of(3)))
-    with pytest.raises(nr.StoreError, match=r"/out: cannot make this folder: it is a file\. Name another one$"):
+    with pytest.raises(nr.StoreError, match=r"/out: cannot create this folder: it is a file\. Choose another$"):
         nr.open(memory.url).rescue(tmp_path / "out")
-    with pytest.raises(nr.StoreError, match=r"/in: cannot make this folder: Not a directory\. Name another one$"):
+    with pytest.raises(nr.StoreError, match=r"/in: cannot create this folder: Not a directory\. Choose another$"):
         nr.open(memory.url).rescue(tmp_path / "out" / "in")
 
 

@@ -106,7 +106,7 @@ def test_wrong_directories_for_the_log(store):
     )
     assert path_error(store_path_commit_log=f"{store}/lock") == f"{uri}/lock is not a commitlog directory; it is a file, but not a segment."
     assert path_error(store_path_commit_log=f"{store}/comitlog") == f"{uri}/comitlog does not exist. Did you mean 'commitlog'?"
-    assert path_error(store_path_commit_log=f"{store}/x,{store}/y") == f"no directory of the log exists: {uri}/x, {uri}/y"
+    assert path_error(store_path_commit_log=f"{store}/x,{store}/y") == f"none of these log directories exists: {uri}/x, {uri}/y"
     assert path_error(f"{store}/z", store_path_commit_log=f"{store}/commitlog") == f"{uri}/z does not exist."
 
 

@@ -114,7 +114,7 @@ def test_the_begin_of_a_long_name_is_checked(made: dict[str, bytes], tmp_path: P
     content[place] ^= 1
     (tmp_path / "x.tar").write_bytes(content)
     with pytest.raises(
-        nr.StoreDamaged, match="is damaged at byte 1,024: the name in the header is not the begin of the long name before it"
+        nr.StoreDamaged, match="is damaged at byte 1,024: the name in the header is not the beginning of the long name before it"
     ):
         nr.open(tmp_path / "x.tar")
 
@@ -168,8 +168,8 @@ WRONG = {
         "byte 1,024: 'b' is a link to b'a', which is not before it in the archive",
     ),
     "a file and a directory": (ONE + header(f"store/commitlog/{ZERO}/x"), f"byte 1,024: 'store/commitlog/{ZERO}' is a file, and there are"),
-    "zeros instead of a header": (ONE + bytes(BLOCK) + ONE, "byte 1,536: data follow after the end mark"),
-    "two archives in one": (ONE + END + ONE, "byte 2,048: data follow after the end mark"),
+    "zeros instead of a header": (ONE + bytes(BLOCK) + ONE, "byte 1,536: data follows the end mark"),
+    "two archives in one": (ONE + END + ONE, "byte 2,048: data follows the end mark"),
     "a wrong checksum": (ONE + ONE[:9] + b"?" + ONE[10:], "byte 1,024: the checksum of the header is "),
     "no checksum": (ONE + ONE[:148] + bytes(8) + ONE[156:], "byte 1,024: the checksum of the header is b'\\x00"),
 }

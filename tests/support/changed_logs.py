@@ -95,7 +95,7 @@ def _properties(chance: Random) -> bytes:
 
 
 def changed_log(chance: Random, records: Sequence[bytes], count: int) -> Log:
-    """A log of one segment with so many records, most of them changed after they got their place."""
+    """A log of one segment with this many records, most of them changed after they got their place."""
     framing: Framing = chance.choice(["plain", "plain", "plain", "dledger"])
     base, log = chance.choice(_BASES), bytearray()
     for index in range(count):

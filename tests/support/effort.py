@@ -19,7 +19,7 @@ def at_effort(quick: T, gate: T, whole: T) -> T:
 
 
 def sampled(examples: int, gate: int | None = None) -> settings:
-    """Settings for a fifth of so many examples in `make test`, half of them or `gate` in the gate, six times as many in `make sweep`.
+    """Settings for a fifth of this many examples in `make test`, half of them or `gate` in the gate, six times as many in `make sweep`.
 
     Only `make sweep` draws new ones in each run. `gate` is for tests that also count what their examples reach.
     """
