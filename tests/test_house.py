@@ -69,6 +69,8 @@ WRONG = [
     ("layers", "native_reader.scan.read", "native_reader.stream.offset"),
     ("layers", "native_reader.stream.stream", "native_reader.options"),
     ("layers", "native_reader.tables.table", "native_reader.api"),
+    ("layers", "native_reader.doctor", "native_reader.api"),
+    ("layers", "native_reader.facts", "native_reader.rescue"),
     ("layers", "native_reader.testing.logs", "native_reader.records.walk"),
     ("layers", "native_reader.text", "native_reader.new_part"),
     ("circles", "native_reader.plan.lost", "native_reader.plan.ends"),
@@ -89,6 +91,8 @@ WRONG = [
     ("no-testing", "native_reader.rescue.rescue", "native_reader.testing.logs"),
     ("no-testing", "rmqstore.disk", "native_reader.testing"),
     ("door", "rmqstore_spark.source", "native_reader.kernel"),
+    ("door", "rmqstore.cli.verify", "native_reader.verify.plan"),
+    ("door", "rmqstore_spark.stream", "native_reader.log.follow"),
     ("door", "rmqstore.disk", "native_reader.broker.rocksdb"),
 ]
 
