@@ -1,5 +1,6 @@
-"""The golden stores: written by real brokers, with Java's decoding of each record (see ../shared/golden/README.md).
+"""The golden stores: written by real brokers, with Java's decoding of each record.
 
+They are not part of this repository; the README.md in `FOLDER` describes them.
 `expected_rows` converts Java's values to our columns. `EXPLAINED` lists the intended differences.
 """
 
