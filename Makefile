@@ -81,8 +81,9 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf remote-*
 	$(PYTHON) benchmarks/large.py --spark
 
-sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
-	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
+# In parts of at most 15 minutes. make sweep PART="streams bits" runs these; a part that passed for the same files is not run again.
+sweep: java $(KERNEL)  ## the sampled tests, on all their cases (an hour); PART=streams: one part; parts that passed are not run again
+	KERNEL_PROFILE=$(KERNEL_PROFILE) $(PYTHON) .ci/sweep.py $(PART) -- $(PYTEST_ARGS)
 
 # make matrix LINES="pyspark-4.0 floors" for some of them.
 matrix: java  ## test other versions of PySpark and Python, and the oldest that setup.cfg allows (long)

@@ -51,6 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = mine + [item for item in items if item not in mine]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def archived(quick_sparks: None) -> None:
+    """Tests in this folder start Sparks."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Spark starts its workers with the `python3` on the PATH, whatever Python runs the tests.
