@@ -25,7 +25,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "streams": ("tests/stream",),
     "brokers": ("tests/broker",),
     "spark": ("tests/spark/test_spark_live.py", "tests/spark/test_spark_pushdown.py", "tests/spark/test_spark_where.py"),
-    "kills": ("tests/spark/test_stream_kills.py",),
+    "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")

@@ -1,4 +1,4 @@
-"""The examples without Spark run as examples/README.md says. tests/spark/test_spark_examples.py has the others."""
+"""The examples without Spark run as examples/README.md says. tests/spark/test_spark_example{s,_runs}.py have the others."""
 
 from __future__ import annotations
 

@@ -67,6 +67,6 @@ def make_archive(store: Path) -> None:
             Path(home, "store").symlink_to(store)
             where = os.environ | {"JDK_JAVA_OPTIONS": JAVA, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
             command = [sys.executable, "-c", JOB, home, f"{home}/classes"]
-            done = subprocess.run(command, cwd=home, env=where, check=False, timeout=300, capture_output=True)
+            done = subprocess.run(command, cwd=home, env=where, check=False, timeout=900, capture_output=True)
             if done.returncode == 0 and Path(home, "classes").exists():
                 Path(home, "classes").rename(archive)

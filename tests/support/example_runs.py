@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import native_reader as nr
 from support.documented import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -44,3 +45,18 @@ def ended(command: list[str], folder: Path, variables: Mapping[str, str] | None 
 def cells(table: str) -> list[list[str]]:
     """The rows of a table that Spark printed, with its header."""
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+
+
+def by_hour(store: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """Messages and bytes by hour and topic, from the engine."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    columns = "topic,record_size,inner_index,store_timestamp"
+    for row in nr.open(store).messages(columns=columns).to_table().to_pylist():
+        key = f"{row['store_timestamp']:%Y-%m-%d %H:00:00}", row["topic"]
+        messages, size = sums.get(key, (0, 0))
+        sums[key] = messages + 1, size + (0 if row["inner_index"] else row["record_size"])
+    return sums
+
+
+def of_table(printed: str) -> dict[tuple[str, str], tuple[int, int]]:
+    return {(hour, topic): (int(messages), int(size)) for hour, topic, messages, size in cells(printed)[1:]}
