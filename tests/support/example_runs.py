@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import native_reader as nr
 from support.documented import ROOT
@@ -40,6 +44,17 @@ def ended(command: list[str], folder: Path, variables: Mapping[str, str] | None 
     own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     where = os.environ | own | (variables or {})
     return subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300)
+
+
+def called(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it in that folder, in this process: that saves the time of all imports. What it logs is not in its output here."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with chdir(folder), patch.object(sys, "argv", [script, *arguments]), redirect_stdout(out), redirect_stderr(err):
+        try:
+            runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess([script, *arguments], code, out.getvalue(), err.getvalue())
 
 
 def cells(table: str) -> list[list[str]]:
