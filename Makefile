@@ -25,8 +25,8 @@ demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 test: java $(KERNEL)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
-# What the kernel has a part in. The other tests would only test the same code again.
-OF_THE_KERNEL := $(addprefix tests/,columns export kernel log plan promises records scan stream tables verify)
+# What the kernel has a part in. The other tests would only test the same code again: exports and streams get the batches of tests/scan.
+OF_THE_KERNEL := $(addprefix tests/,columns kernel log plan promises records scan tables verify)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
 	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 --ignore tests/promises/test_plain_decoder.py $(OF_THE_KERNEL) $(PYTEST_ARGS)
 
@@ -87,8 +87,9 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	@cd build/bench && rm -rf remote-*
 	$(PYTHON) benchmarks/large.py --spark
 
-sweep: java $(KERNEL)  ## the sampled tests, on all their cases (long)
-	RMQSTORE_SWEEP=whole $(PYTHON) -m pytest -m sweep -o timeout=7200 -o faulthandler_timeout=7230 --durations=10 $(PYTEST_ARGS)
+# In parts of at most 15 minutes. make sweep PART="streams bits" runs these; a part that passed for the same files is not run again.
+sweep: java $(KERNEL)  ## the sampled tests, on all their cases (an hour); PART=streams: one part; parts that passed are not run again
+	KERNEL_PROFILE=$(KERNEL_PROFILE) $(PYTHON) .ci/sweep.py $(PART) -- $(PYTEST_ARGS)
 
 # make matrix LINES="pyspark-4.0 floors" for some of them.
 matrix: java  ## test other versions of PySpark and Python, and the oldest that setup.cfg allows (long)

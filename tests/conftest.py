@@ -14,10 +14,11 @@ from typing import NoReturn
 import pytest
 from rocketmq import Java, Unreachable, missing
 from support import golden
+from support.archived import java_options, make_archive
 from support.effort import QUICK
 from support.growing import Disk, GrowingStore
 from support.own_stores import STORES
-from support.stores import BACKENDS, ZERO, Backend, files_of, on_disk
+from support.stores import BACKENDS, ZERO, Backend, files_of, log_of, on_disk
 from support.tune import Tune
 
 import native_reader as nr
@@ -26,8 +27,7 @@ from native_reader.storage import Storage
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.tuning import tuned
 
-# Every Java that tests start lives for seconds or minutes. Half of what it does is to compile for hours.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("JDK_JAVA_OPTIONS", java_options())
 
 
 def pytest_report_header() -> str:
@@ -132,6 +132,12 @@ def rocketmq() -> Callable[[str], Java]:
         return known[version]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def quick_sparks(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Spark starts in half the time. For tests that start one."""
+    make_archive(on_disk(tmp_path_factory.mktemp("archived"), files_of(log_of(40))) / "store")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The examples without Spark run as examples/README.md says. tests/spark/test_spark_examples.py has the others."""
+"""The examples without Spark run as examples/README.md says. tests/spark/test_spark_example{s,_runs}.py have the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.documented import ROOT
-from support.example_runs import EXAMPLES, commands, ended, of_store
+from support.example_runs import EXAMPLES, called, commands, ended, of_store
 from support.golden import Golden
 from support.recipes import broker_stores
 from support.stores import files_of, log_of, message, on_disk
@@ -62,17 +62,17 @@ def test_a_script_says_what_it_does_and_how_it_is_called(script: str) -> None:
 @pytest.mark.parametrize("script", PLAIN)
 def test_a_wrong_path_or_no_argument_is_one_line(script: str, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    wrong = ended([sys.executable, f"examples/{script}", "stor", *PLAIN[script]], tmp_path)
+    wrong = called(script, tmp_path, "stor", *PLAIN[script])
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == f"{(tmp_path / 'stor').as_uri()} does not exist. Did you mean 'store'?\n"
-    none = ended([sys.executable, f"examples/{script}"], tmp_path)
+    none = called(script, tmp_path)
     assert (none.returncode, none.stdout) == (2, "")
     assert re.fullmatch(rf"{script} \(see --help\): error: the following arguments are required: store.*\n", none.stderr)
 
 
 @pytest.mark.parametrize("script", PLAIN)
 def test_help_is_the_docstring(script: str, tmp_path: Path) -> None:
-    helped = ended([sys.executable, f"examples/{script}", "--help"], tmp_path)
+    helped = called(script, tmp_path, "--help")
     assert (helped.returncode, helped.stderr) == (0, "")
     docstring = (EXAMPLES / script).read_text(encoding="utf-8").split('"""')[1]
     assert helped.stdout.startswith(docstring)
@@ -147,7 +147,7 @@ def test_a_replay_check_counts_what_a_group_gets_again(own_store: Callable[[str]
 
 def replay_check(folder: Path, *arguments: str) -> tuple[int, list[list[str]], str]:
     """Its exit code, the cells of its table, and its standard error."""
-    done = ended([sys.executable, "examples/replay_check.py", *arguments], folder)
+    done = called("replay_check.py", folder, *arguments)
     return done.returncode, [line.split() for line in done.stdout.splitlines() if line.startswith("  ")][1:], done.stderr
 
 
@@ -171,12 +171,13 @@ def test_a_replay_check_names_the_offsets_that_are_missing(own_store: Callable[[
         for name in ("store", "damaged")
     )
     gone = [(row["queue_id"], row["queue_offset"]) for row in whole if row not in left]
-    code, rows, warned = replay_check(tmp_path, "damaged", "Plain")
-    assert code == 1
+    apart = ended([sys.executable, "examples/replay_check.py", "damaged", "Plain"], tmp_path)
+    code, rows, _ = replay_check(tmp_path, "damaged", "Plain")
+    assert code == apart.returncode == 1
     named = [(int(row[0]), offset) for row in rows for part in " ".join(row[6:]).split(", ") if part for offset in between(part)]
     assert sorted(gone) == named != []
     assert sum(int(row[5]) for row in rows) == len(gone)
-    assert "damaged bytes" in warned
+    assert "damaged bytes" in apart.stderr
     queue, offset = gone[0]
     asked = ("--offsets", str(queue), str(offset), str(offset + 1))
     assert replay_check(tmp_path, "damaged", "Plain", *asked)[:2] == (1, [[str(queue), "0", *asked[2:], "0", "1", str(offset)]])
@@ -208,9 +209,9 @@ def test_a_replay_check_of_an_unknown_group_or_topic(own_store: Callable[[str], 
     code, rows, error = replay_check(tmp_path, "store", "Plain", "--group", "CG_lag")
     assert (code, rows) == (2, [])
     assert error == "group 'CG_lag' has no offset for 'Plain'. Groups that have one: CG_done, CG_lags, CG_new\n"
-    code, rows, error = replay_check(tmp_path, "store", "Plan")
-    assert (code, rows) == (1, [])
-    assert "Did you mean 'Plain'?" in error
+    apart = ended([sys.executable, "examples/replay_check.py", "store", "Plan"], tmp_path)
+    assert apart.returncode == 1
+    assert "Did you mean 'Plain'?" in apart.stderr
     code, rows, error = replay_check(tmp_path, "store", "Plain", "--since", "yesterday")
     assert (code, rows) == (2, [])
     assert error.startswith("starting_timestamp='yesterday' is not a time. Examples: ")

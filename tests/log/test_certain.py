@@ -18,6 +18,7 @@ import native_reader as nr
 from native_reader.records.sync import sync
 from native_reader.storage.window import Window
 from native_reader.testing.logs import CommitLog
+from native_reader.testing.records import encode
 from native_reader.tuning import tuned
 
 PLACE = "physical_offset"
@@ -49,6 +50,29 @@ def test_a_search_would_find_the_forged_records() -> None:
     assert len(found - true - {None}) > 10
 
 
+def telling(log: CommitLog, share: int, everywhere: int) -> list[int]:
+    """Offsets to begin at: of some records, the first, second and last byte, and each forged record; and others, at equal distances."""
+    found = set(range(0, log.end, everywhere))
+    for each in log.placed[::share]:
+        begin, content = each.offset, encode(each.message, each.offset)
+        forged = content.find(content[4:8], 8)  # the magic of a record in its body
+        found |= {begin, begin + 1, begin + len(content) - 1} | ({begin + forged - 4} if forged > 0 else set())
+    return sorted(found)
+
+
+def test_the_offsets_of_the_sample_are_those_of_records_forged_ones_and_others() -> None:
+    """Also in the smallest sample."""
+    log = forged_log(60, 4096)
+    sample = telling(log, 5, 400)
+    true = {each.offset for each in log.placed}
+    memory = in_memory(files_of(log))
+    (store,) = nr.open(f"{memory.url}/store").stores
+    with Window(store.segments[0], 1 << 16) as window:
+        assert len([place for place in sample if place < 4096 and sync(window, place, 1 << 16) == place not in true]) > 0
+    assert len({*sample} & true) >= 12
+    assert len({*sample} - true) > 20
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("access", ["auto", "scan"])
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
@@ -58,7 +82,7 @@ def test_a_read_from_any_offset(queues: bool, access: str, mode: str) -> None:
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
     options = {"access": access, "mode": mode}
-    for offset in range(0, log.end, at_effort(67, 37, 7)):
+    for offset in telling(log, at_effort(5, 2, 1), at_effort(400, 200, 11)):
         rest = [each for each in true if each >= offset]
         assert places(store, starting_physical_offset=offset, **options) == rest
         assert places(store, where=f"physical_offset > {offset}", **options) == [each for each in true if each > offset]
@@ -70,7 +94,7 @@ def test_a_condition_on_one_offset(queues: bool) -> None:
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
-    for offset in range(0, log.end, at_effort(19, 11, 3)):
+    for offset in telling(log, at_effort(5, 2, 1), at_effort(400, 200, 5)):
         found = [offset] if offset in true else []
         assert places(store, where=f"physical_offset = {offset}") == found
         assert places(store, msg_id=f"7F000001{10911:08X}{offset:016X}") == found

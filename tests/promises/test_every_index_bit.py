@@ -123,7 +123,7 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 @pytest.mark.sweep
 def test_every_bit_of_the_index() -> None:
     cases = list(flips())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 80, 1)))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 160, 1)))
     assert 0 < counts["not believed"] < counts["cases"]
     assert counts["rows by key"] > counts["cases"] // 3
     assert not WHOLE or counts["rows hidden by a pointer"] > 0
@@ -132,7 +132,7 @@ def test_every_bit_of_the_index() -> None:
 @pytest.mark.sweep
 def test_every_cut_of_the_index() -> None:
     cases = list(cuts())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 10, 1)))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 20, 1)))
     assert counts["not believed"] > 0
     assert counts["rows hidden by a pointer"] == 0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyspark
@@ -15,6 +15,8 @@ import pytest
 from conditions import odd_messages
 from pyspark.sql import SparkSession
 from pysparks import PYSPARK
+from support.golden import Golden
+from support.recipes import broker_stores
 from support.stores import files_of, log_of, on_disk
 
 import rmqstore_spark
@@ -49,6 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in mine:
         item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.fixturenames else "processes"))  # type: ignore[attr-defined]
     items[:] = mine + [item for item in items if item not in mine]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def archived(quick_sparks: None) -> None:
+    """Tests in this folder start Sparks."""
 
 
 @pytest.fixture(scope="session")
@@ -106,3 +113,10 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that no test changes, with texts and numbers that are hard for conditions."""
     return on_disk(tmp_path_factory.mktemp("odd"), files_of(log_of(odd_messages(), 4096))) / "store"
+
+
+@pytest.fixture
+def stores(own_store: Callable[[str], Golden], tmp_path: Path) -> Path:
+    """A folder with `store`, written by a real broker, and `damaged`, a copy with a page of zeros."""
+    broker_stores(own_store("5.5.0-kinds"), tmp_path)
+    return tmp_path

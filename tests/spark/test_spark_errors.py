@@ -12,8 +12,10 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from support.stores import files_of, log_of, on_disk
 
 from native_reader.columns.schema import COLUMNS
+from native_reader.errors import StoreError
 from native_reader.storage.s3 import FS_NAMES
 from native_reader.tables import TABLE_NAMES
+from rmqstore_spark.source import RocketmqStore
 
 
 def sentence(work: Callable[[], object]) -> str:
@@ -72,11 +74,27 @@ REFUSED = {
 }  # fmt: skip
 
 
+def without_spark(work: Callable[[], object]) -> str:
+    """What Spark's worker prints as the last line of its stack."""
+    with pytest.raises(StoreError) as raised:
+        work()
+    return f"{type(raised.value).__name__}: {raised.value}"
+
+
 @pytest.mark.parametrize("asked", REFUSED)
+def test_a_wrong_option_is_rejected_as_soon_as_it_is_read(kept: Path, asked: str) -> None:
+    """By `schema`, which load() calls; with a schema from the user, by the reader and its plan."""
+    name, _, value = asked.partition("=")
+    source = RocketmqStore({name.lower(): value, "path": str(kept)})
+    assert without_spark(source.schema) == REFUSED[asked]
+    assert without_spark(lambda: source.reader(StructType([StructField("topic", StringType())])).partitions()) == REFUSED[asked]
+
+
+@pytest.mark.parametrize("asked", ["qxyzzq=1", "columnNameOfCorruptRecord=topic", "where=tipic = 'a'"])
 def test_load_rejects_a_wrong_option(spark: SparkSession, kept: Path, asked: str) -> None:
+    """One of each class of errors: in Spark, a worker that raised one ends, and the next has to import everything."""
     name, _, value = asked.partition("=")
     assert refused(spark, kept, **{name: value}) == REFUSED[asked]
-    # With a schema from the user, Spark does not call schema(): the reader raises the same error.
     frame = spark.read.format("rocketmq-store").schema("topic string").options(**{name: value}).load(str(kept))
     assert sentence(frame.count) == REFUSED[asked]
 
@@ -111,7 +129,7 @@ def test_load_rejects_a_wrong_path(spark: SparkSession, kept: Path, tmp_path: Pa
     assert "broker.conf" in said
 
 
-COLUMNS = {
+WRONG_SCHEMAS = {
     "storeTimestamp timestamp": "SchemaError: column 'storeTimestamp' does not exist. Did you mean 'store_timestamp' (timestamp)? All ",
     "qq string": "SchemaError: column 'qq' does not exist. All columns: topic,",
     "topic string, topic string": "SchemaError: column 'topic' is requested twice",
@@ -123,10 +141,16 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("asked", COLUMNS)
-def test_a_schema_that_is_not_supported(spark: SparkSession, kept: Path, asked: str) -> None:
-    frame = spark.read.format("rocketmq-store").schema(asked).load(str(kept))
-    assert sentence(frame.count).startswith(COLUMNS[asked])
+@pytest.mark.parametrize("asked", WRONG_SCHEMAS)
+def test_a_schema_that_is_not_supported_is_rejected_by_the_reader(spark: SparkSession, kept: Path, asked: str) -> None:
+    """`spark` only parses it."""
+    schema = spark.createDataFrame([], asked).schema
+    assert without_spark(lambda: RocketmqStore({"path": str(kept)}).reader(schema)).startswith(WRONG_SCHEMAS[asked])
+
+
+def test_a_schema_that_is_not_supported(spark: SparkSession, kept: Path) -> None:
+    asked = "properties map<string,binary>"
+    assert sentence(spark.read.format("rocketmq-store").schema(asked).load(str(kept)).count).startswith(WRONG_SCHEMAS[asked])
 
 
 def test_a_schema_that_differs_only_inside(spark: SparkSession, kept: Path) -> None:

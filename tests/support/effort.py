@@ -19,9 +19,9 @@ def at_effort(quick: T, gate: T, whole: T) -> T:
 
 
 def sampled(examples: int, gate: int | None = None) -> settings:
-    """Settings for a fifth of this many examples in `make test`, half of them or `gate` in the gate, six times as many in `make sweep`.
+    """Settings for a fifth of this many examples in `make test`, a third or `gate` in the gate, four times as many in `make sweep`.
 
     Only `make sweep` draws new ones in each run. `gate` is for tests that also count what their examples reach.
     """
-    count = at_effort(max(examples // 5, 10), gate or max(examples // 2, 10), 6 * examples)
+    count = at_effort(max(examples // 5, 10), gate or max(examples // 3, 10), 4 * examples)
     return settings(deadline=None, max_examples=count, derandomize=not WHOLE, suppress_health_check=SLOW)

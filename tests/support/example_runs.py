@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
+import native_reader as nr
 from support.documented import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -41,6 +46,32 @@ def ended(command: list[str], folder: Path, variables: Mapping[str, str] | None 
     return subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300)
 
 
+def called(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it in that folder, in this process: that saves the time of all imports. What it logs is not in its output here."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with chdir(folder), patch.object(sys, "argv", [script, *arguments]), redirect_stdout(out), redirect_stderr(err):
+        try:
+            runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess([script, *arguments], code, out.getvalue(), err.getvalue())
+
+
 def cells(table: str) -> list[list[str]]:
     """The rows of a table that Spark printed, with its header."""
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+
+
+def by_hour(store: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """Messages and bytes by hour and topic, from the engine."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    columns = "topic,record_size,inner_index,store_timestamp"
+    for row in nr.open(store).messages(columns=columns).to_table().to_pylist():
+        key = f"{row['store_timestamp']:%Y-%m-%d %H:00:00}", row["topic"]
+        messages, size = sums.get(key, (0, 0))
+        sums[key] = messages + 1, size + (0 if row["inner_index"] else row["record_size"])
+    return sums
+
+
+def of_table(printed: str) -> dict[tuple[str, str], tuple[int, int]]:
+    return {(hour, topic): (int(messages), int(size)) for hour, topic, messages, size in cells(printed)[1:]}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The sampled tests on all their cases, in parts of at most 15 minutes on two cores: .ci/sweep.py [PART ...] [-- options of pytest].
+
+A part that passed is not run again, until a file of the product, the tests or the kernel changes: build/sweep has a note of it.
+For other samples of the same files, delete that note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTES = ROOT / "build/sweep"
+PARTS: dict[str, tuple[str, ...]] = {
+    "bits": ("tests/promises/test_every_bit.py",),
+    "queues": ("tests/promises/test_every_queue_bit.py", "tests/promises/test_every_index_bit.py", "tests/verify"),
+    "pruning": ("tests/promises/test_pruned_is_scanned.py", "tests/promises/test_keys.py", "tests/plan"),
+    "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py"),
+    "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),
+    "streams": ("tests/stream",),
+    "brokers": ("tests/broker",),
+    "spark": ("tests/spark/test_spark_live.py", "tests/spark/test_spark_pushdown.py", "tests/spark/test_spark_where.py"),
+    "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
+}
+"""Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
+READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")
+PATIENCE = 7200
+
+
+def fingerprint() -> str:
+    """A digest of what the tests run: the files that git knows or would add, and how the kernel was built."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *READ]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    digest = hashlib.sha256(os.environ.get("KERNEL_PROFILE", "release").encode())
+    for name in sorted({each for each in names if each and (ROOT / each).is_file()}):
+        digest.update(f"{name}\0{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+def outcome(part: str, of: str, options: list[str]) -> str:
+    """Run this part, unless it passed for these files."""
+    note = NOTES / f"{part}.passed"
+    if note.exists() and note.read_text() == of:
+        return "passed before, for the same files"
+    limits = [f"--override-ini=timeout={PATIENCE}", f"--override-ini=faulthandler_timeout={PATIENCE + 30}"]
+    command = [sys.executable, "-m", "pytest", "-m", "sweep", *limits, "--durations=10", *options, *PARTS[part]]
+    begun = time.monotonic()
+    code = subprocess.run(command, cwd=ROOT, env=os.environ | {"RMQSTORE_SWEEP": "whole"}, check=False).returncode
+    seconds = time.monotonic() - begun
+    if code:
+        return f"FAILED in {seconds:.0f} s"
+    NOTES.mkdir(parents=True, exist_ok=True)
+    note.write_text(of)
+    return f"passed in {seconds:.0f} s"
+
+
+def main(arguments: list[str]) -> int:
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    asked, options = arguments[:at] or list(PARTS), arguments[at + 1 :]
+    if unknown := [each for each in asked if each not in PARTS]:
+        print(f"no part '{unknown[0]}'; there are: {' '.join(PARTS)}", file=sys.stderr)
+        return 2
+    of, found = fingerprint(), {}
+    for part in asked:
+        print(f"\n==== {part}", flush=True)
+        found[part] = outcome(part, of, options)
+    print("\n==== the sweep")
+    for part, how in found.items():
+        print(f"  {part:8} {how}")
+    return int(any(how.startswith("FAILED") for how in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
