@@ -176,7 +176,10 @@ class MessageOptions(Options):
         return Planning(**self._fields_of(Planning), lenient=self.values["mode"] != FAILFAST)
 
     def _fields_of(self, holder: type[Projection | Planning]) -> dict[str, Any]:
-        """The values of the options that a dataclass has as fields of the same name."""
+        """The values of the options that a dataclass has as fields of the same name.
+
+        So a new option of a read or of planning is a field there and an option here, and nothing else has to pass it on.
+        """
         return {each.name: self.values[each.name] for each in fields(holder) if each.name in self.values}
 
 

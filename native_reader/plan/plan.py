@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
 _MOST_FIRST = 64
-_FOLLOWS: Final[dict[str, Any]] = {"follows": True, "queue": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +298,14 @@ def cut(split: Split, most: int, share: float) -> list[Split]:
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]
     stops = [*cuts[1:], split.stop]
     return [
-        replace(split, start=start, stop=stop, alone=split.alone and stop == split.stop, **({} if start == split.start else _FOLLOWS))
+        replace(
+            split,
+            start=start,
+            stop=stop,
+            alone=split.alone and stop == split.stop,
+            follows=split.follows or start != split.start,
+            queue=split.queue if start == split.start else "",
+        )
         for start, stop in zip(cuts, stops, strict=True)
     ]
 

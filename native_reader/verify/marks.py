@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,9 @@ class Marks(NamedTuple):
     light_queues: list[bytes]
 
 
-_NOTHING = tuple(np.empty(0, kind) for kind in (*("i8",) * 3, *("i4",) * 7, *("i8",) * 5))
+_KINDS = {Numbers: np.int64, Ints: np.int32}
+_NOTHING = tuple(np.empty(0, _KINDS[hint]) for hint in get_type_hints(Marks).values() if hint in _KINDS)
+"""Marks of no records, without their places and light queues."""
 
 
 def new_marker() -> kernel.Marker | NumpyMarker:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
-from native_reader.facts import Facts, LogFacts, Row, Tally, expiry_of
+from native_reader.facts import Expiry, Facts, LogFacts, Row, Tally, expiry_of
 from native_reader.text import size_of
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
@@ -94,21 +93,26 @@ def disk(facts: Facts, words: Words) -> Markup:
 
 def _frees(facts: Facts, words: Words) -> list[Markup]:
     """The rules of a broker, and which segments it would delete now."""
-    rules = [element("p", words.say(each)) for each in ("frees", "frees_files", "frees_limits", "frees_lower", "frees_topic")]
-    if (expiry := expiry_of(facts)) is not None:
-        settings, segments = facts.settings, words.say("n_segments", count=len(facts.segments))
-        now = f"{words.time(settings.now)} {settings.zone_name}"
-        sizes = {"segments": segments, "size": size_of(expiry.bytes)}
-        said = [words.say("expired", hours=words.say("hours", count=settings.reserved), now=now, count=expiry.segments, **sizes)]
-        if expiry.segments:
-            said.append(words.say("expired_go"))
-        if expiry.next is None:
-            said.append(words.say("newest_stays"))
-        else:
-            said.append(words.say("expires_next", time=f"{words.time(expiry.next)} {settings.zone_name}"))
-        said.append(words.say("expired_by"))
-        rules.insert(1, element("p", reduce(lambda first, second: words.say("two_sentences", first=first, second=second), said)))
-    return rules
+    expiry = expiry_of(facts)
+    now = "" if expiry is None else _expired(facts, expiry, words)
+    rules = [words.say(each) for each in ("frees_files", "frees_limits", "frees_lower", "frees_topic")]
+    return [element("p", text) for text in (words.say("frees"), now, *rules) if text]
+
+
+def _expired(facts: Facts, expiry: Expiry, words: Words) -> str:
+    """The segments that a broker would delete now, and the next one."""
+    settings, segments = facts.settings, words.say("n_segments", count=len(facts.segments))
+    now = f"{words.time(settings.now)} {settings.zone_name}"
+    sizes = {"segments": segments, "size": size_of(expiry.bytes)}
+    text = words.say("expired", hours=words.say("hours", count=settings.reserved), now=now, count=expiry.segments, **sizes)
+    following = [words.say("expired_go")] if expiry.segments else []
+    if expiry.next is None:
+        following.append(words.say("newest_stays"))
+    else:
+        following.append(words.say("expires_next", time=f"{words.time(expiry.next)} {settings.zone_name}"))
+    for sentence in (*following, words.say("expired_by")):
+        text = words.say("two_sentences", first=text, second=sentence)
+    return text
 
 
 def _topic(facts: Facts, words: Words, topic: object) -> Markup:
