@@ -32,8 +32,7 @@ from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.sides.directories import Directories
-from native_reader.storage.pace import Pace
-from native_reader.storage.window import Window
+from native_reader.storage.window import Pace, Window
 from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
