@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns import checksums
-from native_reader.columns.batches import Batches
+from native_reader.columns.batches import CORRUPT_COLUMNS, Batches, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
-from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
 from native_reader.columns.schema import properties_of, schema_of
