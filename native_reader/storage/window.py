@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
-from native_reader.storage.birth import may_be_one_file
+from native_reader.storage.linux import may_be_one_file
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 

@@ -13,7 +13,7 @@ from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
 from native_reader.storage import window
-from native_reader.storage.page_cache import absent
+from native_reader.storage.linux import absent
 
 PAGE = os.sysconf("SC_PAGESIZE")
 SIZE = 8 << 20
