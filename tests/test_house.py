@@ -61,7 +61,7 @@ WRONG = [
     ("layers", "native_reader.layout.record", "native_reader.errors"),
     ("layers", "native_reader.layout.record", "native_reader.storage"),
     ("layers", "native_reader.storage.store", "native_reader"),
-    ("layers", "native_reader.storage.store", "native_reader.broker.topics"),
+    ("layers", "native_reader.storage.store", "native_reader.broker.settings"),
     ("layers", "native_reader.predicate.tree", "native_reader.storage.store"),
     ("layers", "native_reader.records.walk", "native_reader.log.tail"),
     ("layers", "native_reader.log.tail", "native_reader.columns.rows"),
