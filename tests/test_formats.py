@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = "native_reader", "rmqstore", "rmqstore_spark"
 HOME = "native_reader/layout/", "native_reader/testing/"
 ELSEWHERE = {
-    "native_reader/storage/birth.py": "what statx of Linux answers",
+    "native_reader/storage/linux.py": "what statx of Linux answers",
     "native_reader/storage/local.py": "what fcntl answers about a lock",
     "native_reader/storage/tar.py": "a mark of our own, from a digest",
     "native_reader/storage/tar_headers.py": "numbers of tar archives",

@@ -61,7 +61,7 @@ WRONG = [
     ("layers", "native_reader.layout.record", "native_reader.errors"),
     ("layers", "native_reader.layout.record", "native_reader.storage"),
     ("layers", "native_reader.storage.store", "native_reader"),
-    ("layers", "native_reader.storage.store", "native_reader.broker.topics"),
+    ("layers", "native_reader.storage.store", "native_reader.broker.settings"),
     ("layers", "native_reader.predicate.tree", "native_reader.storage.store"),
     ("layers", "native_reader.records.walk", "native_reader.log.tail"),
     ("layers", "native_reader.log.tail", "native_reader.columns.rows"),
@@ -144,7 +144,7 @@ def test_the_engine_needs_few_packages() -> None:
 
 BANNED = tomllib.loads((ROOT / "ruff.toml").read_text(encoding="utf-8"))["lint"]["flake8-tidy-imports"]
 ENGINE = "native_reader/storage/once.py"
-WITH_FILES = ("native_reader/storage/local.py", "native_reader/storage/page_cache.py", "native_reader/export/target.py")
+WITH_FILES = ("native_reader/storage/local.py", "native_reader/storage/linux.py", "native_reader/export/target.py")
 
 
 def ruff(code: str, path: str, rules: str = "TID25") -> set[int]:

@@ -112,3 +112,21 @@ def test_an_inner_batch_is_one_record() -> None:
 def test_addresses_have_no_ports() -> None:
     hosts = pa.array(["10.0.0.1:10911", "[::1]:80", "10.0.0.1", None])
     assert addresses(hosts).to_pylist() == ["10.0.0.1", "[::1]", "10.0.0.1", None]
+
+
+def test_of_equal_groups_the_first_one_is_larger_and_the_lowest_first_of_the_others_is_known() -> None:
+    found = Tally(("code",), ("messages",), first=("at",), limit=4)
+    for at, code in enumerate([3, 1, 1, 2, 3, 9, 8, 7, 6, 5]):
+        found.add(pa.table({"code": [code], "messages": [1], "at": [at * 10]}))
+    top = found.top(2)
+    assert top.rows == [{"code": 3, "messages": 2, "at": 0}, {"code": 1, "messages": 2, "at": 10}]
+    assert top.others == {"messages": 6, "at": 30}
+
+
+def test_without_a_limit_all_groups_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_reader.sums, "_MOST_BYTES", 1000)
+    found = Tally(("topic",), ("messages",), limit=None)
+    for number in range(300):
+        found.add(pa.table({"topic": [f"T{number % 150}"], "messages": [1]}))
+    assert [row["messages"] for row in found.top(1000).rows] == [2] * 150
+    assert found.forgotten_groups == 0

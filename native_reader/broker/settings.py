@@ -7,19 +7,26 @@
     subscriptionGroup.json     {"subscriptionGroupTable":{name:{…}}, "forbiddenTable":{name:{topic:1}}}
 
 A broker uses one kind of them. The others are older: from before a change of its settings, or exported.
+
+The tables show settings, so for `settings_in` damage is an error. `Topics` helps plans and checks to know more about topics.json;
+they work without it, so there a damaged file is an empty one.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from native_reader.broker.config_files import printable, read_config
+from native_reader.broker.config_files import config_text, printable, read_config
 from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.errors import StoreDamaged
 from native_reader.layout.config_database import GROUPS, TOPICS, json_in, name_in
 
+_FILE, _TABLE = "topics.json", "topicConfigTable"
 TOPIC, GROUP = "topic", "group"
 FORBIDDEN = "forbidden"
 _MOST_INT32 = 2**31
@@ -36,7 +43,7 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind(TOPIC, TOPICS, "topics", "topics.json", "topicConfigTable"),
+    _Kind(TOPIC, TOPICS, "topics", _FILE, _TABLE),
     _Kind(GROUP, GROUPS, "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
 )
 
@@ -120,3 +127,56 @@ def _topic_config(values: Mapping[str, Any]) -> TopicConfig:
         if isinstance(value, str)
     }
     return TopicConfig(reads, writes, perm, texts)
+
+
+_MOST_QUEUES = 1 << 16
+_TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
+
+
+class Topics:
+    """The topics in the file topics.json of a configuration directory, and which of them hold inner batches (5.0 and later).
+
+    Empty if the file is missing or damaged.
+    """
+
+    def __init__(self, directory: str | None) -> None:
+        self._directory = directory
+
+    def names(self) -> list[str]:
+        """All topics with a printable name."""
+        return [name for name in self._table if name.isprintable()]
+
+    def has(self, name: str) -> bool:
+        """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
+        quoted = re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace"))
+        return re.search(rb'"topicName"\s*:\s*' + quoted, self._text) is not None
+
+    def queues_of(self, name: str) -> int:
+        """The number of queues of that topic; 0 if unknown."""
+        topic = self._table.get(name)
+        counts = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
+        return max((each for each in counts if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
+
+    def of_batches(self) -> frozenset[str]:
+        """The topics that may contain inner batches."""
+        is_whole = self._text.rstrip().endswith(b"}")
+        if is_whole and _OF_BATCHES.encode() not in self._text:
+            return frozenset()
+        return frozenset(name for name, each in self._table.items() if _attributes_of(each).get(_TYPE) == _OF_BATCHES)
+
+    @cached_property
+    def _text(self) -> bytes:
+        return config_text(self._directory, _FILE)
+
+    @cached_property
+    def _table(self) -> Mapping[str, Any]:
+        try:
+            file = read_config(self._directory, _FILE, _TABLE)
+        except StoreDamaged:  # callers work without it
+            return {}
+        return {} if file is None else file.table(_TABLE)
+
+
+def _attributes_of(topic: Any) -> Mapping[str, Any]:
+    attributes = topic.get("attributes") if isinstance(topic, dict) else None
+    return attributes if isinstance(attributes, dict) else {}

@@ -1,8 +1,8 @@
-"""A chunk as batches: the columns that the kernel makes, and the others by their makers."""
+"""The batches of a read: a chunk's rows, in columns that the kernel makes or their makers; and rows for damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -11,6 +11,8 @@ from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.schema import COLUMNS, schema_of
 from native_reader.columns.spec import DECOMPRESSED
 from native_reader.columns.strings import text_or_null
+from native_reader.records.damages import Damage
+from native_reader.storage.window import Window
 from native_reader.tuning import TUNING
 
 _BODY, _TEXT = DECOMPRESSED
@@ -45,3 +47,28 @@ class Batches:
                 made = [ready[name] if name in ready else COLUMNS[name].make(part) for name in self._names]
                 yield part, pa.RecordBatch.from_arrays(made, schema=self._schema)
                 begin += len(part)
+
+
+CORRUPT_COLUMNS = ("corrupt_record", "corrupt_reason")
+MOST_BYTES = 64 << 10
+"""Maximum size of `corrupt_record`; a damaged range can be as long as its file."""
+_LARGEST = 2**31 - 1
+
+
+def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damages: Sequence[Damage], store: str) -> pa.RecordBatch:
+    """One row per damaged range. Columns that describe neither its place nor the damage are null."""
+    lengths = [each.end - each.start for each in damages]
+    known: dict[str, Sequence[object]] = {
+        "physical_offset": [each.start for each in damages],
+        "record_size": [length if length <= _LARGEST else None for length in lengths],
+        "corrupt_reason": [each.reason for each in damages],
+        "store": [store] * len(damages),
+        "segment": [window.segment.name] * len(damages),
+    }
+    if "corrupt_record" in names:
+        base = window.segment.base
+        known["corrupt_record"] = [
+            window.peek(each.start - base, min(length, MOST_BYTES)) for each, length in zip(damages, lengths, strict=True)
+        ]
+    nothing = [None] * len(damages)
+    return pa.RecordBatch.from_arrays([pa.array(known.get(name, nothing), COLUMNS[name].type) for name in names], schema=schema)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.errors import did_you_mean, nearest, option_name, spelled
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.claims import facts_of_topic

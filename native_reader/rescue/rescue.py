@@ -17,9 +17,8 @@ from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import MessageOptions
-from native_reader.rescue.around import Around
 from native_reader.rescue.page import Checked, Findings, lines_of, shown_losses
-from native_reader.rescue.saved import COLUMNS, SavedQueue, SavedQueues
+from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles

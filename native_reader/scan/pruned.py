@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.columns.rows import Rows
 from native_reader.columns.strings import Source
 from native_reader.errors import UnreadableError

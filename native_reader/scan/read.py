@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns import checksums
-from native_reader.columns.batches import Batches
+from native_reader.columns.batches import CORRUPT_COLUMNS, Batches, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
-from native_reader.columns.corrupt import CORRUPT_COLUMNS, corrupt_rows
 from native_reader.columns.filter import Filter
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
 from native_reader.columns.schema import properties_of, schema_of
@@ -32,8 +31,7 @@ from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.sides.directories import Directories
-from native_reader.storage.pace import Pace
-from native_reader.storage.window import Window
+from native_reader.storage.window import Pace, Window
 from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"

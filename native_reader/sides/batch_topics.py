@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.layout.record import INNER_BATCH
 from native_reader.log.boundary import segment_before
 from native_reader.records.sync import head_at

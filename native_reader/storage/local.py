@@ -17,8 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from native_reader.errors import OptionError, UnreadableError, option_name, shown
-from native_reader.storage.birth import Look, looks
-from native_reader.storage.page_cache import absent
+from native_reader.storage.linux import Look, absent, looks
 from native_reader.storage.protocol import DirEntry, Disk, Storage, StoredFile, register, storage_of
 
 if sys.platform == "darwin":  # struct flock: start, length, pid, type, whence

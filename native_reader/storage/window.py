@@ -1,7 +1,8 @@
-"""A window onto one segment: bytes from some position on, in a reused buffer."""
+"""A window onto one segment: bytes from some position on, in a reused buffer, read no faster than allowed."""
 
 from __future__ import annotations
 
+import time
 from typing import Self
 
 import numpy as np
@@ -10,8 +11,7 @@ from numpy.typing import NDArray
 
 from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
-from native_reader.storage.birth import may_be_one_file
-from native_reader.storage.pace import Pace
+from native_reader.storage.linux import may_be_one_file
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.store import Segment
 
@@ -221,3 +221,17 @@ def _opened(segment: Segment) -> StoredFile:
         file.close()
         raise DataLoss(f"{segment.uri} was replaced by another file after the read was planned. Load the store again")
     return file
+
+
+class Pace:
+    """Call `spend` after each read: it waits as long as the rate demands."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._paid_until = time.monotonic()
+
+    def spend(self, count: int) -> None:
+        """Wait until `count` bytes since the last wait ended fit the rate. Time spent on reading and decoding counts."""
+        now = time.monotonic()
+        self._paid_until = max(self._paid_until + count / self._rate, now)  # unused time is not saved up for a burst
+        time.sleep(self._paid_until - now)

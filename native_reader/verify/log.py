@@ -19,9 +19,8 @@ from native_reader.records.damages import ANOMALIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
-from native_reader.storage.pace import Pace
 from native_reader.storage.store import PLAIN, Segment
-from native_reader.storage.window import Window
+from native_reader.storage.window import Pace, Window
 from native_reader.text import counted
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 
 import pytest
 
 import native_reader as nr
-from native_reader.errors import did_you_mean, nearest, option_name
+from native_reader.errors import DataLoss, Warned, did_you_mean, nearest, option_name
 from native_reader.stream.offset import OffsetError
 from rmqstore_spark.options import spark_name
 
@@ -92,3 +93,17 @@ def test_the_nearest_name(name, expected):
 def test_no_name_is_near_an_empty_text():
     assert nearest("topic", []) is None
     assert did_you_mean("topic", []) == ""
+
+
+def test_warnings_are_kept_once_and_only_the_first_ones() -> None:
+    log, shown = logging.getLogger("native_reader"), list[tuple[str, bool]]()
+    with Warned(2, str.upper, lambda text, is_loss: shown.append((text, is_loss))) as warned:
+        log.warning("set %s", option_name("mode"))
+        log.warning("set %s", option_name("mode"))
+        assert not warned.has_loss
+        log.warning("%s", DataLoss("gone"))
+        log.warning("a third one")
+    log.warning("after it")
+    assert warned.texts == ["set MODE", "gone"]
+    assert shown == [("set MODE", False), ("gone", True)]
+    assert (warned.left_out, warned.has_loss) == (1, True)

@@ -21,8 +21,8 @@ from native_reader import testing
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, projected
 from native_reader.conditions import predicate_of
 from native_reader.export.formats import FORMATS
-from native_reader.export.names import folder_name
 from native_reader.export.partitions import PARTITION_COLUMNS
+from native_reader.export.writers import folder_name
 from native_reader.layout.bodies import codec_of
 from native_reader.layout.kinds import KINDS, SYSTEM_KINDS
 from native_reader.options import PLACES, MessageOptions, options_of

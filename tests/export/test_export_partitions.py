@@ -19,8 +19,8 @@ from support.tune import Tune
 import native_reader as nr
 from native_reader.export import writers
 from native_reader.export.formats import FORMATS
-from native_reader.export.names import EMPTY, LONGEST, NULL, folder_name, is_cut, value_of
 from native_reader.export.partitions import days
+from native_reader.export.writers import EMPTY, LONGEST, NULL, folder_name, is_cut, value_of
 from native_reader.testing.records import Message, pack_properties
 
 HOSTILE = (

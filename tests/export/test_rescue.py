@@ -17,8 +17,7 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.rescue.markdown import table, text
-from native_reader.rescue.page import Checked, ranges_text
+from native_reader.rescue.page import Checked, ranges_text, table, text
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.testing.logs import CommitLog
 

@@ -12,7 +12,7 @@ from support.queued_stores import dispatched, numbered
 from support.slaves import slave
 from support.stores import Files, files_of, in_memory, log_of, message
 
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Not, Predicate
 
 pytestmark = pytest.mark.usefixtures("queues_always_used", "small_parts_pruned")

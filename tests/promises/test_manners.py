@@ -12,8 +12,8 @@ from support.locks import held
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.storage import pace
-from native_reader.storage.page_cache import absent
+from native_reader.storage import window
+from native_reader.storage.linux import absent
 
 PAGE = os.sysconf("SC_PAGESIZE")
 SIZE = 8 << 20
@@ -99,8 +99,8 @@ class Clock:
 def test_the_time_that_reading_took_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """10 bytes a second: never more, and never less if the work leaves time. Slow work permits no burst later."""
     clock = Clock()
-    monkeypatch.setattr(pace, "time", clock)
-    limit, ends = pace.Pace(10), []
+    monkeypatch.setattr(window, "time", clock)
+    limit, ends = window.Pace(10), []
     for work in (0.25, 0.75, 0.0, 5.0, 0.0, 0.5):
         clock.sleep(work)
         limit.spend(10)

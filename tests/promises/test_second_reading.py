@@ -17,7 +17,7 @@ from support.stores import ZERO, Files, files_of, in_memory, log_of, message, on
 from support.tune import Tune
 
 import native_reader as nr
-from native_reader.broker.topics import Topics
+from native_reader.broker.settings import Topics
 from native_reader.log.boundary import Boundary, Fingerprint, Limits, boundary_after, boundary_before
 from native_reader.records import walk
 from native_reader.records.damages import Damages

@@ -10,8 +10,8 @@ import pytest
 from support.stores import files_of, log_of, message, on_disk
 
 import native_reader as nr
-from native_reader.storage import birth, storage_of
-from native_reader.storage.birth import may_be_one_file, statx_of
+from native_reader.storage import linux, storage_of
+from native_reader.storage.linux import may_be_one_file, statx_of
 from native_reader.testing.records import Message
 
 INODE = (1 << 64) - 1
@@ -37,12 +37,12 @@ def needs_births(path: Path) -> None:
 
 
 def without_statx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(birth, "SYSTEM_STATX", None)
+    monkeypatch.setattr(linux, "SYSTEM_STATX", None)
 
 
 def refused_statx(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under an old seccomp profile."""
-    monkeypatch.setattr(birth, "SYSTEM_STATX", lambda *_: -1)
+    monkeypatch.setattr(linux, "SYSTEM_STATX", lambda *_: -1)
 
 
 OLD_SYSTEMS = [without_statx, refused_statx]

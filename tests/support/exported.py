@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from native_reader.export.names import value_of
+from native_reader.export.writers import value_of
 
 Rows = list[dict[str, Any]]
 

@@ -1,14 +1,18 @@
-"""The identity of a file, to distinguish it from a later file of the same name: inode and birth time.
+"""What Linux says about files: which one has a name, and which of its pages are in memory.
 
-A file system reuses the inode numbers of deleted files. statx(2) returns the birth time (Linux 4.11, glibc 2.28); os.stat of
-Python 3.11 does not. Modification and change times do not help: brokers write through memory maps, and backups make hard links.
+A file system reuses the inode numbers of deleted files, so a file is identified by its inode and its birth time. statx(2) returns it
+(Linux 4.11, glibc 2.28); os.stat of Python 3.11 does not. Modification and change times do not help: brokers write through memory
+maps, and backups make hard links.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 from collections.abc import Callable
+
+import numpy as np
 
 Look = tuple[int, int, int]
 """Mode, size and identity of one file."""
@@ -54,3 +58,28 @@ def may_be_one_file(one: int, other: int) -> bool:
     """Whether two identities may be the same file. Only one of two machines may see a birth time; then the inodes decide."""
     knows_both = one >> 64 and other >> 64
     return one == other if knows_both else (one ^ other) & _INODE == 0
+
+
+_PAGE = mmap.PAGESIZE
+
+
+def absent(descriptor: int, offset: int, length: int) -> list[tuple[int, int]]:
+    """The `(offset, length)` of each run of pages that are not in memory; none is touched. The range must be inside the file.
+
+    Empty if unknown. Linux reports the pages of files that the user owns or may write, and reports all others as resident.
+    """
+    begin = offset // _PAGE * _PAGE
+    mincore = getattr(ctypes.CDLL(None), "mincore", None)
+    if mincore is None or length <= 0:
+        return []
+    mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    # The map is never read, so truncating the file cannot raise SIGBUS.
+    with mmap.mmap(descriptor, offset + length - begin, mmap.MAP_SHARED, mmap.PROT_READ, offset=begin) as mapped:
+        pages = np.ones(-(-len(mapped) // _PAGE), np.uint8)
+        view = np.frombuffer(mapped, np.uint8)
+        failed = mincore(view.ctypes.data, len(mapped), pages.ctypes.data)
+        del view
+    if failed:
+        return []
+    edges = np.flatnonzero(np.diff((pages & 1) == 0, prepend=False, append=False))
+    return [(begin + int(first) * _PAGE, int(stop - first) * _PAGE) for first, stop in edges.reshape(-1, 2)]
