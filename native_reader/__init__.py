@@ -1,6 +1,5 @@
 """Reads the files of an Apache RocketMQ store as Arrow tables, without a running broker."""
 
-from importlib import import_module  # noqa: TID251 - the contracts see these imports under TYPE_CHECKING
 from typing import TYPE_CHECKING, Any
 
 from native_reader.api import Store, open
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from native_reader.facts import Facts
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
-
-_LATER = {"Arrivals": "arrivals", "Diagnosis": "doctor", "Facts": "facts", "Rescued": "rescue", "Verification": "verification"}
-"""Results of methods, with their modules: imported when they are used."""
 
 __all__ = [
     "Arrivals",
@@ -64,6 +60,26 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    """Results of methods: their modules are imported when they are used, because not every program needs them."""
+    match name:
+        case "Arrivals":
+            from native_reader.arrivals import Arrivals
+
+            return Arrivals
+        case "Diagnosis":
+            from native_reader.doctor import Diagnosis
+
+            return Diagnosis
+        case "Facts":
+            from native_reader.facts import Facts
+
+            return Facts
+        case "Rescued":
+            from native_reader.rescue import Rescued
+
+            return Rescued
+        case "Verification":
+            from native_reader.verification import Verification
+
+            return Verification
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

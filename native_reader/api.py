@@ -84,10 +84,10 @@ class Store:
         return found
 
     def one_by_one(self) -> list[Store]:
-        """Each store as a `Store` of its own: `diagnose`, `report` and `rescue` are about one store.
+        """Return each store as one of its own: `diagnose`, `report` and `rescue` are about one store.
 
         Examples:
-            >>> [one.diagnose().findings for one in store.one_by_one()]
+            >>> [one.diagnose().findings for one in nr.open(["store"]).one_by_one()]
             [[]]
         """
         found = []
@@ -183,20 +183,23 @@ class Store:
         return self.table("consumer_offsets", **options)
 
     def newest(self, /, count: int, *, read: Read = read_batches, **options: Any) -> pa.Table:
-        """Read the last messages of each store that match, in log order. The log is read from its end backwards, no further than needed.
+        """Read the newest messages. The log is read from its end backwards, no further than needed.
 
         Args:
-            count: How many messages of each store, at most.
-            read: A generator function that reads a scan of a part of the log, for example in parallel.
+            count: How many messages of each store.
+            read: A generator function that reads a scan of a part of the log, for example in parallel or with a progress bar.
             **options: As for `messages`.
+
+        Returns:
+            The last messages that match, store by store, in the order of the log.
 
         Raises:
             OptionError: An option does not exist, or its value is invalid.
-            StoreError: As for `Scan.to_batches`.
+            StoreDamaged: There are damaged bytes where it reads; `mode="DROPMALFORMED"` skips them.
 
         Examples:
-            >>> store.newest(3, columns="topic,queue_offset").num_rows
-            3
+            >>> store.newest(2, topic="orders", columns="topic").to_pylist()
+            [{'topic': 'orders'}, {'topic': 'orders'}]
         """
         from native_reader.newest import newest
 
@@ -213,49 +216,50 @@ class Store:
         warn: Callable[[str], object] | None = None,
         **options: Any,
     ) -> Arrivals:
-        """Read the messages that arrive from now on, each once, as an endless iteration over batches.
+        """Read messages as they arrive, each once. The iteration waits for new ones and has no end.
 
-        It begins where `starting_timestamp`, `starting_physical_offset` or `starting_offsets` says; without one, at the end that the
-        log has at this moment.
+        It begins where `starting_timestamp`, `starting_physical_offset` or `starting_offsets` say, and otherwise where the log ends at
+        this moment.
 
         Args:
-            start: "earliest" or "latest", whatever these options say; they are then only conditions.
-            pause: The seconds between two looks at a log without news.
-            warn: Gets each warning once, for example about lost data with `fail_on_data_loss=False`. By default they are logged.
+            start: "earliest" or "latest": where it begins. Options that select a start are then only conditions.
+            pause: Seconds between two looks at a log without news.
+            warn: Gets each warning once, for example about lost data with `fail_on_data_loss=False`. By default, warnings are logged.
             **options: As for `messages`, without those that end a read.
 
+        Returns:
+            An object to iterate for batches. Its `stop` ends the iteration; use it as a context, so that files are closed.
+
         Raises:
-            OptionError: A stream does not support an option, or its value is invalid.
-            DataLoss: While it is read: messages that it should have read were deleted or rewritten.
-            StoreError: As for `Scan.to_batches`.
+            OptionError: An option does not exist, its value is invalid, or it ends a read.
+            DataLoss: During the iteration: messages expired or were rewritten before they were read.
 
         Examples:
-            >>> with store.follow(start="earliest", columns="topic") as arrivals:
+            >>> with store.follow(start="earliest", topic="orders", columns="topic") as arrivals:
             ...     for batch in arrivals:
-            ...         print(batch.num_rows > 0)
             ...         arrivals.stop()
-            True
+            >>> batch.column("topic")[0].as_py()
+            'orders'
         """
         from native_reader.arrivals import Arrivals
 
         return Arrivals(lambda: self.refresh().stores, _message_options(options), start, pause, warn)
 
     def verify(self, /, **options: Any) -> Verification:
-        """Check that log, queues, index, checkpoint and configuration agree. The log is read once, when the result is used.
+        """Check that log, queues, index, checkpoint and configuration agree. Reads the whole log, when the result is used.
 
         Args:
             **options: As for the table `findings`, without `columns`.
 
         Returns:
-            The findings, one for each kind and place of an inconsistency, and their summary. docs/verify.md has the codes.
+            A lazy table of findings, one row for each kind and place of an inconsistency; docs/verify.md has the codes. It counts them.
 
         Raises:
             OptionError: An option does not exist, or its value is invalid.
-            UnreadableError: While it is used: a file of the log cannot be read.
 
         Examples:
             >>> check = nr.open("damaged").verify()
-            >>> sorted({finding["code"] for finding in check.to_table().to_pylist()})
+            >>> sorted({finding["code"] for finding in check.to_table(jobs=2).to_pylist()})
             ['log-damage', 'log-truncated-by-start']
             >>> check.is_clean
             False
@@ -266,19 +270,21 @@ class Store:
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
 
     def diagnose(self, /, **options: Any) -> Diagnosis:
-        """Say what the store is, from little reading: its parts, who wrote it and when, whether it is in use, and what is odd about it.
-
-        What cannot be read is a finding, not an error.
+        """Look at a store without reading its log: its parts, who wrote it and when, whether it is in use, and what is odd.
 
         Args:
-            **options: Those that all tables take, without `columns` and `where`.
+            **options: Those that all tables take, without `columns`, `where` and `time_zone`.
+
+        Returns:
+            Facts, findings and notes. What cannot be read is a finding, not an error.
 
         Raises:
             OptionError: An option does not exist, or there are several stores: use `one_by_one`.
 
         Examples:
-            >>> store.diagnose().facts["commitlog"]["segments"]
-            4
+            >>> diagnosis = store.diagnose()
+            >>> diagnosis.facts["commitlog"]["segments"], diagnosis.findings
+            (4, [])
         """
         from native_reader.doctor import diagnose
 
@@ -296,25 +302,27 @@ class Store:
         progress: Watch = False,
         **options: Any,
     ) -> Facts:
-        """Collect the facts about the store: what fills it, its log over time, lag, pending messages, damage. `rmqstore report` draws them.
+        """Gather the facts about a store: what fills it, its log over time, lag, pending messages, damage. Reads the log once.
 
         Args:
-            now: The time of the report, by default the current time.
+            now: The time of the report; by default the current time.
             time_zone: The zone of days and hours.
-            disk_free: Free bytes of the broker's disk, if this store is a copy; by default those of the disk that the store is on.
+            disk_free: The free space of the broker's disk, if this store is a copy; by default that of the disk with the store.
             verify: Check all files against each other, too, which reads the log a second time.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
-            **options: Those that all tables take, without `columns` and `where`.
+            **options: Those that all tables take, without `columns`, `where` and `time_zone`.
+
+        Returns:
+            The facts that `rmqstore report` draws.
 
         Raises:
-            OptionError: An option does not exist, or there are several stores: use `one_by_one`.
-            StoreError: The log cannot be read.
+            OptionError: An option does not exist, its value is invalid, or there are several stores: use `one_by_one`.
 
         Examples:
             >>> facts = store.report()
-            >>> facts.is_clean, facts.log.messages
-            (True, 255)
+            >>> facts.is_clean, facts.log.messages == store.messages().count_rows()
+            (True, True)
         """
         from native_reader.facts.gather import gather, settings_of
 
@@ -323,15 +331,18 @@ class Store:
         return gather(files, settings_of(files, self._broker_conf, now, time_zone, disk_free, **how))
 
     def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
-        """Write all readable messages, and a page about what was saved and lost, to a folder.
+        """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
 
-        If it is stopped, start it again: it continues. Damage and losses are no errors: the result and the page count them.
+        If it is stopped, start it again: it continues.
 
         Args:
             path: The folder: new, empty, or that of the rescue to continue.
             jobs: How many tasks run in parallel.
             progress: As for `Scan.to_batches`. It covers the export, then the check.
             max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
+
+        Returns:
+            What was saved and what was lost. Damage and losses are no errors.
 
         Raises:
             OptionError: An argument is invalid, there are several stores, or the folder holds something else.

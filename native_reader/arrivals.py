@@ -32,9 +32,9 @@ class Arrivals:
     `stop` ends the iteration, also from another thread. As a context, it closes the files at the end. `Store.follow` makes it.
 
     Examples:
-        >>> with nr.open("store").follow(start="earliest", columns="topic") as arrivals:
-        ...     print(next(iter(arrivals)).schema.names)
-        ['topic']
+        >>> with store.follow(columns="topic,queue_offset") as arrivals:
+        ...     arrivals.is_live, [batch.num_rows for batch in arrivals.newest(2)]
+        (False, [2])
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Arrivals:
         return any(map(is_live, self._offset))
 
     def newest(self, count: int, read: Read = read_batches) -> Iterator[pa.RecordBatch]:
-        """Read the last messages of each store before those that this returns.
+        """Read the newest messages before those that arrive.
 
         Args:
-            count: How many messages of each store, at most.
+            count: How many of each store.
             read: As for `Store.newest`.
         """
         for store in self._list_stores():

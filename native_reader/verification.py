@@ -21,9 +21,10 @@ class Verification(Lazy):
     `counts`, `is_clean` and `summary` are about the last use: read the findings first.
 
     Examples:
-        >>> check = nr.open("store").verify()
-        >>> check.to_table().num_rows, check.is_clean
-        (0, True)
+        >>> check = store.verify()
+        >>> errors = [row for row in check.to_table().to_pylist() if row["severity"] == "error"]
+        >>> check.is_clean, errors
+        (True, [])
     """
 
     def __init__(self, stores: Sequence[StoreFiles], findings: TableScan) -> None:
@@ -41,7 +42,7 @@ class Verification(Lazy):
         return f"<Verification {stores}: {read}. Next: .to_table(), .to_batches(), then .summary, .counts, .is_clean>"
 
     def to_batches(self, jobs: int = 1, progress: Watch = False) -> Iterator[pa.RecordBatch]:
-        """Read the findings as they are found.
+        """Read the findings, as they are found.
 
         Args:
             jobs: How many parts are read in parallel.
@@ -78,7 +79,7 @@ class Verification(Lazy):
 
     @staticmethod
     def advice(code: str, spell: Callable[[str], str] = str) -> str:
-        """Say what to do about findings of a code.
+        """What to do about findings of a code.
 
         Args:
             code: One of those in docs/verify.md.
