@@ -25,7 +25,7 @@ import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.index import IndexFiles
 from native_reader.testing.java import hash_code, index_hash
-from native_reader.testing.queues import QUEUE_ENTRY, Queue, Queues
+from native_reader.testing.queues import QUEUE_ENTRY, NumberedQueues, QueueName
 from native_reader.testing.records import Message, blank, encode, pack_properties
 
 SEGMENT = (1 << 40) // 10_000
@@ -48,7 +48,7 @@ def made(root: Path, segments: int) -> Path:
         shutil.rmtree(root, ignore_errors=True)
         (root / "commitlog").mkdir(parents=True)
         (root / "index").mkdir()
-        queues, index = Queues(root, 6_000_000, 300_000), IndexFiles(root / "index", INDEX_KEYS, INDEX_KEYS + 1)
+        queues, index = NumberedQueues(root, 6_000_000, 300_000), IndexFiles(root / "index", INDEX_KEYS, INDEX_KEYS + 1)
         for number in range(segments):
             _segment(root, number, queues, index)
         queues.close()
@@ -57,7 +57,7 @@ def made(root: Path, segments: int) -> Path:
     return root
 
 
-def _segment(root: Path, number: int, queues: Queues, index: IndexFiles) -> None:
+def _segment(root: Path, number: int, queues: NumberedQueues, index: IndexFiles) -> None:
     base = offset = number * SEGMENT
     records, numbers, entries, hashes = [], [], [], []
     for each in range(number * RECORDS, (number + 1) * RECORDS):
@@ -74,7 +74,7 @@ def _segment(root: Path, number: int, queues: Queues, index: IndexFiles) -> None
             offset,
         )
         records.append(record)
-        numbers.append(queues.number(Queue(topic, queue)))
+        numbers.append(queues.number(QueueName(topic, queue)))
         entries.append((offset, len(record), hash_code("paid")))
         hashes.append(index_hash(topic, key))
         offset += len(record)

@@ -14,7 +14,7 @@ from typing import Any
 from measure import GIB, KERNELS, Work, parser_of, print_setting, use_cores, with_kernel
 from run import consume, made
 
-from native_reader.columns.batches import Batches
+from native_reader.columns.batches import BatchBuilder
 from native_reader.records.walk import ReadWalk
 from native_reader.scan import read
 from native_reader.storage.window import Window
@@ -23,7 +23,7 @@ STAGES = (
     ("read", Window, "load"),
     ("records: boundaries and proofs", ReadWalk, "_proven"),
     ("inner batches replaced by their messages", read, "unwrapped"),
-    ("columns, with decompression", Batches, "of"),
+    ("columns, with decompression", BatchBuilder, "of"),
 )
 REST = "Python"
 spent: Counter[str] = Counter()

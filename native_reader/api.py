@@ -80,7 +80,7 @@ class Store:
         """
         found = Store(self._paths, self._parts, self._broker_conf)
         found._only = self._only
-        found._stores = tuple(each for each in found._stores if self._only in (None, each.uri))
+        found._stores = tuple(store for store in found._stores if self._only in (None, store.uri))
         return found
 
     def one_by_one(self) -> list[Store]:
@@ -360,7 +360,7 @@ class Store:
     def _one(self, what: str) -> StoreFiles:
         """The only store."""
         if len(self._stores) != 1:
-            paths = names_of([each.uri for each in self._stores], _MOST_NAMES) or "none"
+            paths = names_of([store.uri for store in self._stores], _MOST_NAMES) or "none"
             raise OptionError(f"{what} is about one store, and this path has {len(self._stores)}: {paths}. Choose one")
         return self._stores[0]
 

@@ -103,10 +103,10 @@ def _check_kinds(condition: Predicate) -> None:
                 kinds = values
             case _:
                 continue
-        for each in kinds:
-            if each not in KINDS:
-                near = did_you_mean(_SYNONYMS.get(str(each).lower(), str(each)), KINDS)
-                raise PredicateError(f"where: kind {each!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
+        for kind in kinds:
+            if kind not in KINDS:
+                near = did_you_mean(_SYNONYMS.get(str(kind).lower(), str(kind)), KINDS)
+                raise PredicateError(f"where: kind {kind!r} does not exist.{near} All kinds: {', '.join(KINDS)}")
 
 
 _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

@@ -86,7 +86,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
     `options`: of all reads; all tables must take them.
     """
     found = Diagnosis()
-    look = _Look(files, options, found)
+    look = _Examination(files, options, found)
     for part, facts_of in {STORE: look.store, LOG: look.log, QUEUES: look.queues, INDEX: look.index}.items():
         try:
             found.facts[part] = facts_of()
@@ -100,7 +100,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
     return found
 
 
-class _Look:
+class _Examination:
     """The facts of each part of a store."""
 
     def __init__(self, files: StoreFiles, options: Mapping[str, Any], found: Diagnosis) -> None:

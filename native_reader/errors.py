@@ -38,7 +38,7 @@ class StoreError(Exception):
 
     def __init__(self, *arguments: object) -> None:
         self._marked = arguments
-        super().__init__(*(_printable(spelled(each, str)) if isinstance(each, str) else each for each in arguments))
+        super().__init__(*(_printable(spelled(argument, str)) if isinstance(argument, str) else argument for argument in arguments))
 
     def spelled(self, spell: Callable[[str], str]) -> Self:
         """The same error with its option names as `spell` writes them."""

@@ -249,7 +249,7 @@ def columns(u8: Bytes, records: Records, is_inner: Mask | None, schema: pa.Schem
             capsule, count, is_odd = own.columns(plan, u8, begin, at_most, at_once)
             if is_odd:  # numpy makes the rows before it again, or a batch would end here
                 break
-            batch = pa.record_batch(_Exported(schema, capsule))
+            batch = pa.record_batch(_Capsule(schema, capsule))
             yield Made(slice(begin, begin + count), dict(zip(names, batch.columns, strict=True)))
             begin += count
     if begin < len(records):
@@ -319,7 +319,7 @@ def _plan(names: tuple[str, ...]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Exported:
+class _Capsule:
     """Wraps an array for Arrow's C data interface (PyCapsule)."""
 
     schema: pa.Schema

@@ -28,7 +28,7 @@ from native_reader.scan.run import Run
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.explain import TableExplanation
-from native_reader.tables.table import Request, Selection, Table
+from native_reader.tables.table import Selection, Table, TableRequest
 
 _SHOWN = 300
 
@@ -373,7 +373,7 @@ class TableScan(Lazy):
         self._selection, self._zone = selection_of(table, options) if selection is None else selection, options.time_zone
         self._projection = options.projection(self._selection.needed)
         planning = replace(options.planning(), lenient=True, fail_on_data_loss=False)
-        self._request = Request(stores, planning, self._selection.needed, seen)
+        self._request = TableRequest(stores, planning, self._selection.needed, seen)
         self._parts: Sequence[object] | None = None
 
     @property

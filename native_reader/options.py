@@ -59,7 +59,7 @@ def option(default: Any, type_: ValueType, meaning: str, **applies: bool) -> Any
 @cache
 def options_of(holder: type[Options]) -> tuple[Option, ...]:
     """The options that a dataclass describes."""
-    return tuple(Option(each.name, each.default, **each.metadata) for each in fields(holder) if each.metadata)
+    return tuple(Option(field.name, field.default, **field.metadata) for field in fields(holder) if field.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ class MessageOptions(Options):
 
         So a new option of a read or of planning is a field there and an option here, and nothing else has to pass it on.
         """
-        return {each.name: self.values[each.name] for each in fields(holder) if each.name in self.values}
+        return {field.name: self.values[field.name] for field in fields(holder) if field.name in self.values}
 
 
 def refuse_in_streams(options: MessageOptions, instead: str) -> None:

@@ -17,11 +17,11 @@ class Said(NamedTuple):
 
     def text(self, sentences: Mapping[str, str]) -> str:
         """The sentence of that table. In it, `{count:is|are}` agrees with the number."""
-        values = {name: value if isinstance(value, str) else _Number(value) for name, value in self.values}
+        values = {name: value if isinstance(value, str) else _Counted(value) for name, value in self.values}
         return sentences[self.kind].format_map(values)
 
 
-class _Number(int):
+class _Counted(int):
     def __format__(self, form: str) -> str:
         one, choice, several = form.partition("|")
         return (one if self == 1 else several) if choice else super().__format__(form)

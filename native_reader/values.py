@@ -36,7 +36,7 @@ def _parse_text(name: str, given: str) -> str:
 
 
 def _parse_texts(name: str, given: str) -> list[str]:
-    several = [each.strip() for each in given.split(",")]
+    several = [part.strip() for part in given.split(",")]
     if not all(several):
         raise OptionError(f"{option_name(name)}={given!r} has an empty name between commas")
     return several
@@ -130,7 +130,7 @@ TEXTS = ValueType("names, separated by commas", _parse_texts, texts)
 KEYS = ValueType("text", _parse_text, texts)
 TAGS = ValueType("text", _parse_text, _tags)
 PATTERN = ValueType("a regular expression", _parse_text, _pattern)
-ACCESS = ValueType(", ".join(f"`{each}`" for each in FS_NAMES), _parse_access, lambda name, value: Access(value))
+ACCESS = ValueType(", ".join(f"`{name}`" for name in FS_NAMES), _parse_access, lambda name, value: Access(value))
 FLAG = ValueType("`true`, `false`", _parse_flag, flag)
 TIME = ValueType("a time", _parse_time, lambda name, value: value)
 """Checked together with `time_zone`, when the predicate is made."""
@@ -140,7 +140,7 @@ STARTING_OFFSETS = ValueType("JSON", _parse_text, lambda name, value: _offsets(n
 ENDING_OFFSETS = ValueType("JSON", _parse_text, lambda name, value: _offsets(name, value, "latest", _LATEST))
 QUEUE_IDS = ValueType(
     "numbers, separated by commas",
-    lambda name, given: [_parse_integer(name, each) for each in given.split(",")],
+    lambda name, given: [_parse_integer(name, part) for part in given.split(",")],
     lambda name, value: [_queue_id(name, each) for each in list_of(name, value)],
 )
 

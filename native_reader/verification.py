@@ -74,7 +74,7 @@ class Verification(Lazy):
             return "nothing to check: there are no segments"
         found = [counted(self.counts[name], name) for name in SEVERITIES if self.counts[name]]
         clean = "no errors, no warnings" if self.is_clean else ""
-        checked = f"{counted(len(segments), 'segment')}, {size_of(sum(each.size for each in segments))}"
+        checked = f"{counted(len(segments), 'segment')}, {size_of(sum(segment.size for segment in segments))}"
         return f"{', '.join(filter(None, [clean, *found]))} in {checked}"
 
     @staticmethod

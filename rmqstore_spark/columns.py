@@ -9,7 +9,7 @@ from pyspark.sql.types import StructField, StructType
 
 from native_reader.columns.schema import COLUMNS, CORRUPT_RECORD, projected, schema_of
 from native_reader.errors import OptionError, SchemaError, nearest
-from rmqstore_spark.request import Request
+from rmqstore_spark.request import LoadRequest
 
 
 def spark_schema(names: Iterable[str], corrupt_name: str | None = None) -> StructType:
@@ -17,13 +17,13 @@ def spark_schema(names: Iterable[str], corrupt_name: str | None = None) -> Struc
     return from_arrow_schema(schema_of(names, corrupt_name))
 
 
-def schema_of_table(request: Request) -> StructType:
+def schema_of_table(request: LoadRequest) -> StructType:
     """The Spark schema of the selected columns of a table other than `messages`."""
     assert request.selection is not None
     return from_arrow_schema(request.other().schema_of(request.selection.columns))
 
 
-def names_of_table(schema: StructType, request: Request) -> tuple[str, ...]:
+def names_of_table(schema: StructType, request: LoadRequest) -> tuple[str, ...]:
     """The columns of a user's schema for a table other than `messages`."""
     assert request.selection is not None
     _refuse_two_choices(schema, request, request.selection.columns)
@@ -32,7 +32,7 @@ def names_of_table(schema: StructType, request: Request) -> tuple[str, ...]:
     return request.other().names_of(schema.names)
 
 
-def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
+def names_of(schema: StructType, request: LoadRequest) -> tuple[str, ...]:
     """The columns of a user's schema. Names and types must match ours; the order is free."""
     corrupt_name = request.corrupt_name
     _refuse_two_choices(schema, request, request.projection.schema.names)
@@ -42,7 +42,7 @@ def names_of(schema: StructType, request: Request) -> tuple[str, ...]:
     return projected(schema.names, corrupt_name if corrupt_name in schema.names else None)
 
 
-def _refuse_two_choices(schema: StructType, request: Request, chosen: Iterable[str]) -> None:
+def _refuse_two_choices(schema: StructType, request: LoadRequest, chosen: Iterable[str]) -> None:
     """Reject a schema that contradicts the option `columns`, and one without columns."""
     if request.options.columns is not None and tuple(schema.names) != tuple(chosen):
         raise OptionError("columns= and .schema(...) request different columns. Omit one of them")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-class Lag(NamedTuple):
+class StreamLag(NamedTuple):
     """How far the end of a batch is behind the end of one log."""
 
     store: str
@@ -43,7 +43,7 @@ class Lag(NamedTuple):
         return f"{self.store}: {size_of(self.bytes)} behind{seconds}{rows}"
 
 
-def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
+def lags(progress: StreamingQueryProgress) -> Iterator[StreamLag]:
     """The lag of each store that a query follows. Skips sources of other formats."""
     for source in progress.sources:
         try:
@@ -57,7 +57,7 @@ def lags(progress: StreamingQueryProgress) -> Iterator[Lag]:
             last, first = end.last, None if done is None else done.last
             seconds = None if last is None or first is None else max(0.0, (last.stored - first.stored) / 1000)
             rows = round(unread * source.numInputRows / read) if read and source.numInputRows else None
-            yield Lag(uri, unread, seconds, rows)
+            yield StreamLag(uri, unread, seconds, rows)
 
 
 def is_up_to_date(query: StreamingQuery) -> bool:

@@ -35,7 +35,7 @@ class SparkOptions(Options):
 
 
 OPTIONS = (*PLACES, *options_of(MessageOptions), *options_of(SparkOptions))
-_BY_FOLDED = {each.name.replace("_", ""): each for each in OPTIONS}
+_BY_FOLDED = {option.name.replace("_", ""): option for option in OPTIONS}
 _NOT_IN_PYTHON = ("filter_pushdown", "max_bytes_per_trigger", "max_offsets_per_trigger")
 _FS = "fs."
 _SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
@@ -87,7 +87,7 @@ def parsed(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def _unknown(key: str) -> str:
-    return f"unknown option '{key}'.{did_you_mean(key, [spark_name(each.name) for each in OPTIONS])} {_ALL}"
+    return f"unknown option '{key}'.{did_you_mean(key, [spark_name(option.name) for option in OPTIONS])} {_ALL}"
 
 
 def as_markdown() -> str:

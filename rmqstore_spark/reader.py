@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from native_reader.errors import spelled
 from native_reader.scan.tasks import Task, tasks_of
 from rmqstore_spark.options import in_sparks_words, spark_name
-from rmqstore_spark.request import Request
+from rmqstore_spark.request import LoadRequest
 
 _AHEAD = 8 << 20
 """The bytes of batches that are made while Spark processes one; the pipe to Spark holds little."""
@@ -21,7 +21,7 @@ _AHEAD = 8 << 20
 class StoreReader(DataSourceReader):
     """Sent with every task, so it holds the request, never its results."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: LoadRequest) -> None:
         self._request, self._planned_on = request, gethostname()
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -43,7 +43,7 @@ def partitions_of(tasks: Iterable[Task]) -> list[InputPartition]:
     return [InputPartition(task) for task in tasks]
 
 
-def rows_of(partition: InputPartition | None, request: Request, planned_on: str) -> Iterator[pa.RecordBatch]:
+def rows_of(partition: InputPartition | None, request: LoadRequest, planned_on: str) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
     request.connect()
     with in_sparks_words(planned_on):
@@ -54,7 +54,7 @@ def rows_of(partition: InputPartition | None, request: Request, planned_on: str)
 class TableReader(DataSourceReader):
     """A table other than `messages`: one task for each part."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: LoadRequest) -> None:
         self._request, self._planned_on = request, gethostname()
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -32,7 +32,7 @@ _FORGOTTEN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoadRequest:
     """The checked options of a `load`; nothing is opened yet.
 
     `selection`: of a table other than `messages`. `start` and `limit` are for streams only.
@@ -50,7 +50,7 @@ class Request:
     limit: BatchLimit
 
     @staticmethod
-    def of(options: Mapping[str, str]) -> Request:
+    def of(options: Mapping[str, str]) -> LoadRequest:
         """Check every option, whether it is used or not."""
         values: dict[str, Any] = parsed(options)
         if values and _is_new_table(options):
@@ -69,9 +69,9 @@ class Request:
         predicate = predicate_of(checked) if selection is None else EVERYTHING
         projection = checked.projection(None if selection is None else selection.needed)
         chosen = predicate, projection, selection
-        return Request(paths, places, checked, *chosen, spark["table"], spark["filter_pushdown"], start, limit)
+        return LoadRequest(paths, places, checked, *chosen, spark["table"], spark["filter_pushdown"], start, limit)
 
-    def for_batch(self) -> Request:
+    def for_batch(self) -> LoadRequest:
         """This request, or an error if a batch read cannot answer it."""
         if self.start == LATEST:
             raise OptionError("startingOffsets=latest is supported only in a stream. Omit it, or use spark.readStream")
@@ -80,7 +80,7 @@ class Request:
                 raise OptionError(f"{name}={value} is supported only in a stream. Omit it: spark.read reads everything at once")
         return self
 
-    def for_stream(self) -> Request:
+    def for_stream(self) -> LoadRequest:
         """This request, or an error if a stream cannot answer it."""
         if self.table != MESSAGES:
             raise OptionError(f"table={self.table} cannot be read as a stream. Use spark.read")
@@ -98,12 +98,12 @@ class Request:
         """The user's name for `corrupt_record`."""
         return self.projection.column_name_of_corrupt_record
 
-    def with_columns(self, names: tuple[str, ...]) -> Request:
+    def with_columns(self, names: tuple[str, ...]) -> LoadRequest:
         """The same request for these columns."""
         corrupt_name = self.corrupt_name if CORRUPT_RECORD in names else None
         return replace(self, projection=replace(self.projection, columns=names, column_name_of_corrupt_record=corrupt_name))
 
-    def with_columns_of_table(self, names: tuple[str, ...]) -> Request:
+    def with_columns_of_table(self, names: tuple[str, ...]) -> LoadRequest:
         """The same request for these columns of a table other than `messages`."""
         assert self.selection is not None
         selection = replace(self.selection, columns=names)
@@ -133,7 +133,7 @@ class Request:
 
 def _taken(values: dict[str, Any], options: Iterable[Option]) -> dict[str, Any]:
     """Take these options out of `values`."""
-    return {each.name: values.pop(each.name) for each in options if each.name in values}
+    return {option.name: values.pop(option.name) for option in options if option.name in values}
 
 
 def _start(values: dict[str, Any]) -> str | None:
@@ -172,6 +172,6 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
         paths = json.loads(several)
     except (ValueError, RecursionError):
         paths = None
-    if not isinstance(paths, list) or not all(isinstance(each, str) for each in paths):
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise OptionError(f"paths={several!r} is not a list of paths in JSON. Use load(['/a', '/b']) instead")
     return tuple(paths)

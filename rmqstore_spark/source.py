@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader
     from pyspark.sql.types import StructType
 
-    from rmqstore_spark.request import Request
+    from rmqstore_spark.request import LoadRequest
 
 
 class RocketmqStore(DataSource):
@@ -76,7 +76,7 @@ class RocketmqStore(DataSource):
         except StoreError as error:
             return RefusedStream(error)
 
-    def _request(self) -> Request:
-        from rmqstore_spark.request import Request
+    def _request(self) -> LoadRequest:
+        from rmqstore_spark.request import LoadRequest
 
-        return Request.of(self.options)
+        return LoadRequest.of(self.options)

@@ -28,13 +28,13 @@ from native_reader.scan.tasks import tasks_of
 from native_reader.stream import BatchLimit, Offset, Stream, ends_to_json, from_json, start_of, to_json
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of
-from rmqstore_spark.request import Request
+from rmqstore_spark.request import LoadRequest
 
 
 class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the logs of all requested stores."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: LoadRequest) -> None:
         self._request, self._planned_on = request, gethostname()
         self._parsed: tuple[dict[str, Any], Offset] = {}, {}
 

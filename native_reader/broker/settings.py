@@ -48,7 +48,7 @@ _KINDS = (
 )
 
 
-class Settings(NamedTuple):
+class NamedSettings(NamedTuple):
     """The settings of one topic or group, from a file or database; None if they are not an object."""
 
     file: str
@@ -71,14 +71,14 @@ def topic_configs(config: str | None) -> dict[str, TopicConfig]:
     return {each.name: _topic_config(each.values or {}) for each in settings_in(config, (TOPIC,))}
 
 
-def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> Iterator[Settings]:
+def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> Iterator[NamedSettings]:
     """The settings in a configuration directory. If several files have a name, the first in the order of a newer broker counts."""
-    for kind in [each for each in _KINDS if each.name in kinds] if config is not None else []:
+    for kind in [kind for kind in _KINDS if kind.name in kinds] if config is not None else []:
         known: set[str] = set()
         for file, name, values in _sources(config, kind):
             if name not in known:
                 known.add(name)
-                yield Settings(file, kind.name, printable(name), values if isinstance(values, dict) else None)
+                yield NamedSettings(file, kind.name, printable(name), values if isinstance(values, dict) else None)
 
 
 def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
@@ -119,7 +119,7 @@ def _with_forbidden(value: Any, forbidden: Any) -> Any:
 
 def _topic_config(values: Mapping[str, Any]) -> TopicConfig:
     numbers = [values.get(each) for each in ("readQueueNums", "writeQueueNums", "perm")]
-    reads, writes, perm = (each if type(each) is int and abs(each) < _MOST_INT32 else None for each in numbers)
+    reads, writes, perm = (number if type(number) is int and abs(number) < _MOST_INT32 else None for number in numbers)
     attributes = values.get("attributes")
     texts = {
         printable(name): printable(value)
@@ -155,7 +155,7 @@ class Topics:
         """The number of queues of that topic; 0 if unknown."""
         topic = self._table.get(name)
         counts = [topic.get(each) for each in ("readQueueNums", "writeQueueNums")] if isinstance(topic, dict) else []
-        return max((each for each in counts if isinstance(each, int) and 0 <= each <= _MOST_QUEUES), default=0)
+        return max((count for count in counts if isinstance(count, int) and 0 <= count <= _MOST_QUEUES), default=0)
 
     def of_batches(self) -> frozenset[str]:
         """The topics that may contain inner batches."""

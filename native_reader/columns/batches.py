@@ -19,7 +19,7 @@ _BODY, _TEXT = DECOMPRESSED
 _REASON = "corrupt_reason"
 
 
-class Batches:
+class BatchBuilder:
     """Builds the batches of one read. `at_most`: a body that would be larger is null."""
 
     def __init__(self, columns: Columns, schema: pa.Schema, at_most: int) -> None:
@@ -57,11 +57,11 @@ _LARGEST = 2**31 - 1
 
 def corrupt_rows(names: Sequence[str], schema: pa.Schema, window: Window, damages: Sequence[Damage], store: str) -> pa.RecordBatch:
     """One row per damaged range. Columns that describe neither its place nor the damage are null."""
-    lengths = [each.end - each.start for each in damages]
+    lengths = [damage.end - damage.start for damage in damages]
     known: dict[str, Sequence[object]] = {
-        "physical_offset": [each.start for each in damages],
+        "physical_offset": [damage.start for damage in damages],
         "record_size": [length if length <= _LARGEST else None for length in lengths],
-        "corrupt_reason": [each.reason for each in damages],
+        "corrupt_reason": [damage.reason for damage in damages],
         "store": [store] * len(damages),
         "segment": [window.segment.name] * len(damages),
     }

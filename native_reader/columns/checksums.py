@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from native_reader import kernel
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE, crc_trailer
 from native_reader.layout.record import Index, Mask, Records, at
 
@@ -19,13 +19,13 @@ _POSITIVE = 0x7FFFFFFF
 _NAME = int.from_bytes(CRC_NAME, "little")
 
 
-def wrong(source: Source, records: Records) -> Mask:
+def wrong(source: PaddedBuffer, records: Records) -> Mask:
     """Which records have a wrong checksum."""
     compiled = kernel.wrong_checksums(source.u8, records)
     return _wrong(source, records) if compiled is None else compiled
 
 
-def _wrong(source: Source, records: Records) -> Mask:
+def _wrong(source: PaddedBuffer, records: Records) -> Mask:
     """Calls `crc32` once per record: it has no batch form."""
     content = source.u8.data
     begins, stops = records.body_at.tolist(), (records.body_at + records.body_size).tolist()
@@ -39,7 +39,7 @@ def _wrong(source: Source, records: Records) -> Mask:
     return failed
 
 
-def anomaly_of(source: Source, records: Records, row: int) -> str:
+def anomaly_of(source: PaddedBuffer, records: Records, row: int) -> str:
     """The anomaly of a record with a wrong checksum. It has no number: the checksum of a short body reveals the body."""
     content = source.u8.data
     body_at, body_size = int(records.body_at[row]), int(records.body_size[row])
@@ -47,7 +47,7 @@ def anomaly_of(source: Source, records: Records, row: int) -> str:
     return "body checksum" if body_size and actual != records.heads["body_crc"][row] else "checksum"
 
 
-def _may_have_own(source: Source, records: Records, ends: Index) -> list[int]:
+def _may_have_own(source: PaddedBuffer, records: Records, ends: Index) -> list[int]:
     """Rows whose last 20 bytes start like a record checksum."""
     long_enough = records.properties_size >= CRC_SIZE
     names = at(source.u8, "<u8")[np.where(long_enough, ends - CRC_SIZE, 0)]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from native_reader import kernel
 from native_reader.columns.chunk import Chunk
 from native_reader.columns.schema import COLUMNS
-from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, Source
+from native_reader.columns.spec import DECOMPRESSED, TIMESTAMP, ColumnSource
 from native_reader.predicate.patterns import fits, match_java, match_like
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 
@@ -39,7 +39,7 @@ class Filter:
         for part in parts:
             if _of_record(part) == of_records:
                 stages.setdefault(_cost(part), []).append(part)
-        on_bodies = stages.pop(Source.BODY, [])
+        on_bodies = stages.pop(ColumnSource.BODY, [])
         self._needs_bodies = any(column.name in DECOMPRESSED for part in on_bodies for column in part.columns())
         self._stages = [_Stage(stages[cost]) for cost in sorted(stages)]
         self._on_bodies = _Stage(on_bodies) if on_bodies else None

@@ -175,7 +175,7 @@ def _of_distinct(function: Callable[..., str | None], *columns: pa.Array) -> pa.
         _, codes = np.unique(codes * len(encoded.dictionary) + encoded.indices.to_numpy(), return_inverse=True)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     examples = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return pa.array([function(*each) for each in examples], pa.string()).take(pa.array(codes))
+    return pa.array([function(*example) for example in examples], pa.string()).take(pa.array(codes))
 
 
 def kind(chunk: Chunk) -> pa.Array:
@@ -190,7 +190,7 @@ def kind(chunk: Chunk) -> pa.Array:
     names = topics.dictionary.to_pylist()
     kinds = [kind_of(names[code], flag) for code, flag in zip(topics.indices.to_pylist(), flags[special[first]].tolist(), strict=True)]
     codes = np.full(len(chunk.rows), KINDS.index(NORMAL))
-    codes[special] = np.array([KINDS.index(each) for each in kinds])[record]
+    codes[special] = np.array([KINDS.index(kind) for kind in kinds])[record]
     return pa.array(KINDS, pa.string()).take(pa.array(codes))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import Source, content_of, offsets_of, replaced, without
+from native_reader.columns.strings import PaddedBuffer, content_of, offsets_of, replaced, without
 from native_reader.columns.tokens import Fields, Tokens, tokens_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import Index, Mask
@@ -130,7 +130,7 @@ class PropertyColumns:
         return replaced(regular, self._odd, pa.array(parsed, regular.type)) if parsed else regular
 
 
-def cut_properties(source: Source, starts: Index, sizes: Index, names: Sequence[str]) -> PropertyColumns:
+def cut_properties(source: PaddedBuffer, starts: Index, sizes: Index, names: Sequence[str]) -> PropertyColumns:
     """The properties fields at `starts`, which ascend, cut. `names`: the single properties needed.
 
     The buffer must have at least one byte after each field.

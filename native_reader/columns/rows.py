@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.columns.strings import Slices, Source
+from native_reader.columns.strings import PaddedBuffer, Slices
 from native_reader.layout.bodies import decompress
 from native_reader.layout.inner import Units, units_of
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, PADDING, Index, Mask, Records
@@ -27,7 +27,7 @@ _ROW, _PROPERTIES_COST = 512, 8
 class Decoded:
     """Decompressed bodies: row `rows[i]` has `bytes[starts[i] : starts[i] + sizes[i]]`, or null if `sizes[i]` is -1."""
 
-    source: Source
+    source: PaddedBuffer
     rows: Index
     starts: Index
     sizes: Index
@@ -37,7 +37,7 @@ class Decoded:
         """`first`: the row at which the piece begins; the result numbers its rows from there."""
         sizes = np.array([-1 if body is None else len(body) for body in bodies], np.intp)
         ends = np.cumsum(np.maximum(sizes, 0))
-        return Decoded(Source.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
+        return Decoded(PaddedBuffer.of(*filter(None, bodies)), np.array(rows, np.intp) - first, ends - np.maximum(sizes, 0), sizes)
 
     def where(self, chosen: Index) -> Decoded:
         """The bodies of the chosen rows, which ascend."""
@@ -53,7 +53,7 @@ class Rows:
     `failed`: start positions of the records that failed the checksum check and are kept.
     """
 
-    source: Source
+    source: PaddedBuffer
     records: Records
     inner: NDArray[np.int32] | None = None
     decoded: Decoded | None = None
@@ -117,7 +117,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _InnerBatch:
     """An inner batch: its row, the starts of its units in the body, and the body if it was decompressed."""
 
     row: int
@@ -144,7 +144,7 @@ def unwrapped(rows: Rows, at_most: int) -> Iterator[Rows]:
     if compiled is not None:
         yield Rows(rows.source, *compiled, failed=rows.failed)
         return
-    first, held, batches = 0, 0, list[_Batch]()
+    first, held, batches = 0, 0, list[_InnerBatch]()
     for row in rows.records.with_flag(INNER_BATCH).tolist():
         if held >= TUNING.decompressed_at_once:
             yield from _with_messages(rows, first, row, batches)
@@ -165,14 +165,14 @@ def number_of_messages(rows: Rows, at_most: int) -> int:
     return number
 
 
-def _unpacked(rows: Rows, row: int, at_most: int) -> _Batch | None:
+def _unpacked(rows: Rows, row: int, at_most: int) -> _InnerBatch | None:
     stored, (_, _, flags) = rows.stored_body(row), rows.records.body(row)
     body = decompress(stored, flags, at_most) if flags & COMPRESSED else None
     units = units_of(np.frombuffer(stored if body is None and not flags & COMPRESSED else body or b"", np.uint8))
-    return None if units is None else _Batch(row, units, body)
+    return None if units is None else _InnerBatch(row, units, body)
 
 
-def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> Iterator[Rows]:
+def _with_messages(rows: Rows, first: int, stop: int, batches: list[_InnerBatch]) -> Iterator[Rows]:
     """Rows `[first, stop)` in pieces, with these batches replaced by their messages."""
     if not batches:
         yield rows if stop - first == len(rows) else rows.where(slice(first, stop))
@@ -191,7 +191,7 @@ def _with_messages(rows: Rows, first: int, stop: int, batches: list[_Batch]) -> 
         yield _messages(rows, source, which[cut], units[cut], inner[cut])
 
 
-def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[slice]:
+def _cuts(rows: Rows, source: PaddedBuffer, which: Index, units: Index) -> Iterator[slice]:
     """Slices that bound the memory for values repeated in each row and for reading properties."""
     at_most = len(which) * (_ROW + rows.records.longest_topic) + len(source.u8) * _PROPERTIES_COST
     if at_most <= TUNING.unpacked_at_once:
@@ -205,7 +205,7 @@ def _cuts(rows: Rows, source: Source, which: Index, units: Index) -> Iterator[sl
     yield from map(slice, begins, [*begins[1:], len(which)])
 
 
-def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
+def _messages(rows: Rows, source: PaddedBuffer, which: Index, units: Index, inner: NDArray[np.int32]) -> Rows:
     """Records, and messages of inner batches with their own fields in place of the record's."""
     compiled = kernel.messages(rows.records, source.u8, which, units, inner)
     if compiled is not None:
@@ -221,7 +221,7 @@ def _messages(rows: Rows, source: Source, which: Index, units: Index, inner: NDA
     return Rows(source, records, inner, failed=rows.failed)
 
 
-def _with_bodies_appended(source: Source, bodies: list[bytes | None]) -> tuple[Source, list[int | None]]:
+def _with_bodies_appended(source: PaddedBuffer, bodies: list[bytes | None]) -> tuple[PaddedBuffer, list[int | None]]:
     """Append the decompressed bodies to the source; also returns where each begins."""
     decompressed = [body for body in bodies if body is not None]
     if not decompressed:
@@ -230,4 +230,4 @@ def _with_bodies_appended(source: Source, bodies: list[bytes | None]) -> tuple[S
     for body in bodies:
         places.append(None if body is None else end)
         end += len(body or b"")
-    return Source.of(source.u8[:-PADDING].data, *decompressed), places
+    return PaddedBuffer.of(source.u8[:-PADDING].data, *decompressed), places

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from native_reader.columns import makers as make
 from native_reader.columns.makers import Maker
-from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, Source, selected
+from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSource, selected
 from native_reader.errors import SchemaError, option_name
 from native_reader.layout.properties import (
     DELAY,
@@ -36,7 +36,7 @@ class MessageColumn(NamedTuple):
     """
 
     type: pa.DataType
-    source: Source
+    source: ColumnSource
     make: Maker
     meaning: str
     of_message: bool = False
@@ -45,33 +45,33 @@ class MessageColumn(NamedTuple):
     @property
     def differs_in_batch(self) -> bool:
         """Whether the messages of one inner batch can have different values."""
-        return self.of_message or self.source >= Source.PROPERTIES
+        return self.of_message or self.source >= ColumnSource.PROPERTIES
 
 
 def _number(field: str, meaning: str, *, of_message: bool = False) -> MessageColumn:
     """A number of the head, as wide as it is there."""
-    return MessageColumn(pa.from_numpy_dtype(HEAD[field].newbyteorder("=")), Source.HEAD, make.number_of(field), meaning, of_message)
+    return MessageColumn(pa.from_numpy_dtype(HEAD[field].newbyteorder("=")), ColumnSource.HEAD, make.number_of(field), meaning, of_message)
 
 
 def _time(field: str, meaning: str) -> MessageColumn:
-    return MessageColumn(TIMESTAMP, Source.HEAD, make.time_of(field), meaning)
+    return MessageColumn(TIMESTAMP, ColumnSource.HEAD, make.time_of(field), meaning)
 
 
 def _constant(name: str, meaning: str) -> MessageColumn:
-    return MessageColumn(_STRING, Source.HEAD, make.constant_of(name), meaning)
+    return MessageColumn(_STRING, ColumnSource.HEAD, make.constant_of(name), meaning)
 
 
 def _text(maker: Maker, meaning: str) -> MessageColumn:
-    return MessageColumn(_STRING, Source.TEXT, maker, meaning)
+    return MessageColumn(_STRING, ColumnSource.TEXT, maker, meaning)
 
 
 def _body(name: str, meaning: str) -> MessageColumn:
-    return MessageColumn(pa.binary(), Source.BODY, make.bodies_of(name), meaning)
+    return MessageColumn(pa.binary(), ColumnSource.BODY, make.bodies_of(name), meaning)
 
 
 def _property(name: str, meaning: str, kind: pa.DataType = _STRING, maker: Maker | None = None) -> MessageColumn:
     """A column made from one property: by default its text."""
-    return MessageColumn(kind, Source.PROPERTIES, maker or make.property_of(name), meaning, singles=(name,))
+    return MessageColumn(kind, ColumnSource.PROPERTIES, maker or make.property_of(name), meaning, singles=(name,))
 
 
 _DEFAULT = {
@@ -93,7 +93,7 @@ _DEFAULT = {
     ),
     "properties": MessageColumn(
         PROPERTIES_TYPE,
-        Source.PROPERTIES,
+        ColumnSource.PROPERTIES,
         lambda chunk: chunk.properties().map(),
         "all properties; empty, never null, when there are none. The broker's own checksum is not included",
     ),
@@ -124,7 +124,7 @@ _ON_REQUEST = {
     "uniq_key": _property(UNIQ_KEY, "the property `UNIQ_KEY`: the id set by the producer, else by the broker; null when absent"),
     "offset_msg_id": _text(make.offset_msg_id, "the broker's id: store host and physical offset in hexadecimal"),
     "inner_index": MessageColumn(
-        pa.int32(), Source.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
+        pa.int32(), ColumnSource.HEAD, make.inner_index, "the index in an inner batch, from 0; null outside an inner batch", of_message=True
     ),
     "stored_body": _body("stored_body", "the body as stored on disk; in an inner batch, the part of this message"),
     "body_size": _number("body_size", "size of `stored_body` in bytes", of_message=True),
@@ -136,32 +136,32 @@ _ON_REQUEST = {
     "delay_level": _property(DELAY, "the property `DELAY`; null when absent or not a number", pa.int32(), make.delays),
     "origin_topic": MessageColumn(
         _STRING,
-        Source.PROPERTIES,
+        ColumnSource.PROPERTIES,
         make.origin_topic,
         "in a retry or DLQ topic: the topic to which the message was sent at first; null elsewhere, or if it cannot be known",
         singles=(RETRY_TOPIC, DLQ_ORIGIN_TOPIC, ORIGIN_GROUP),
     ),
     "origin_msg_id": MessageColumn(
         _STRING,
-        Source.PROPERTIES,
+        ColumnSource.PROPERTIES,
         make.origin_msg_id,
         "in a retry or DLQ topic: the `offset_msg_id` of the message as sent at first, or its `uniq_key` if the consumer sent it back "
         "as a new message; null elsewhere, and in the retry topics of pop consumers. All copies have the same `uniq_key`",
         singles=(ORIGIN_MESSAGE_ID, DLQ_ORIGIN_MESSAGE_ID),
     ),
     "body_text": MessageColumn(
-        _STRING, Source.BODY, make.body_text, "`body` as text; null where `body` is null or not valid UTF-8. For LIKE, RLIKE and JSON"
+        _STRING, ColumnSource.BODY, make.body_text, "`body` as text; null where `body` is null or not valid UTF-8. For LIKE, RLIKE and JSON"
     ),
     "segment": _constant("segment", "name of the commitlog file"),
     "corrupt_record": MessageColumn(
         pa.binary(),
-        Source.HEAD,
+        ColumnSource.HEAD,
         lambda chunk: pa.nulls(len(chunk), pa.binary()),
         "mode `PERMISSIVE`: the first 64 KiB of a damaged range; null in a message ([recovery.md](recovery.md))",
     ),
     "corrupt_reason": MessageColumn(
         pa.string(),
-        Source.HEAD,
+        ColumnSource.HEAD,
         make.corrupt_reason,
         "mode `PERMISSIVE`: the reason of the damage; `checksum` or `body` in a message with that fault, else null",
     ),
@@ -202,5 +202,7 @@ def schema_of(names: Iterable[str], corrupt_name: str | None = None) -> pa.Schem
 def properties_of(names: Iterable[str], predicate: Predicate) -> set[str]:
     """The single properties that these columns and these conditions are made from."""
     conditions = list(predicate.columns())
-    columns = (COLUMNS[name] for name in (*names, *(each.name for each in conditions)))
-    return {name for column in columns for name in column.singles} | {each.key for each in conditions if each.key is not None}
+    columns = (COLUMNS[name] for name in (*names, *(condition.name for condition in conditions)))
+    return {name for column in columns for name in column.singles} | {
+        condition.key for condition in conditions if condition.key is not None
+    }

@@ -43,7 +43,7 @@ def selected(columns: str | Iterable[str], known: Collection[str]) -> tuple[str,
     return tuple(names)
 
 
-class Source(IntEnum):
+class ColumnSource(IntEnum):
     """What a column is made from, cheapest first. Filters check conditions in this order."""
 
     HEAD = 0

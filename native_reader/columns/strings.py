@@ -54,24 +54,24 @@ def _ascending(buffer: pa.Buffer, starts: Index, sizes: Index, kind: pa.DataType
     return pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(tiles), buffer]).take(_every_other(count))
 
 
-class Source(NamedTuple):
+class PaddedBuffer(NamedTuple):
     """A buffer as numpy and as Arrow see it, with at least PADDING extra bytes at its end."""
 
     u8: Bytes
     arrow: pa.Buffer
 
     @staticmethod
-    def of(*parts: bytes | memoryview) -> Source:
+    def of(*parts: bytes | memoryview) -> PaddedBuffer:
         """A padded copy of these bytes, joined together."""
         own = b"".join([*parts, bytes(PADDING)])
-        return Source(np.frombuffer(own, np.uint8), pa.py_buffer(own))
+        return PaddedBuffer(np.frombuffer(own, np.uint8), pa.py_buffer(own))
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
     """Values of any size and order from several sources; `which` is the source of each."""
 
-    sources: list[Source]
+    sources: list[PaddedBuffer]
     which: Index
     starts: Index
     sizes: Index

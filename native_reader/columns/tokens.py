@@ -71,7 +71,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks:
+class _Separators:
     """Every separator in the copies: its position, its value, and the distance from the previous one."""
 
     places: Index
@@ -79,11 +79,11 @@ class _Marks:
     gaps: Index
 
     @staticmethod
-    def of(content: Bytes) -> _Marks:
+    def of(content: Bytes) -> _Separators:
         places = np.flatnonzero(content <= VALUE_END)
         gaps = np.empty(len(places), np.intp)
         gaps[:1], gaps[1:] = places[:1] + 1, places[1:] - places[:-1]
-        return _Marks(places, content[places], gaps)
+        return _Separators(places, content[places], gaps)
 
     def last_pairs(self, rows: int) -> Index | None:
         """The last pair of marks of each row; None if any row is not `name 1 value 2 name 1 value 0` or has an empty name."""
@@ -119,7 +119,7 @@ class _Marks:
 def tokens_of(fields: Fields, known_odd: Mask | None) -> tuple[Tokens, Mask | None]:
     """Names and values of all regular rows, and the mask of odd rows (None if none is odd)."""
     content, ends = content_of(fields.copies), offsets_of(fields.copies)
-    marks, odd = _Marks.of(content), known_odd
+    marks, odd = _Separators.of(content), known_odd
     last = marks.last_pairs(len(fields.copies))
     places, gaps = marks.places, marks.gaps
     if odd is not None or last is None:

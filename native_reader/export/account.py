@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from native_reader.errors import ExportError
-from native_reader.export.manifest import Request
+from native_reader.export.manifest import ExportRequest
 from native_reader.export.target import Target, open_exported
 from native_reader.export.writers import ExportedFile
 from native_reader.plan.lost import Missing
@@ -48,11 +48,11 @@ def save_record(target: Target, task: int, record: TaskRecord) -> None:
 def _lines(record: TaskRecord) -> Iterator[str]:
     report = record.report
     counts = {
-        "files": [asdict(each) for each in record.files],
+        "files": [asdict(file) for file in record.files],
         "cut": dict(record.cut),
         "rows": report.rows,
         "bytes_read": report.bytes_read,
-        "segments": [asdict(each) for each in report.segments],
+        "segments": [asdict(segment) for segment in report.segments],
         "scanned": report.scanned,
     }
     yield json.dumps(counts, ensure_ascii=False)
@@ -69,13 +69,13 @@ def saved_record(target: Target, task: int) -> TaskRecord | None:
     try:
         counts = json.loads(next(lines))
         report = Report(
-            tuple(SegmentReport(**each) for each in counts["segments"]),
+            tuple(SegmentReport(**segment) for segment in counts["segments"]),
             Damages.of(Damage(**json.loads(line)) for line in lines),
             counts["rows"],
             counts["bytes_read"],
             tuple(counts["scanned"]),
         )
-        return TaskRecord([ExportedFile(**each) for each in counts["files"]], report, counts["cut"])
+        return TaskRecord([ExportedFile(**file) for file in counts["files"]], report, counts["cut"])
     except (ValueError, TypeError, LookupError, StopIteration) as error:
         raise ExportError(f"{target.path}/{name} is damaged. Export to another folder") from error
 
@@ -103,7 +103,7 @@ class Exported:
     """
 
     path: str
-    request: Request
+    request: ExportRequest
     ends: Sequence[tuple[str, int]]
     files: Sequence[ExportedFile]
     report: Report
@@ -118,12 +118,12 @@ class Exported:
     @property
     def rows(self) -> int:
         """The number of rows in the files."""
-        return sum(each.rows for each in self.files)
+        return sum(file.rows for file in self.files)
 
     @property
     def bytes(self) -> int:
         """The size of the files."""
-        return sum(each.bytes for each in self.files)
+        return sum(file.bytes for file in self.files)
 
     @property
     def is_damaged(self) -> bool:
@@ -149,20 +149,20 @@ class Exported:
         """Build the content of `_summary.json`."""
         segments, damage = self.report.segments, self.report.damage
         failed = sum(each.reason == CHECKSUM for each in damage)
-        sizes = {name: sum(getattr(each, name) for each in segments) for name in CLASSES}
+        sizes = {name: sum(getattr(segment, name) for segment in segments) for name in CLASSES}
         return {
             "rows": self.rows,
             "files": len(self.files),
             "bytes": self.bytes,
             "bytes_read": self.report.bytes_read,
-            "log": {"size": sum(each.size for each in segments), "records": sum(each.records for each in segments), **sizes},
+            "log": {"size": sum(segment.size for segment in segments), "records": sum(segment.records for segment in segments), **sizes},
             "damaged_ranges": len(damage) - failed,
             "wrong_checksums": failed,
             "missing_ranges": len(self.missing),
             "ends": dict(self.ends),
             "cut_names": dict(self.cut),
             "request": dict(self.request),
-            "segments": [asdict(each) | {"unread_bytes": each.unread_bytes} for each in segments],
+            "segments": [asdict(segment) | {"unread_bytes": segment.unread_bytes} for segment in segments],
         }
 
     def damage_rows(self) -> Iterator[dict[str, Any]]:

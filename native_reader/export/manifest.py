@@ -28,16 +28,18 @@ _NOT_PINNED = ("max_read_rate", "lenient")
 
 _SHOWN = 200
 
-Request = Mapping[str, Any]
+ExportRequest = Mapping[str, Any]
 """By name: everything that the user asked for and that changes the files. The values are those of JSON."""
 
 
-def request_of(stores: Sequence[StoreFiles], predicate: Predicate, projection: Projection, planning: Planning, files: Request) -> Request:
+def request_of(
+    stores: Sequence[StoreFiles], predicate: Predicate, projection: Projection, planning: Planning, files: ExportRequest
+) -> ExportRequest:
     """The request for an export. `files`: how the files look."""
     options = asdict(projection) | asdict(planning) | {"where": str(predicate)} | dict(files)
     pinned = {name: value for name, value in options.items() if name not in _NOT_PINNED}
     request = {"version": version(), "layout": _LAYOUT, "stores": [store.uri for store in stores]} | pinned
-    plain: Request = json.loads(json.dumps(request))
+    plain: ExportRequest = json.loads(json.dumps(request))
     return plain
 
 
@@ -45,7 +47,7 @@ def request_of(stores: Sequence[StoreFiles], predicate: Predicate, projection: P
 class Manifest:
     """An export: its request, the end of each log, its tasks, the segments that no task reads, and what no file holds."""
 
-    request: Request
+    request: ExportRequest
     ends: Sequence[tuple[str, int]]
     tasks: Sequence[tuple[Split, ...]]
     idle: Sequence[SegmentReport]
@@ -57,7 +59,7 @@ class Manifest:
         return {split.segment.uri: split.store for task in self.tasks for split in task}
 
 
-def manifest_of(request: Request, plan: Plan) -> Manifest:
+def manifest_of(request: ExportRequest, plan: Plan) -> Manifest:
     """The export of a plan. It always has a task, so that an export without rows has a file with the columns."""
     idle = [SegmentReport(segment.uri, segment.base, segment.size) for segment, _ in plan.skipped]
     idle += [SegmentReport(segment.uri, segment.base, segment.size, unwritten_bytes=segment.size) for segment in plan.unwritten]
@@ -77,7 +79,7 @@ def save(manifest: Manifest, target: Target) -> None:
                     "ends": manifest.ends,
                     "segments": [asdict(segment) for segment in segments],
                     "tasks": [[_plain(split, numbers) for split in task] for task in manifest.tasks],
-                    "idle": [asdict(each) for each in manifest.idle],
+                    "idle": [asdict(segment) for segment in manifest.idle],
                     "missing": manifest.missing,
                 },
                 ensure_ascii=False,
@@ -119,7 +121,7 @@ def _split(known: dict[str, Any], segments: Sequence[Segment]) -> Split:
     return Split(**{**known, "segment": segments[known["segment"]], "queues": tuple(known["queues"])})
 
 
-def check_same(target: Target, begun: Request, request: Request) -> None:
+def check_same(target: Target, begun: ExportRequest, request: ExportRequest) -> None:
     """Refuse to continue an export with other options."""
     for name in _in_order(request):
         if begun.get(name) == request[name]:
@@ -135,7 +137,7 @@ def check_same(target: Target, begun: Request, request: Request) -> None:
         )
 
 
-def _in_order(request: Request) -> Iterable[str]:
+def _in_order(request: ExportRequest) -> Iterable[str]:
     """The name of the version last: where options differ too, they say more."""
     return sorted(request, key=lambda name: name == "version")
 

@@ -27,10 +27,10 @@ from native_reader.export.account import (
     task_name,
 )
 from native_reader.export.formats import FORMATS, TEXT_FORMATS
-from native_reader.export.manifest import NAME, Manifest, Request, check_same, manifest_of, request_of, save, saved
+from native_reader.export.manifest import NAME, ExportRequest, Manifest, check_same, manifest_of, request_of, save, saved
 from native_reader.export.partitions import partitioning_of
 from native_reader.export.target import Target
-from native_reader.export.writers import Shape, TaskFiles
+from native_reader.export.writers import FileShape, TaskFiles
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import Split
@@ -89,7 +89,7 @@ def export(
         raise ExportError(f"{target.path}: could not write: {error}. Start the same export again to continue it") from error
 
 
-def _shape(wanted: Wanted, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> Shape:
+def _shape(wanted: Wanted, to: str, partition_by: str | Sequence[str], compression: str | None, text_bodies: bool) -> FileShape:
     if not isinstance(to, str) or to not in FORMATS:
         near = did_you_mean(to, FORMATS) if isinstance(to, str) else ""
         raise OptionError(f"to={shown(to)} is not a format.{near} Possible: {', '.join(FORMATS)}")
@@ -105,13 +105,13 @@ def _shape(wanted: Wanted, to: str, partition_by: str | Sequence[str], compressi
     schema = pa.schema([field for field in wanted.projection.schema if field.name not in partitioning.names])
     if not len(schema):
         raise OptionError("partition_by names every column, so the files would be empty. Add columns")
-    return Shape(to, possible[0] if compression is None else compression, bool(text_bodies), partitioning, schema)
+    return FileShape(to, possible[0] if compression is None else compression, bool(text_bodies), partitioning, schema)
 
 
 class _Export:
     """One run of an export, from its beginning or from where an earlier one stopped."""
 
-    def __init__(self, wanted: Wanted, shape: Shape, request: Request, target: Target) -> None:
+    def __init__(self, wanted: Wanted, shape: FileShape, request: ExportRequest, target: Target) -> None:
         self._wanted, self._shape, self._request, self._target = wanted, shape, request, target
         columns = wanted.projection.columns
         more = [name for name in shape.partitioning.sources if name not in columns]

@@ -23,7 +23,7 @@ _BATCH_COSTS = 8 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FileShape:
     """How the files of an export look. `schema`: of the files, without partition columns."""
 
     to: str
@@ -46,7 +46,7 @@ class ExportedFile:
 class _Open:
     """A file that is being written."""
 
-    def __init__(self, target: Target, shape: Shape, temporary: str) -> None:
+    def __init__(self, target: Target, shape: FileShape, temporary: str) -> None:
         self.temporary, self.rows = temporary, 0
         self._sink = target.create(temporary)
         self._writer: Writer = FORMATS[shape.to].writer(self._sink, shape.schema, shape.compression, shape.text_bodies)
@@ -63,7 +63,7 @@ class _Open:
 class TaskFiles:
     """The files of one task. Call `write` for each batch, then `close` for the files, which still have temporary names."""
 
-    def __init__(self, target: Target, shape: Shape, task: str) -> None:
+    def __init__(self, target: Target, shape: FileShape, task: str) -> None:
         self._target, self._shape, self._task = target, shape, task
         self._waiting: dict[Key, list[pa.RecordBatch]] = {}
         self._sizes: dict[Key, int] = {}

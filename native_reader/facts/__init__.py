@@ -1,8 +1,8 @@
 """Facts about one store: what fills it, its log over time, lag, pending messages, damage. `Store.report` gathers them."""
 
-from native_reader.facts.gather import DeletedTopics, Expiry, Facts, Pace, Settings, expiry_of, pace_of
+from native_reader.facts.gather import DeletedInLog, Expiry, Facts, Growth, ReportSettings, expiry_of, pace_of
 from native_reader.facts.log_facts import SIZES, LogFacts
-from native_reader.facts.table_facts import Findings, Lag, Pending, Problem
+from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending, Problem
 from native_reader.facts.times import DAY, HOUR, TimeBins
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.storage.protocol import Disk
@@ -14,18 +14,18 @@ __all__ = [
     "HOUR",
     "SIZES",
     "DeletedInAll",
-    "DeletedTopics",
+    "DeletedInLog",
     "Disk",
     "Expiry",
     "Facts",
-    "Findings",
-    "Lag",
+    "FirstFindings",
+    "Growth",
+    "LagOfGroups",
     "LogFacts",
-    "Pace",
     "Pending",
     "Problem",
+    "ReportSettings",
     "Row",
-    "Settings",
     "Tally",
     "TimeBins",
     "Top",

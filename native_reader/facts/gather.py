@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 
 from native_reader.checks import Instant, instant, size, text
 from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
-from native_reader.facts.table_facts import Findings, Lag, Pending, Problem, Tables, attempt, read_findings, read_lag, read_pending
+from native_reader.facts.table_facts import (
+    FirstFindings,
+    LagOfGroups,
+    Pending,
+    Problem,
+    Tables,
+    attempt,
+    read_findings,
+    read_lag,
+    read_pending,
+)
 from native_reader.facts.times import DAY, HOUR
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
@@ -23,7 +33,7 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
-from native_reader.tables.table import Request, lost_of, missing_in
+from native_reader.tables.table import TableRequest, lost_of, missing_in
 
 _MICROSECOND = 1_000_000
 RESERVED = 72
@@ -31,7 +41,7 @@ RESERVED = 72
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReportSettings:
     """How a report is made. `now`: microseconds since 1970. `free`: the free bytes of the broker's disk, if known.
 
     `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
@@ -57,7 +67,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedTopics:
+class DeletedInLog:
     """The deleted topics that still have records, the largest first, and what these take of the log."""
 
     names: tuple[str, ...] = ()
@@ -75,16 +85,16 @@ class Facts:
         (False, True)
     """
 
-    settings: Settings
+    settings: ReportSettings
     uri: str
     segments: tuple[Segment, ...]
     missing: tuple[Missing, ...]
     usage: Usage
     log: LogFacts
-    deleted: DeletedTopics
-    lag: Lag | Problem
+    deleted: DeletedInLog
+    lag: LagOfGroups | Problem
     pending: Pending | Problem
-    findings: Findings | Problem | None
+    findings: FirstFindings | Problem | None
 
     @property
     def size(self) -> int:
@@ -94,7 +104,7 @@ class Facts:
     @property
     def damaged_bytes(self) -> int:
         """Damaged bytes, and bytes that should be there but are not."""
-        return sum(account.damage_bytes for account in self.log.accounts) + sum(each.stop - each.start for each in self.missing)
+        return sum(account.damage_bytes for account in self.log.accounts) + sum(gap.stop - gap.start for gap in self.missing)
 
     @property
     def damaged_places(self) -> int:
@@ -103,7 +113,7 @@ class Facts:
 
     def counts(self) -> dict[str, int | None]:
         """The most important numbers, for programs."""
-        findings = self.findings if isinstance(self.findings, Findings) else None
+        findings = self.findings if isinstance(self.findings, FirstFindings) else None
         return {
             "bytes": self.size,
             "disk_bytes": self.usage.total,
@@ -119,11 +129,11 @@ class Facts:
     @property
     def is_clean(self) -> bool:
         """Whether there is neither damage nor a finding that is more than a note."""
-        return not self.damaged_places and not (isinstance(self.findings, Findings) and self.findings.has_faults)
+        return not self.damaged_places and not (isinstance(self.findings, FirstFindings) and self.findings.has_faults)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Growth:
     """How fast the log grows, in bytes a day: over the whole log, and over its last day if it is longer."""
 
     whole: float
@@ -145,7 +155,7 @@ class Expiry(NamedTuple):
 
 def settings_of(
     files: StoreFiles, broker_conf: str | None, now: Instant | None, time_zone: str, disk_free: int | str | None, **others: Any
-) -> Settings:
+) -> ReportSettings:
     """The settings of a report; `others`: those that need no look at the store."""
     zone = moment_zone(text("time_zone", time_zone))
     moment = time.time_ns() // 1000 if now is None else instant("now", now, zone)
@@ -155,15 +165,15 @@ def settings_of(
     disk = disk_of((files,)) if free is None else None
     hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
     free = free if disk is None else disk.free
-    return Settings(moment, zone, time_zone, free, disk, RESERVED if hours is None else hours, **others)
+    return ReportSettings(moment, zone, time_zone, free, disk, RESERVED if hours is None else hours, **others)
 
 
-def gather(files: StoreFiles, settings: Settings) -> Facts:
+def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
     """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift)
     planning = MessageOptions(**LENIENT, **settings.options).planning()
-    request = Request((files,), planning, seen={files.uri: log.seen.nothing})  # so the end is not searched again
+    request = TableRequest((files,), planning, seen={files.uri: log.seen.nothing})  # so the end is not searched again
     missing = (*missing_in(request), *lost_of(request))
     return Facts(
         settings,
@@ -179,22 +189,22 @@ def gather(files: StoreFiles, settings: Settings) -> Facts:
     )
 
 
-def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedTopics:
+def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:
     topics = log.places.by("topic").table()
     batches = () if topics is None else topics.to_batches(1000)
     rows = [row for batch in batches for row in batch.to_pylist() if deleted.has(row["topic"])]
     messages, size = (sum(row[each] for row in rows) for each in ("messages", "bytes"))
-    return DeletedTopics(tuple(row["topic"] for row in rows), messages, size)
+    return DeletedInLog(tuple(row["topic"] for row in rows), messages, size)
 
 
-def pace_of(log: LogFacts) -> Pace | None:
+def pace_of(log: LogFacts) -> Growth | None:
     """How fast the log grows; None if it spans less than an hour."""
     if log.first is None or log.last is None or log.last - log.first < HOUR:
         return None
     span = log.last - log.first
     whole = log.segments.totals()["bytes"] * DAY / span
     has_recent = span > DAY and log.times.width <= HOUR
-    return Pace(whole, float(log.times.since(log.last - DAY)) if has_recent else None)
+    return Growth(whole, float(log.times.since(log.last - DAY)) if has_recent else None)
 
 
 def expiry_of(facts: Facts) -> Expiry | None:

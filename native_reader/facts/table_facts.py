@@ -59,7 +59,7 @@ def attempt(read: Callable[[Tables], Made], tables: Tables) -> Made | Problem:
 
 
 @dataclass(slots=True)
-class Lag:
+class LagOfGroups:
     """Messages that groups have not consumed. `unknown`: offsets whose queue is not there; `ahead`: offsets after the end of a queue."""
 
     groups: Tally = field(default_factory=lambda: Tally(("group", "topic"), ("lag", "queues"), most=("largest",)))
@@ -68,9 +68,9 @@ class Lag:
     ahead: int = 0
 
 
-def read_lag(tables: Tables) -> Lag:
+def read_lag(tables: Tables) -> LagOfGroups:
     """The table `consumer_offsets`, by group and topic."""
-    lag = Lag()
+    lag = LagOfGroups()
     for batch in tables.batches("consumer_offsets", "group", "topic", "lag"):
         behind = batch["lag"]
         lag.offsets += len(batch)
@@ -132,7 +132,7 @@ def read_pending(tables: Tables, now: int, seen: Seen, is_damaged: bool = False)
 
 
 @dataclass(slots=True)
-class Findings:
+class FirstFindings:
     """The first findings, the most severe first, and how many there are of each severity."""
 
     rows: list[Row] = field(default_factory=list)
@@ -144,9 +144,9 @@ class Findings:
         return any(self.counts[severity] for severity in (ERROR, WARNING))
 
 
-def read_findings(tables: Tables) -> Findings:
+def read_findings(tables: Tables) -> FirstFindings:
     """The table `findings`: it reads all bytes of the store and checks every checksum."""
-    findings = Findings()
+    findings = FirstFindings()
     for batch in tables.batches("findings"):
         findings.counts.update(batch["severity"].to_pylist())
         # A store can have a finding for each of a million files. Only those that the page shows are kept.

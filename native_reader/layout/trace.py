@@ -28,7 +28,7 @@ TRANSACTION_STATES = ("COMMIT_MESSAGE", "ROLLBACK_MESSAGE", "UNKNOW")
 """`LocalTransactionState`."""
 
 
-class Layout(NamedTuple):
+class TraceLayout(NamedTuple):
     """The fields of one type of record after its type, and how many it has at least, with its type."""
 
     type: str
@@ -39,12 +39,12 @@ class Layout(NamedTuple):
 _SENT = ("time_stamp", "region_id", "group_name", "topic", "msg_id", "tags", "keys", "store_host")
 _PUB = (*_SENT, "body_length", "cost_time", "msg_type")
 LAYOUTS = (
-    Layout(PUB, (*_PUB, "offset_msg_id", "success", "client_host"), 12),
-    Layout(SUB_BEFORE, ("time_stamp", "region_id", "group_name", "request_id", "msg_id", "retry_times", "keys", "client_host"), 8),
-    Layout(SUB_AFTER, ("request_id", "msg_id", "cost_time", "success", "keys", "context_code", "time_stamp", "group_name"), 6),
-    Layout(END_TRANSACTION, (*_SENT, "msg_type", "transaction_id", "transaction_state", "from_transaction_check"), 13),
-    Layout(RECALL, ("time_stamp", "region_id", "group_name", "topic", "msg_id", "success"), 7),
-    Layout(PUB, (*_PUB, "success"), 13),
+    TraceLayout(PUB, (*_PUB, "offset_msg_id", "success", "client_host"), 12),
+    TraceLayout(SUB_BEFORE, ("time_stamp", "region_id", "group_name", "request_id", "msg_id", "retry_times", "keys", "client_host"), 8),
+    TraceLayout(SUB_AFTER, ("request_id", "msg_id", "cost_time", "success", "keys", "context_code", "time_stamp", "group_name"), 6),
+    TraceLayout(END_TRANSACTION, (*_SENT, "msg_type", "transaction_id", "transaction_state", "from_transaction_check"), 13),
+    TraceLayout(RECALL, ("time_stamp", "region_id", "group_name", "topic", "msg_id", "success"), 7),
+    TraceLayout(PUB, (*_PUB, "success"), 13),
 )
 """The types in the order of TRACE_TYPES. The last one is a Pub of exactly 13 fields."""
 SHORT_PUB, SHORT_PUB_FIELDS = len(TRACE_TYPES), 13

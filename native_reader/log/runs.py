@@ -19,7 +19,7 @@ from native_reader.records.walk import EndWalk
 from native_reader.storage.window import Window
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Where a run ends, its last record and that record's store time, and the newest store time after it, in milliseconds."""
 
     end: int
@@ -42,22 +42,22 @@ class Runs:
         return bool(self._runs.size)
 
     @property
-    def last(self) -> Run:
+    def last(self) -> RecordRun:
         """The last run."""
-        return Run(*self._runs[1:4, -1].tolist())
+        return RecordRun(*self._runs[1:4, -1].tolist())
 
     def has_record_before(self, position: int) -> bool:
         """Whether a record of the walk ends at that position, which is the start or end of the last record of a run."""
         begins, ends, lasts, *_ = self._runs
         return bool((ends == position).any() or ((lasts == position) & (begins < position)).any())
 
-    def cuts(self) -> Iterator[Run]:
+    def cuts(self) -> Iterator[RecordRun]:
         """Each run, except the last, whose last record is newer than all records after it."""
         begins, ends, lasts, times, newest = self._runs
         after = np.maximum.accumulate(newest[::-1])[::-1]
         for which in np.flatnonzero(times[:-1] > after[1:]).tolist():  # few, unless a clock was set back often
             end = int(ends[which])
-            yield Run(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))
+            yield RecordRun(end, int(lasts[which]), int(times[which]), int(after[which + 1]), end != int(begins[which + 1]))
 
 
 def _runs_in(records: Records, starts: Index, sizes: Index) -> NDArray[np.int64]:

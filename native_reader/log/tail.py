@@ -22,7 +22,7 @@ from native_reader.layout.begin import read_pair
 from native_reader.layout.progress import Checkpoint
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 from native_reader.log.certain import certain_before
-from native_reader.log.runs import Run, Runs
+from native_reader.log.runs import RecordRun, Runs
 from native_reader.log.witness import has_queue_entry, is_live
 from native_reader.records.sync import head_at, valid_records
 from native_reader.records.walk import EndWalk
@@ -74,9 +74,11 @@ def look_at_end(
         _log.warning("%s: the checkpoint has no %s offset, so tail=%s reads to the end of the log", store.uri, tail, tail)
     if bound is None or bound >= end.offset:
         return end
-    segment = next((each for each in store.segments if each.base <= bound < each.end), None)
+    segment = next((segment for segment in store.segments if segment.base <= bound < segment.end), None)
     if segment is None:  # the bound is in no file: before the first one, or in a gap
-        return LogEnd(max(store.min_offset, max((each.end for each in store.segments if each.end <= bound), default=0)), end.written)
+        return LogEnd(
+            max(store.min_offset, max((segment.end for segment in store.segments if segment.end <= bound), default=0)), end.written
+        )
     position, follows = _boundary(store, segment, bound - segment.base, max_record_bytes)
     return LogEnd(segment.base + position, end.written, follows_record=follows)
 
@@ -160,14 +162,14 @@ class _Tail:
 
     # Whether a broker discarded records
 
-    def _may_be_cut(self, window: Window, last: Run) -> bool:
+    def _may_be_cut(self, window: Window, last: RecordRun) -> bool:
         """Whether the last records are older than the checkpoint: the log may end before them."""
         if window.segment.framing != PLAIN:
             return False
         begin, end = window.segment.base, window.segment.base + last.end
         return last.last_time < self._checkpoint.newest or (begin < self._checkpoint.confirmed < end and self._is_controlled)
 
-    def _cuts(self, window: Window, runs: Runs) -> Iterator[Run]:
+    def _cuts(self, window: Window, runs: Runs) -> Iterator[RecordRun]:
         """Where a broker may have truncated the log, if its checkpoint agrees."""
         checkpoint, base = self._checkpoint, window.segment.base
         for cut in runs.cuts() if window.segment.framing == PLAIN else ():

@@ -31,7 +31,7 @@ _ALWAYS_POSSIBLE = ("prepared", "rollback")
 _OF_USERS = ("committed", "batch", "normal")
 
 
-class Claims(NamedTuple):
+class QueueClaims(NamedTuple):
     """The entries of one queue."""
 
     queue: Queue
@@ -64,15 +64,15 @@ def claims_within(
     *,
     trust_tags: bool = True,
     with_batches: Collection[str] = (),
-) -> tuple[list[Claims], list[Claims]]:
+) -> tuple[list[QueueClaims], list[QueueClaims]]:
     """The claims of these topics' queues: those that the predicate may match, and those that it cannot.
 
     `span` is (low, high, end): records that start in `[low, high)` and end at or before `end`.
     `with_batches`: topics with inner batches, whose messages have their own tags.
     """
     low, high, end = span
-    wanted: list[Claims] = []
-    unwanted: list[Claims] = []
+    wanted: list[QueueClaims] = []
+    unwanted: list[QueueClaims] = []
     for topic in topics:
         possible = may_want(predicate, topic, facts)
         for queue in directories.queues(topic):
@@ -82,11 +82,11 @@ def claims_within(
             if not len(entries):
                 continue
             if not possible:
-                unwanted.append(Claims(queue, entries))
+                unwanted.append(QueueClaims(queue, entries))
                 continue
             chosen = wanted_among(queue, entries, predicate, facts, trust_tags and queue.topic not in with_batches)
-            wanted += [Claims(queue, entries.where(chosen))] if chosen.any() else []
-            unwanted += [Claims(queue, entries.where(~chosen))] if not chosen.all() else []
+            wanted += [QueueClaims(queue, entries.where(chosen))] if chosen.any() else []
+            unwanted += [QueueClaims(queue, entries.where(~chosen))] if not chosen.all() else []
     return wanted, unwanted
 
 
@@ -146,23 +146,23 @@ class Left(NamedTuple):
     largest: int
 
 
-def left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int, begin: int, frame: int) -> Left:
+def left_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low: int, begin: int, frame: int) -> Left:
     """What these claims leave to read from position `begin` on. `low`: the offset of a segment's first record, after its frame."""
     compiled = kernel.unclaimed_extents(_lists_of(wanted), _lists_of(unwanted), low, begin, frame)
     return numpy_left_of(wanted, unwanted, low, begin, frame) if compiled is None else Left(*compiled)
 
 
-def tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
+def tiles_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low: int) -> Tiles:
     """The claimed bytes, all at or after `low`. Equal claims count once, as wanted if any is; overlapping claims are all dropped."""
     compiled = kernel.merged_claims(_lists_of(wanted), _lists_of(unwanted), low)
     return numpy_tiles_of(wanted, unwanted, low) if compiled is None else Tiles(*compiled)
 
 
-def _lists_of(claims: Sequence[Claims]) -> kernel.Lists:
-    return [(each.entries.offsets, each.entries.sizes) for each in claims]
+def _lists_of(claims: Sequence[QueueClaims]) -> kernel.Lists:
+    return [(claim.entries.offsets, claim.entries.sizes) for claim in claims]
 
 
-def numpy_left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int, begin: int, frame: int) -> Left:
+def numpy_left_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low: int, begin: int, frame: int) -> Left:
     """As `left_of`."""
     tiles = numpy_tiles_of(wanted, unwanted, low)
     starts = tiles.offsets - low
@@ -176,13 +176,13 @@ def numpy_left_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int
     return Left(all_starts[order], all_ends[order], tiles.offsets[names], int(borders[-1]), int(tiles.sizes[names].max(initial=0)))
 
 
-def numpy_tiles_of(wanted: Sequence[Claims], unwanted: Sequence[Claims], low: int) -> Tiles:
+def numpy_tiles_of(wanted: Sequence[QueueClaims], unwanted: Sequence[QueueClaims], low: int) -> Tiles:
     """As `tiles_of`."""
     claims = [*wanted, *unwanted]
     if not claims:
         return Tiles(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
-    offsets = np.concatenate([each.entries.offsets for each in claims])
-    sizes = np.concatenate([each.entries.sizes for each in claims])
+    offsets = np.concatenate([claim.entries.offsets for claim in claims])
+    sizes = np.concatenate([claim.entries.sizes for claim in claims])
     marks = np.zeros(len(offsets), np.bool_)
     marks[sum(len(each.entries) for each in wanted) :] = True
     if int(offsets.max()) - low < _PACKED:  # sorting single integers is ten times as fast as sorting triples

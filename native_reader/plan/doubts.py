@@ -45,7 +45,7 @@ class Doubt:
 
 def doubts_of(stores: Sequence[StoreFiles], predicate: Predicate) -> list[Doubt]:
     """The warnings about a condition."""
-    known, (conditions, bounds) = _Known(stores), _split(predicate)
+    known, (conditions, bounds) = _KnownTopics(stores), _split(predicate)
     topics = list(dict.fromkeys(_values("topic", conditions)))
     doubts = [_of_topic(known, name, is_only=len(topics) == 1) for name in topics if not known.has(name)]
     doubts += [Doubt(text) for text in _of_queues(known, topics, list(dict.fromkeys(_values("queue_id", conditions))))]
@@ -67,7 +67,7 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
             _log.warning("%s", spelled(doubt.text, str))
 
 
-class _Known:
+class _KnownTopics:
     """The topics that are in the queues or in the configuration."""
 
     def __init__(self, stores: Sequence[StoreFiles]) -> None:
@@ -78,7 +78,7 @@ class _Known:
     def has(self, name: str) -> bool:
         """Whether one of them has it; True if they cannot be read."""
         try:
-            return any(has_queues(each, name) for each in self._queues) or any(each.has(name) for each in self._configured)
+            return any(has_queues(directory, name) for directory in self._queues) or any(each.has(name) for each in self._configured)
         except OSError:
             return True
 
@@ -138,7 +138,7 @@ def _values(name: str, conditions: Iterable[Predicate]) -> Iterator[Any]:
     return (value for part in conditions for leaf in _wanted(part) for value in values_of(leaf, name))
 
 
-def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
+def _of_topic(known: _KnownTopics, name: str, is_only: bool) -> Doubt:
     text = f"topic {name!r} is not in the consume queues or the configuration"
     if not known.names:
         return Doubt("", name)  # no names to compare with: warn only if no row matches
@@ -146,14 +146,14 @@ def _of_topic(known: _Known, name: str, is_only: bool) -> Doubt:
         pattern = name if ".*" in name else name.replace("*", ".*").replace("?", ".")
         text, near = f"{text}. This is a name, not a pattern.", f"{option_name('topic_pattern')}='{pattern}'"
     elif "," in name:
-        text, near = f"{text}. This is one name, with a comma.", f"topic={[each.strip() for each in name.split(',')]}"
+        text, near = f"{text}. This is one name, with a comma.", f"topic={[part.strip() for part in name.split(',')]}"
     else:
         known_name = nearest(name, known.names)
         text, near = f"{text}: it is misspelled or was deleted.", f"'{known_name}'" if known_name else ""
     return Doubt(f"{text} Did you mean {near}?" if near else text, name, not is_only, near)
 
 
-def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[str]:
+def _of_queues(known: _KnownTopics, topics: Sequence[str], queue_ids: Sequence[int]) -> Iterator[str]:
     names = [name for name in topics if known.has(name)] if topics else known.with_queues() if queue_ids else []
     if not queue_ids or not names or len(names) > _MOST_TOPICS:
         return
@@ -169,7 +169,7 @@ def _of_queues(known: _Known, topics: Sequence[str], queue_ids: Sequence[int]) -
 def _of_tags(tags: Iterable[str]) -> Iterator[str]:
     for tag in tags:
         if "," in tag:
-            either = " || ".join(each.strip() for each in tag.split(","))
+            either = " || ".join(part.strip() for part in tag.split(","))
             yield f"tags={tag!r} is one tag that contains a comma. Did you mean tags='{either}'?"
 
 
@@ -194,7 +194,7 @@ def _ids_in(part: Predicate) -> Iterator[tuple[str, str]]:
                 yield from ((f"column {name}", text) for text in _values(name, [part]) if isinstance(text, str))
 
 
-def _of_bounds(known: _Known, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
+def _of_bounds(known: _KnownTopics, bounds: Iterable[tuple[str, int]]) -> Iterator[str]:
     """Offsets for a queue that does not exist have no effect, so the read returns more than intended."""
     queues: dict[str, set[int]] = {}
     for topic, number in bounds:

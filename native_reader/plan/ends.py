@@ -104,7 +104,7 @@ def _has_all_segments(store: StoreFiles) -> bool:
         return True
     directory = store.segments[-1].uri.rpartition("/")[0]
     entries = storage_of(directory).list(directory)
-    return all(f"{directory}/{each.name}" in known for each in entries if each.is_file and each.size and is_segment_name(each.name))
+    return all(f"{directory}/{entry.name}" in known for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name))
 
 
 def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:
@@ -181,7 +181,7 @@ def _why(store: StoreFiles, end: LogEnd, packed: str | None, *, is_missing: bool
         return _looks_like(end.junk[0])
     cut = _cut_short(store, end.offset)
     if cut is not None:
-        return say("cut segment", name=cut.uri.rpartition("/")[2], size=cut.size, others=max(each.size for each in store.segments))
+        return say("cut segment", name=cut.uri.rpartition("/")[2], size=cut.size, others=max(segment.size for segment in store.segments))
     if is_foreign:
         return say("overwritten")
     if is_missing or not store.segments:
@@ -202,7 +202,7 @@ def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
         return None
     segment, after = store.segments[until[-1]], store.segments[until[-1] + 1 :]
     is_continued = bool(after) and after[0].base == segment.end
-    return segment if segment.size < max(each.size for each in store.segments) and not is_continued else None
+    return segment if segment.size < max(segment.size for segment in store.segments) and not is_continued else None
 
 
 def _looks_like(segment: Segment) -> Said:

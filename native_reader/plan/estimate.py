@@ -103,7 +103,9 @@ def choose_access(store: StoreFiles, predicate: Predicate, access: str, end: int
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         queues = list(chain.from_iterable(threads.map(queues_of, wanted)))
         samples = [sample for sample in threads.map(lambda queue: _sampled(queue, predicate, facts), queues) if sample is not None]
-    return replace(_chosen(samples, [each for each in store.segments if each.base < end], access), queues=len(queues), topics=len(topics))
+    return replace(
+        _chosen(samples, [segment for segment in store.segments if segment.base < end], access), queues=len(queues), topics=len(topics)
+    )
 
 
 def _chosen(samples: Sequence[_Sample], segments: Sequence[Segment], access: str) -> AccessPath:

@@ -110,11 +110,11 @@ class Explanation:
             yield f" times without a time zone are in {self.zone}"
         yield from (f" note: {doubt}" for doubt in self.doubts)
         for store, way in zip(self.stores, facts["ways"], strict=True):
-            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
+            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(segment.size for segment in store.segments))}"
             yield from self._of_store(way)
-        for each in facts["skipped"]:
-            yield f"  not read   {size_of(each['bytes'])} in {counted(each['segments'], 'segment')}, excluded by {each['why']}"
-        if inside := self.plan.bytes_skipped - sum(each["bytes"] for each in facts["skipped"]):
+        for fact in facts["skipped"]:
+            yield f"  not read   {size_of(fact['bytes'])} in {counted(fact['segments'], 'segment')}, excluded by {fact['why']}"
+        if inside := self.plan.bytes_skipped - sum(fact["bytes"] for fact in facts["skipped"]):
             yield f"  not read   {size_of(inside)} inside segments, excluded by {self._inside()}"
         for uri, size in self.plan.stale:
             yield f"  not read   {stale_text(uri, size)}"

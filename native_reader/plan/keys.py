@@ -101,13 +101,13 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
             uncovered=evidence.uncovered,
             unknown_topics=topics.may_be_unknown,
             batches=tuple(topics_with_batches(store, topics.names, topics.configured, end, by_records=not topics.may_be_unknown)),
-            without_queues=tuple(name for name in topics.names if not any(has_queues(each, name) for each in store.queues)),
+            without_queues=tuple(name for name in topics.names if not any(has_queues(directory, name) for directory in store.queues)),
             prepared=tuple(_first_prepared(evidence.hits.where(evidence.checked.prepared), hashes)),
             why=evidence.why,
         )
     hits, checked = evidence.hits, evidence.checked
     lookup = replace(lookup, hits=tuple(np.unique(hits.offsets[checked.keys > 0]).tolist()))
-    return replace(lookup, predicate=rewritten(by_id, _Places(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
+    return replace(lookup, predicate=rewritten(by_id, _RowsOfCondition(hits.where(checked.sizes != 0), hashes, topics.names, lookup).of))
 
 
 class _Candidates:
@@ -124,7 +124,7 @@ class _Candidates:
         self.names = sorted(possible)
 
 
-class _Places:
+class _RowsOfCondition:
     """Where the rows of one condition may be."""
 
     def __init__(self, hits: Hits, hashes: dict[tuple[str, str], int], names: Sequence[str], lookup: KeyLookup) -> None:

@@ -51,7 +51,7 @@ def _prepared(read: StoreRead, predicate: Predicate, planning: Planning) -> Stor
     lookup = look_up_keys(store, predicate, planning, access, read.end)
     path = AccessPath(why=BY_KEY) if lookup.is_sufficient else choose_access(store, lookup.predicate, access, read.end)
     if read.start is not None:
-        inside = tuple(each for each in store.segments if each.base < read.end and read.start < each.end)
+        inside = tuple(segment for segment in store.segments if segment.base < read.end and read.start < segment.end)
         store = replace(store, segments=inside)
     # The head of a record can have a wrong time, so access=scan does not use store times.
     is_timed = planning.access != SCAN and mentions(predicate, "store_timestamp")

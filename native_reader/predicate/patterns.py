@@ -248,7 +248,7 @@ def _set(text: str, folded: bool) -> str:
             del pieces[:2]
         made.append(_range(first, last, text))
         if folded:
-            made += [_literal(each.swapcase()) for each in _LETTERS if first <= each <= last]
+            made += [_literal(letter.swapcase()) for letter in _LETTERS if first <= letter <= last]
     return f"[{'^' if text[1] == '^' else ''}{''.join(made)}]"
 
 

@@ -61,7 +61,7 @@ def parse(text: str, columns: dict[str, str], zone: str | None = None) -> Predic
         _refuse_what_spark_refuses(text)
         if len(conditions) != 1 or conditions[0] is None:
             raise PredicateError(f"where={text!r} is not a condition. Example: topic = 'orders' AND queue_id IN (0, 1)")
-        return _Reading(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
+        return _Conversion(text, columns, None if zone is None else moment_zone(zone)).condition(conditions[0])
     except (ParseError, TokenError) as error:
         raise PredicateError(_not_sql(text, error)) from None
     except RecursionError:
@@ -99,7 +99,7 @@ def moment_zone(name: str) -> tzinfo:
         raise PredicateError(f"{option_name('time_zone')}={name!r} is not a time zone.{near} {examples}") from error
 
 
-class _Reading:
+class _Conversion:
     """Converts the syntax tree of one text."""
 
     def __init__(self, text: str, columns: dict[str, str], zone: tzinfo | None) -> None:
@@ -177,7 +177,7 @@ class _Reading:
             raise self._error(f"LIKE: the escape character {mark!r} {problem}; it must be before %, _ or itself", node)
         if mark != "\\":
             pieces = re.findall(f"{re.escape(mark)}.|.", pattern, re.DOTALL)
-            pattern = "".join(_escaped(each[1]) if each[0] == mark else "\\\\" if each == "\\" else each for each in pieces)
+            pattern = "".join(_escaped(piece[1]) if piece[0] == mark else "\\\\" if piece == "\\" else piece for piece in pieces)
         try:
             like_regex(pattern)
         except ValueError as error:
@@ -217,7 +217,7 @@ class _Reading:
         if len(node.parts) > 1:
             last = node.parts[-1].name
             raise self._error(f"a column cannot have a prefix. Write a property as properties['{last}']", node)
-        name = next((each for each in self._columns if each.lower() == node.name.lower()), None)
+        name = next((column for column in self._columns if column.lower() == node.name.lower()), None)
         if name is None:
             known = ", ".join(self._columns)
             raise self._error(f"column '{node.name}' does not exist.{did_you_mean(node.name, self._columns)} All columns: {known}", node)

@@ -116,7 +116,7 @@ def _hopped(window: Window, lanes: Index, positions: Index, ends: Index) -> tupl
 def _in_order(pieces: list[Records]) -> Records:
     if len(pieces) == 1:
         return pieces[0]
-    joined = Records(*(np.concatenate([getattr(each, name) for each in pieces]) for name in Records.__slots__))
+    joined = Records(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in Records.__slots__))
     return joined[np.argsort(joined.starts, kind="stable")]
 
 

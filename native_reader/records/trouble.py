@@ -67,7 +67,7 @@ def anomalies_at(window: Window, positions: NDArray[np.int64]) -> tuple[NDArray[
     places = positions - window.position
     if not len(positions) or places.min() < 0 or places.max() + length > window.filled:
         begins = [window.peek(position, length) for position in positions.tolist()]  # at least one is outside the window
-        u8, places = np.frombuffer(b"".join(each.ljust(length, b"\0") for each in begins), np.uint8), length * np.arange(len(begins))
+        u8, places = np.frombuffer(b"".join(begin.ljust(length, b"\0") for begin in begins), np.uint8), length * np.arange(len(begins))
     else:
         u8 = window.u8
     heads: NDArray[np.void] = at(u8, f"V{UP_TO_OFFSET.itemsize}")[places + frame].view(UP_TO_OFFSET)

@@ -58,7 +58,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class RescueFacts:
     """All that the page shows."""
 
     diagnosis: Diagnosis
@@ -90,7 +90,7 @@ class Findings:
         return f"it would truncate the log at {offset:,} and keep {counted(self.around.kept, 'message')}"
 
 
-def lines_of(found: Findings) -> Iterator[str]:
+def lines_of(found: RescueFacts) -> Iterator[str]:
     """The lines of the page."""
     stores = ", ".join(text(uri) for uri, _ in found.exported.ends) or "an empty store"
     yield f"# Rescue of {stores}"
@@ -105,24 +105,24 @@ def lines_of(found: Findings) -> Iterator[str]:
         ("Lost parts of the log", _damage(found)),
         ("The log, byte by byte", _bytes(found.exported)),
         ("What the check of the store found", _checked(found.checked)),
-        ("Warnings", [f"- {text(each, LONGEST_SENTENCE)}" for each in found.warnings] or ["None."]),
+        ("Warnings", [f"- {text(warning, LONGEST_SENTENCE)}" for warning in found.warnings] or ["None."]),
         ("The files", _files(found.exported)),
         ("What to do next", _next(found)),
     ):
         yield from ("", f"## {title}", "", *lines)
 
 
-def _result(found: Findings) -> Iterator[str]:
+def _result(found: RescueFacts) -> Iterator[str]:
     exported = found.exported
     topics = len({queue.topic for queue in found.queues if queue.messages})
     yield f"- **Saved:** {counted(exported.rows, 'message')} of {counted(topics, 'topic')}, in {counted(len(exported.files), 'file')}."
-    damage, failed = exported.report.damage, sum(each.reason == CHECKSUM for each in exported.report.damage)
+    damage, failed = exported.report.damage, sum(damage.reason == CHECKSUM for damage in exported.report.damage)
     size = sum(each.end - each.start for each in damage)
     if len(damage):
         wrong = f", of which {counted(failed, 'whole record')} with a wrong checksum" if failed else ""
         yield f"- **Damaged:** {counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
     for reason, words in ((MISSING, "that no file contains"), (LOST, _LOST)):
-        ranges = [each for each in exported.missing if each.reason == reason]
+        ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:
             yield f"- **Missing:** {counted(len(ranges), 'range')} {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
     if found.missing:
@@ -155,7 +155,7 @@ def _topics(queues: Sequence[SavedQueue]) -> list[str]:
     return [*table(heads, rows[:_MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else ["No message was saved."]
 
 
-def _queues(found: Findings) -> list[str]:
+def _queues(found: RescueFacts) -> list[str]:
     if not found.knows_gaps:
         return ["The queue offsets of the messages are in no order, so missing ones are not listed."]
     lost = [queue for queue in found.queues if queue.missing]
@@ -185,7 +185,7 @@ def shown_losses(exported: Exported) -> list[dict[str, Any]]:
     return sorted(ranges, key=lambda row: row["start_offset"])
 
 
-def _damage(found: Findings) -> list[str]:
+def _damage(found: RescueFacts) -> list[str]:
     if not found.losses:
         return ["None."]
     names, rows = ("start_offset", "end_offset", "bytes", "reason"), []
@@ -238,7 +238,7 @@ def _files(exported: Exported) -> list[str]:
     ]
 
 
-def _next(found: Findings) -> list[str]:
+def _next(found: RescueFacts) -> list[str]:
     """The folder is named as in the table of files, because it may be moved."""
     lines = [
         "Read the messages, in the folder of this page, with one of these:",

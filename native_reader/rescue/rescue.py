@@ -17,7 +17,7 @@ from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
 from native_reader.options import MessageOptions
-from native_reader.rescue.page import Checked, Findings, lines_of, shown_losses
+from native_reader.rescue.page import Checked, RescueFacts, lines_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
@@ -95,7 +95,7 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    found = Findings(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
+    found = RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
     return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)

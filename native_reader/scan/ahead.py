@@ -13,7 +13,7 @@ import pyarrow as pa
 from native_reader.tuning import TUNING
 
 
-class Batches(Protocol):
+class BatchSource(Protocol):
     """A reading: iterate it for its batches. After `stop`, it ends soon."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
@@ -22,7 +22,7 @@ class Batches(Protocol):
         """End after the current batch."""
 
 
-Read = TypeVar("Read", bound=Batches)
+Read = TypeVar("Read", bound=BatchSource)
 _LOOK = 0.1
 
 

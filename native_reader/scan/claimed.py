@@ -16,21 +16,21 @@ from native_reader.columns.rows import Rows
 from native_reader.layout.begin import topic_field
 from native_reader.layout.properties import CRC_NAME, CRC_SIZE
 from native_reader.layout.record import COMMITTED, INNER_BATCH, MAGIC_V1, MAGIC_V2, TRANSACTION, Numbers, head_size
-from native_reader.plan.claims import Claims
+from native_reader.plan.claims import QueueClaims
 from native_reader.records.sync import head_at
 from native_reader.sides.queues import Entries
 from native_reader.storage.window import Window
 
 
-def true_claims(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims], bool]:
+def true_claims(window: Window, claims: Sequence[QueueClaims]) -> tuple[list[QueueClaims], bool]:
     """The claims of queue files whose first and last claim are true; and whether the properties end in checksums.
 
     Such a checksum can be attached to a tag (5.x with property checksums, batches from clients up to 4.9). The queue then has
     the hash of both.
     """
-    kept: list[Claims] = []
+    kept: list[QueueClaims] = []
     has_checksums = False
-    for each in (Claims(queue, entries) for queue, all_entries in claims for entries in all_entries.by_file()):
+    for each in (QueueClaims(queue, entries) for queue, all_entries in claims for entries in all_entries.by_file()):
         ends = {0, len(each.entries) - 1}
         if not all(is_true(window, each, which) for which in ends):
             continue
@@ -41,7 +41,7 @@ def true_claims(window: Window, claims: Sequence[Claims]) -> tuple[list[Claims],
     return kept, has_checksums
 
 
-def is_true(window: Window, claims: Claims, which: int) -> bool:
+def is_true(window: Window, claims: QueueClaims, which: int) -> bool:
     """Whether this record of the queue is there, with this number and size. Reads its head and topic, not its body.
 
     False for an inner batch in an ordinary queue, as slaves have them: the entry does not describe the messages in it.
@@ -60,16 +60,16 @@ def is_true(window: Window, claims: Claims, which: int) -> bool:
     return topic is not None and 0 <= body_size < size and window.peek(topic_at, len(topic)) == topic
 
 
-def has_true_one(window: Window, claims: Sequence[Claims], end: int) -> bool:
+def has_true_one(window: Window, claims: Sequence[QueueClaims], end: int) -> bool:
     """Whether any of the claims that end at that offset is true."""
-    for each in claims:
-        before = int(np.searchsorted(each.entries.offsets, end)) - 1
-        if before >= 0 and int(each.entries.offsets[before] + each.entries.sizes[before]) == end and is_true(window, each, before):
+    for claim in claims:
+        before = int(np.searchsorted(claim.entries.offsets, end)) - 1
+        if before >= 0 and int(claim.entries.offsets[before] + claim.entries.sizes[before]) == end and is_true(window, claim, before):
             return True
     return False
 
 
-def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: str) -> bool:
+def contradicted(window: Window, claims: Sequence[QueueClaims], rows: Rows, store: str) -> bool:
     """Whether a queue falsely claims another place for one of these records, which no queue claimed.
 
     If that claim is true, the record is from an earlier topic of the same name, which was deleted and created again.
@@ -81,11 +81,11 @@ def contradicted(window: Window, claims: Sequence[Claims], rows: Rows, store: st
     topics = Columns((), store, window.segment.name).chunk(rows).topic().dictionary_encode()
     names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy()
     queue_ids = rows.records.heads["queue_id"]
-    for each in claims:
-        if each.queue.topic in names:
-            heads = rows.records.heads[(codes == names.index(each.queue.topic)) & (queue_ids == each.queue.queue_id)]
-            misplaced = _misplaced(each.entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64))
-            if any(not is_true(window, each, which) for which in misplaced.tolist()):  # rarely any
+    for claim in claims:
+        if claim.queue.topic in names:
+            heads = rows.records.heads[(codes == names.index(claim.queue.topic)) & (queue_ids == claim.queue.queue_id)]
+            misplaced = _misplaced(claim.entries, heads["queue_offset"].astype(np.int64), heads["physical_offset"].astype(np.int64))
+            if any(not is_true(window, claim, which) for which in misplaced.tolist()):  # rarely any
                 return True
     return False
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from native_reader.broker.settings import Topics
 from native_reader.columns.rows import Rows
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import UnreadableError
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Numbers, Records
-from native_reader.plan.claims import Claims, claims_within, left_of, may_want, tiles_of
+from native_reader.plan.claims import QueueClaims, claims_within, left_of, may_want, tiles_of
 from native_reader.plan.estimate import TRUST, is_too_small
 from native_reader.plan.places import SEEN, records_in
 from native_reader.plan.split import Split
@@ -113,7 +113,7 @@ class Pruned:
                 yield Piece(records, NO_DAMAGE)
         yield from self._walked(last, split.stop, [*wanted, *unwanted], unwanted)
 
-    def _left(self, wanted: list[Claims], unwanted: list[Claims]) -> tuple[Extents, int]:
+    def _left(self, wanted: list[QueueClaims], unwanted: list[QueueClaims]) -> tuple[Extents, int]:
         """What to read (records in wanted queues, and unclaimed bytes), and where the last claim ends."""
         left = left_of(wanted, unwanted, self._split.segment.base + self._frame, self._begin, self._frame)
         if left.largest > self._max_record_bytes:
@@ -121,7 +121,7 @@ class Pruned:
         self._named = left.named
         return Extents(left.starts, left.ends), left.last
 
-    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[Claims], list[Claims]]:
+    def _true_claims(self, topics: list[Topic], begin: int, stop: int) -> tuple[list[QueueClaims], list[QueueClaims]]:
         """The claims that the predicate may match, and those that it cannot, without queue files that failed the check."""
         base = self._split.segment.base
         span = base + self._frame + begin, base + self._frame + stop, base + self._split.end
@@ -152,7 +152,9 @@ class Pruned:
         self._extents += Account(len(records), extents.bytes)
         return records
 
-    def _walked(self, start: int, stop: int, claims: list[Claims], unwanted: list[Claims], *, arrives: bool = False) -> Iterator[Piece]:
+    def _walked(
+        self, start: int, stop: int, claims: list[QueueClaims], unwanted: list[QueueClaims], *, arrives: bool = False
+    ) -> Iterator[Piece]:
         """Walk a long extent, or the bytes after the last claim. The claim that ends at its start must be true."""
         offset = self._split.segment.base + start
         if start > self._begin and not has_true_one(self._window, claims, offset):
@@ -171,10 +173,10 @@ class Pruned:
         self._window.will_read(start, min(stop, self._split.end))
         return ReadWalk(self._window, start, stop, self._split.end, max_record_bytes=most, skip_damage=skip, hands_over=hands_over)
 
-    def _check(self, records: Records, unwanted: list[Claims]) -> None:
+    def _check(self, records: Records, unwanted: list[QueueClaims]) -> None:
         """Raise if an unwanted queue contradicts one of these records."""
         offsets = records.heads["physical_offset"].astype(np.int64)
-        rows = Rows(Source(self._window.u8, self._window.arrow), records).where(~is_among(offsets, self._named))
+        rows = Rows(PaddedBuffer(self._window.u8, self._window.arrow), records).where(~is_among(offsets, self._named))
         if contradicted(self._window, unwanted, rows, self._split.store):
             raise Contradiction("the consume queue entry of a record has another offset")
         self._returned.append(offsets)

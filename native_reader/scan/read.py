@@ -12,12 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.columns import checksums
-from native_reader.columns.batches import CORRUPT_COLUMNS, Batches, corrupt_rows
+from native_reader.columns.batches import CORRUPT_COLUMNS, BatchBuilder, corrupt_rows
 from native_reader.columns.chunk import Chunk, Columns
 from native_reader.columns.filter import Filter
 from native_reader.columns.rows import Rows, number_of_messages, unwrapped
 from native_reader.columns.schema import properties_of, schema_of
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreDamaged, option_name
 from native_reader.layout.record import Index, Mask, Records
 from native_reader.log.certain import certain_at_or_after
@@ -31,7 +31,7 @@ from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.sides.directories import Directories
-from native_reader.storage.window import Pace, Window
+from native_reader.storage.window import ReadRate, Window
 from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
@@ -113,7 +113,7 @@ class Reading:
             marks_failed=projection.mode == PERMISSIVE,
         )
         self._schema = projection.schema
-        self._made = Batches(self._columns, self._schema, projection.max_decompressed_bytes)
+        self._made = BatchBuilder(self._columns, self._schema, projection.max_decompressed_bytes)
         self._of_records = Filter(predicate, of_records=True)
         self._of_messages = Filter(predicate, of_records=False, max_decompressed_bytes=projection.max_decompressed_bytes)
         self._only_counts = projection.unpacks_batches and not projection.columns and self._of_messages.is_empty
@@ -137,7 +137,7 @@ class Reading:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
-        pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
+        pace = None if projection.max_read_rate is None else ReadRate(projection.max_read_rate)
         room = min(CHUNK, len(split) + projection.max_record_bytes)
         lenient = projection.mode != FAILFAST
         # A running broker needs its page cache, so the read must not displace it.
@@ -160,7 +160,7 @@ class Reading:
                     return
                 self._advance(window)
                 self._note_damage(damages)
-                batches = self._batches(Rows(Source(window.u8, window.arrow), records)) if len(records) else ()
+                batches = self._batches(Rows(PaddedBuffer(window.u8, window.arrow), records)) if len(records) else ()
                 yield from self._with_damage(window, batches, damages if projection.has_damage_rows else NO_DAMAGE)
             self._check_end()
 

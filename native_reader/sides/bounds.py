@@ -23,7 +23,7 @@ _LARGEST = 2**63 - 1
 _PIECE = 1 << 20
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """One entry: the queue offset of its first message, how many messages, and the place of the record in the log."""
 
     number: int
@@ -48,9 +48,9 @@ class Bounds(NamedTuple):
     entries: int = 0
     gaps: int = 0
     expired: int = 0
-    first: Place | None = None
-    last: Place | None = None
-    newest: Place | None = None
+    first: EntryPlace | None = None
+    last: EntryPlace | None = None
+    newest: EntryPlace | None = None
     found: str | None = None
     """What is wrong with its files."""
 
@@ -95,7 +95,7 @@ def _bounds(queue: Queue, reader: QueueReader, lowest: int) -> Bounds:
     return Bounds(first.number, most, stop - begin, missing, expired, first, last, newest, found)
 
 
-def _end(queue: Queue, reader: QueueReader) -> tuple[int, int, Place | None]:
+def _end(queue: Queue, reader: QueueReader) -> tuple[int, int, EntryPlace | None]:
     """The last file with an entry, how many entries it has, and the last of them."""
     for which in range(len(queue.files) - 1, -1, -1):
         units = written_units(reader.file(which), reader.width, queue.files[which].units)
@@ -104,14 +104,14 @@ def _end(queue: Queue, reader: QueueReader) -> tuple[int, int, Place | None]:
     return 0, 0, None
 
 
-def _place(queue: Queue, reader: QueueReader, which: int, unit: int) -> Place | None:
+def _place(queue: Queue, reader: QueueReader, which: int, unit: int) -> EntryPlace | None:
     (content,) = reader.file(which).read_ranges([(unit * reader.width, reader.width)])
     if len(content) < reader.width:  # truncated meanwhile
         return None
     if queue.batch:
         offset, size, base, count = read_batch_place(content)
-        return Place(base, count, offset, size)
-    return Place(queue.files[which].base + unit, 1, *read_place(content))
+        return EntryPlace(base, count, offset, size)
+    return EntryPlace(queue.files[which].base + unit, 1, *read_place(content))
 
 
 def _gaps(queue: Queue, until: int) -> Iterator[tuple[int, int, int]]:
@@ -169,7 +169,7 @@ def _searched(stored: StoredFile, width: int, stop: int) -> int:
     return known
 
 
-def _about(gaps: Sequence[tuple[int, int, int]], newest: Place) -> str | None:
+def _about(gaps: Sequence[tuple[int, int, int]], newest: EntryPlace) -> str | None:
     if gaps:
         (_, start, stop), more = gaps[0], f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
         return (f"no file contains entries {start:,} to {stop - 1:,}" if start < stop else f"two files contain entry {stop:,}") + more

@@ -27,7 +27,7 @@ from native_reader.layout.queue_database import (
 )
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_written, read_place
 from native_reader.layout.record import Numbers
-from native_reader.sides.bounds import Bounds, Place, bounds_of
+from native_reader.sides.bounds import Bounds, EntryPlace, bounds_of
 from native_reader.sides.queues import Entries, Queue
 
 _AT_ONCE = 32 << 10
@@ -44,7 +44,9 @@ class DatabaseQueues:
 
     def names(self, but: Container[tuple[str, int]] = (), *, light: bool = False) -> list[tuple[str, int]]:
         """The topic and the number of each queue, but for these. `light`: also light queues (LMQ)."""
-        return sorted(each for each in self._databases if each not in but and (light or not each[0].startswith(LIGHT_TOPIC)))
+        return sorted(
+            database for database in self._databases if database not in but and (light or not database[0].startswith(LIGHT_TOPIC))
+        )
 
     def is_newer(self, queue: Queue) -> bool:
         """Whether a database has this queue, and more of it than its files."""
@@ -73,10 +75,10 @@ def queues_in_databases(directories: Iterable[str]) -> Iterator[DatabaseQueues]:
     """The queues in the databases among these directories. One that cannot be opened has none: `why_unreadable` says why."""
     with ExitStack() as stack:
         databases = []
-        for each in directories:
-            if is_database(each):
+        for directory in directories:
+            if is_database(directory):
                 try:
-                    databases.append(stack.enter_context(open_database(each)))
+                    databases.append(stack.enter_context(open_database(directory)))
                 except UnreadableError:
                     continue
         yield DatabaseQueues(databases)
@@ -144,10 +146,10 @@ def _bounds(database: Database, topic: str, queue_id: int, lowest: int) -> Bound
     return Bounds(first.number, most, most - first.number, 0, first.number - oldest.number, first, last, newest, found)
 
 
-def _place_from(database: Database, topic: str, queue_id: int, number: int) -> Place | None:
+def _place_from(database: Database, topic: str, queue_id: int, number: int) -> EntryPlace | None:
     """The first entry at or after that queue offset."""
     prefix = entries_prefix(topic, queue_id)
     for key, value in database.items(prefix, start=entry_key(prefix, number)):
         if is_entry(key, value, prefix):
-            return Place(int(numbers_in([key])[0]), 1, *read_place(value))
+            return EntryPlace(int(numbers_in([key])[0]), 1, *read_place(value))
     return None

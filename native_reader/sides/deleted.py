@@ -47,7 +47,7 @@ class DeletedTopics:
 
     def among(self, topics: Iterable[str | None]) -> list[str]:
         """Those of the topics that were deleted, sorted."""
-        return sorted(topic for topic in {each for each in topics if each is not None} if self.has(topic))
+        return sorted(topic for topic in {topic for topic in topics if topic is not None} if self.has(topic))
 
     def _is_gone(self, topic: str) -> bool:
         if kind_of_topic(topic) in SYSTEM_KINDS or topic in (self._configured or ()) or not topic.isprintable():
@@ -78,10 +78,10 @@ class DeletedInAll:
     """Which topics were deleted in each of several stores: a row about all of them does not say whose records it counts."""
 
     def __init__(self, stores: Iterable[StoreFiles]) -> None:
-        self._stores = [DeletedTopics(each.queues, each.config) for each in stores if each.segments]
+        self._stores = [DeletedTopics(store.queues, store.config) for store in stores if store.segments]
 
     def has(self, topic: str | None) -> bool | None:
         """Whether it was deleted in all stores; None if one does not tell."""
-        if not self._stores or not all(each.can_tell for each in self._stores):
+        if not self._stores or not all(store.can_tell for store in self._stores):
             return None
-        return all(each.has(topic) for each in self._stores)
+        return all(store.has(topic) for store in self._stores)

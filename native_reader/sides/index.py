@@ -71,7 +71,7 @@ class FileHits:
     why: str | None = None
 
 
-class _Contradiction(Exception):
+class _IndexContradiction(Exception):
     pass
 
 
@@ -116,7 +116,7 @@ def head_of(file: IndexFile) -> tuple[Head | None, str | None]:
     """The header of a file, and why the file cannot be used: each is None if there is none."""
     try:
         with storage_of(file.uri).open(file.uri) as stored:
-            head, chains = read_head(stored), None if room_of(file) < LEAST_ROOM else _Chains(stored, file)
+            head, chains = read_head(stored), None if room_of(file) < LEAST_ROOM else _OpenIndex(stored, file)
             return head, NO_SLOTS if chains is None else chains.why_not(head)
     except OSError as error:
         return None, str(error)
@@ -132,12 +132,12 @@ def search(file: IndexFile, hashes: Numbers, log: tuple[int, int], entry_costs: 
         return FileHits(file.uri, why=NO_SLOTS)
     try:
         with storage_of(file.uri).open(file.uri) as stored:
-            return _Chains(stored, file).search(hashes, log, entry_costs)
+            return _OpenIndex(stored, file).search(hashes, log, entry_costs)
     except OSError:
         return FileHits(file.uri, why="it cannot be read")
 
 
-class _Chains:
+class _OpenIndex:
     """One open index file."""
 
     def __init__(self, stored: StoredFile, file: IndexFile) -> None:
@@ -159,13 +159,13 @@ class _Chains:
         proofs = ends
         try:
             if not self._is_in_chain(ends[1:], head.next_entry - 1):
-                raise _Contradiction(_NO_CHAIN)
+                raise _IndexContradiction(_NO_CHAIN)
             if first < log[0] or last >= log[1]:
                 proofs = self._inside(log, head.next_entry)
             steps = max(TUNING.least_index_steps, (end - begin) // entry_costs) if entry_costs else self._room * len(hashes)
             self._walk(hashes, head, steps)
             self._check_places(log, begin, head.next_entry)
-        except _Contradiction as error:
+        except _IndexContradiction as error:
             why = str(error)
         if not self._matches:
             return FileHits(self._uri, begin, end, head.end_time, _NO_HITS, _hits(proofs), why)
@@ -198,21 +198,21 @@ class _Chains:
         # A running broker may have added entries since: it writes the entry first, then its slot, then the header.
         count = head.next_entry if not len(numbers) or int(numbers.max()) <= head.next_entry else self._head().next_entry
         if (numbers < 0).any() or (numbers > min(count, self._room - 1)).any():
-            raise _Contradiction("a slot points to an entry that does not exist")
+            raise _IndexContradiction("a slot points to an entry that does not exist")
         left = most
         while (is_entry := numbers > 0).any():
             slots, numbers = slots[is_entry], numbers[is_entry]
             left -= len(numbers)
             if left < 0:
-                raise _Contradiction(f"its chains are too long: more than {most:,} entries")
+                raise _IndexContradiction(f"its chains are too long: more than {most:,} entries")
             entries = self._read(numbers)
             if (entries == np.zeros(1, INDEX_ENTRY)).any():
-                raise _Contradiction("an entry was lost or never written")
+                raise _IndexContradiction("an entry was lost or never written")
             hashed, older = entries["hash"].astype(np.int64), entries["previous"].astype(np.int64)
             if (hashed < 0).any() or (hashed % self._slots != slots).any():
-                raise _Contradiction("an entry is in the wrong chain")
+                raise _IndexContradiction("an entry is in the wrong chain")
             if (older < 0).any() or (older >= numbers).any():
-                raise _Contradiction("a chain leads to a newer entry")
+                raise _IndexContradiction("a chain leads to a newer entry")
             wanted = np.isin(hashed, hashes)
             self._matches.append(entries[wanted])
             self._numbers.append(numbers[wanted])
@@ -237,12 +237,12 @@ class _Chains:
         for entries, numbers in zip(self._matches, self._numbers, strict=True):
             offsets = entries["offset"].astype(np.int64)
             if len(offsets) and (int(offsets.min()) < begin or int(offsets.max()) > self._head().end):
-                raise _Contradiction("an entry has an offset outside the range of its file")
+                raise _IndexContradiction("an entry has an offset outside the range of its file")
             for which in np.flatnonzero((offsets < log[0]) | (offsets >= log[1])).tolist():  # few: a key has few records
                 number = int(numbers[which])
                 around = self._read(np.arange(max(1, number - 1), min(number + 2, max(count, number + 1))))["offset"].astype(np.int64)
                 if (np.diff(around) < 0).any():
-                    raise _Contradiction("an entry has an offset that does not fit its neighbours")
+                    raise _IndexContradiction("an entry has an offset that does not fit its neighbours")
 
     def _head(self) -> Head:
         return read_head(self._stored)

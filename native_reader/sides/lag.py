@@ -68,7 +68,9 @@ class QueueEnds:
 
     def _databases(self) -> list[Database]:
         if self._opened is None:
-            self._opened = [self._stack.enter_context(open_database(each)) for each in self._directories if is_database(each)]
+            self._opened = [
+                self._stack.enter_context(open_database(directory)) for directory in self._directories if is_database(directory)
+            ]
         return self._opened
 
     def __enter__(self) -> Self:

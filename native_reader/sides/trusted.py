@@ -127,7 +127,7 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
     """Check the hits and the files: one wrong entry makes a file untrusted."""
     files = [_bounded(file) for file in files]
     entries = [_joined([file.proofs, file.hits]) if len(file.hits.offsets) else file.proofs for file in files]
-    together, counts = _joined(entries), [len(each.offsets) for each in entries]
+    together, counts = _joined(entries), [len(entry.offsets) for entry in entries]
     checked, stale_after = check_hits(store, together, max_record_bytes), _stale_after(store)
     parts = [len(each) for file in files for each in (file.proofs.offsets, file.hits.offsets)]
     is_hit = np.repeat(np.arange(len(parts)) % 2 == 1, parts)

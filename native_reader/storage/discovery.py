@@ -14,7 +14,7 @@ from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import no_log_directory, no_store
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
-from native_reader.storage.paths import Place, Places, uri_of
+from native_reader.storage.paths import KnownPlaces, Place, uri_of
 from native_reader.storage.protocol import DirEntry
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
@@ -25,7 +25,7 @@ _LEVELS_UP = 5
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
 
 
-class _Log(NamedTuple):
+class _LogDirectory(NamedTuple):
     """The segments and strays in one directory of a log."""
 
     uri: str
@@ -36,7 +36,7 @@ class _Log(NamedTuple):
 def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
     """The stores at those paths, each once; `parts` other than `root` are allowed for a single store only."""
     paths = paths or ([parts.root] if parts.root else [])
-    places = Places()
+    places = KnownPlaces()
     if parts.commit_log or parts.dledger:
         stores = [_store_with_named_logs(places, paths, parts)]
     else:
@@ -57,7 +57,7 @@ def _refuse_several(count: int) -> None:
 # Logs outside the store's root
 
 
-def _store_with_named_logs(places: Places, paths: Sequence[str], parts: StorePaths) -> StoreFiles:
+def _store_with_named_logs(places: KnownPlaces, paths: Sequence[str], parts: StorePaths) -> StoreFiles:
     """The store whose log is in the directories that `parts` names."""
     roots = [place.uri for path in paths for place in places.matching(path, must_exist=path != parts.root)]
     _refuse_several(len(roots))
@@ -72,11 +72,11 @@ def _store_with_named_logs(places: Places, paths: Sequence[str], parts: StorePat
     return _store_of(home, [*plain, *dledger])
 
 
-def _named_log(place: Place, framing: str | None = None) -> _Log:
+def _named_log(place: Place, framing: str | None = None) -> _LogDirectory:
     """The log in a directory that the user named as a log directory."""
     entries = place.entries if place.is_directory else []
     log = _log_in(place.uri, entries, framing)
-    if not log.segments and (not place.is_directory or any(each.name == "commitlog" for each in entries)):
+    if not log.segments and (not place.is_directory or any(entry.name == "commitlog" for entry in entries)):
         raise PathError(no_log_directory(place.uri, place.entry, entries))
     return log
 
@@ -127,7 +127,7 @@ def _directories_in(place: Place) -> Iterator[Place]:
     """The directories in a directory; those at any depth in an archive, where listing them costs nothing."""
     below = place.storage.tree(place.uri)
     if below is None:
-        return (place.below(each) for each in place.entries if each.is_directory)
+        return (place.below(entry) for entry in place.entries if entry.is_directory)
     return (place.places.near(place, uri) for uri in below)
 
 
@@ -161,11 +161,11 @@ def _stores_above(place: Place) -> Iterator[tuple[str, int]]:
 # From directories to logs
 
 
-def _log_in(directory: str, entries: Sequence[DirEntry], framing: str | None = None) -> _Log:
-    return _Log(directory, segments_in(directory, entries, framing), strays_in(entries))
+def _log_in(directory: str, entries: Sequence[DirEntry], framing: str | None = None) -> _LogDirectory:
+    return _LogDirectory(directory, segments_in(directory, entries, framing), strays_in(entries))
 
 
-def _logs_below(root: Place) -> list[_Log]:
+def _logs_below(root: Place) -> list[_LogDirectory]:
     """The plain log and the DLedger log directly below a store's root."""
     return [*(_log_in(log.uri, log.entries) for log in _plain_logs(root)), *_dledger_logs(root)]
 
@@ -175,7 +175,7 @@ def _plain_logs(root: Place) -> list[Place]:
     return [root.places.keep(log) for log in logs]
 
 
-def _dledger_logs(root: Place) -> list[_Log]:
+def _dledger_logs(root: Place) -> list[_LogDirectory]:
     """The log of the only DLedger node with segments, below a store's root; all logs if none has segments."""
     nodes = {entry.name: root.below(entry) for entry in root.listing if entry.is_directory and entry.name.startswith("dledger-")}
     places = {name: root.places.keep(root.places.near(root, f"{node.uri}/data")) for name, node in nodes.items()}
@@ -196,7 +196,7 @@ def _store_of_log(log: Place, entries: Sequence[DirEntry]) -> StoreFiles:
     return _store_of(log if home == log.uri else log.places.at(home), logs)
 
 
-def _store_of(home: Place, logs: Sequence[_Log]) -> StoreFiles:
+def _store_of(home: Place, logs: Sequence[_LogDirectory]) -> StoreFiles:
     """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
     store = _store(home, [segment for log in logs for segment in log.segments])
     if not any(log.strays for log in logs):

@@ -13,7 +13,7 @@ _NAMES_SHOWN = 8
 
 def no_store(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
     """`above`: the nearest parent directory that is a store, and its number of segments."""
-    logs = [f"{uri}/{each.name}" for each in entries if each.is_directory and each.name.lower().startswith("commitlog")]
+    logs = [f"{uri}/{entry.name}" for entry in entries if entry.is_directory and entry.name.lower().startswith("commitlog")]
     if logs and not beside_the_log:
         return (
             f"{uri} is not a store: it has no commitlog directory, only {', '.join(log.rpartition('/')[2] for log in logs)}. "
@@ -38,7 +38,7 @@ def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:
 
 def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
     """For a path that the user named as a log directory."""
-    if any(each.is_directory and each.name == "commitlog" for each in entries):
+    if any(entry.is_directory and entry.name == "commitlog" for entry in entries):
         return f"{uri} has no segments, but contains a commitlog directory. Did you mean {uri}/commitlog?"
     return f"{uri} is not a commitlog directory; {_instead(uri, entry, entries)}."
 
@@ -52,6 +52,6 @@ def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> s
         return "it is a file, but not a segment"
     if not entry.is_directory:
         return "it is neither a file nor a directory"
-    names = [each.name.encode("utf-8", "backslashreplace").decode() + ("/" if each.is_directory else "") for each in entries]
+    names = [entry.name.encode("utf-8", "backslashreplace").decode() + ("/" if entry.is_directory else "") for entry in entries]
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return f"it contains {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"

@@ -24,7 +24,7 @@ class Place:
 
     uri: str
     storage: Storage
-    places: Places
+    places: KnownPlaces
     known: DirEntry | None = None
 
     @cached_property
@@ -60,7 +60,7 @@ class Place:
         return self.places.near(self, f"{self.uri}/{self.storage.quoted(entry.name)}", entry)
 
 
-class Places:
+class KnownPlaces:
     """The places that one search for stores looks at. It keeps what is listed of stores and of what the user named, not of the rest."""
 
     def __init__(self) -> None:
@@ -139,4 +139,4 @@ def fits(name: str, pattern: str) -> bool:
 
 def list_if_possible(uri: str) -> Sequence[DirEntry]:
     """As `Place.listing`."""
-    return Places().at(uri).listing
+    return KnownPlaces().at(uri).listing

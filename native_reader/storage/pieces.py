@@ -38,7 +38,7 @@ class FetchError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class _Piece:
+class _Fetched:
     """Bytes `[start, stop)`, here or on their way. `used`: the number of the last read that used it."""
 
     start: int
@@ -52,7 +52,7 @@ class Pieces:
 
     def __init__(self, fetch: Fetch, size: int, threads: Executor) -> None:
         self._fetch, self._size, self._threads = fetch, size, threads
-        self._pieces: list[_Piece] = []
+        self._pieces: list[_Fetched] = []
         """In order; they do not overlap."""
         self._reads = 0
         self._last = 0, 0
@@ -176,7 +176,7 @@ class Pieces:
                     content.set_exception(error)
             else:
                 content = self._threads.submit(self._fetch, start, stop)
-            self._pieces.append(_Piece(start, stop, content))
+            self._pieces.append(_Fetched(start, stop, content))
         if ranges:
             self._pieces.sort(key=lambda piece: piece.start)
 
@@ -194,7 +194,7 @@ class Pieces:
 
     def _forget_failed(self) -> None:
         """So that this read tries again."""
-        self._pieces = [each for each in self._pieces if not (each.content.done() and each.content.exception())]
+        self._pieces = [piece for piece in self._pieces if not (piece.content.done() and piece.content.exception())]
 
     def _drop(self, low: int, high: int) -> None:
         """Forget what was used longest ago, except what is between `low` and `high`, or was used just now."""

@@ -281,7 +281,9 @@ def _created(uri: str, origin: str) -> Storage:
     scheme = scheme_of(uri)
     outer = f"{scheme}".partition("+")[0] + "+"
     if scheme not in _FACTORIES and outer not in _FACTORIES:
-        known = ", ".join(f"{each}://" for each in sorted(_FACTORIES) if _FACTORIES[each] is not None and not each.endswith("+"))
+        known = ", ".join(
+            f"{factory}://" for factory in sorted(_FACTORIES) if _FACTORIES[factory] is not None and not factory.endswith("+")
+        )
         other = "In Python, fs= also takes a file system of pyarrow or fsspec"
         raise PathError(f"{uri}: {scheme}:// is not supported. Use a local path, or {known}. {other}")
     factory = _FACTORIES[scheme if scheme in _FACTORIES else outer]

@@ -93,7 +93,7 @@ class Access:
         values = {}
         for name, value in (options or {}).items():
             if not isinstance(name, str) or name not in _CHECKS:
-                known = [f"fs.{each}" for each in FS_NAMES]
+                known = [f"fs.{name}" for name in FS_NAMES]
                 given, near = (f"fs.{name}", did_you_mean(f"fs.{name}", known)) if isinstance(name, str) else (shown(name), "")
                 raise OptionError(f"the option {given} is not supported.{near} Supported: {', '.join(known)}")
             if value is not None:
@@ -257,10 +257,10 @@ def use(uris: Iterable[str], fs: Any) -> None:
         if not isinstance(access, Access):
             attach(origin, storage_in(origin, access))
         elif scheme_of(origin) not in SCHEMES:
-            raise OptionError(f"fs options are for {', '.join(f'{each}://' for each in SCHEMES)}, not for {shown(origin)}")
+            raise OptionError(f"fs options are for {', '.join(f'{scheme}://' for scheme in SCHEMES)}, not for {shown(origin)}")
         elif not (isinstance(known := attached(origin), S3Storage) and known.access == access):
             attach(origin, S3Storage(origin, access))
 
 
-for each in SCHEMES:
-    register(each, lambda origin: S3Storage(origin, Access()))
+for scheme in SCHEMES:
+    register(scheme, lambda origin: S3Storage(origin, Access()))

@@ -59,7 +59,7 @@ def _names_of_archives(uri: str) -> Iterator[str]:
             yield archive
 
 
-class _Stamp(NamedTuple):
+class _ArchiveStamp(NamedTuple):
     """What distinguishes an archive from another one of its name, also from one that was written over it."""
 
     identity: int
@@ -67,15 +67,15 @@ class _Stamp(NamedTuple):
     written: int
 
     @staticmethod
-    def of(file: StoredFile) -> _Stamp:
+    def of(file: StoredFile) -> _ArchiveStamp:
         """The stamp of an open archive."""
-        return _Stamp(file.identity(), file.size(), file.written())
+        return _ArchiveStamp(file.identity(), file.size(), file.written())
 
 
-class _Known(NamedTuple):
+class _Listing(NamedTuple):
     """What an archive holds; `stamp`: that of the archive at that time; `until`: how long that counts for listings."""
 
-    stamp: _Stamp
+    stamp: _ArchiveStamp
     names: Names
     until: float
 
@@ -87,7 +87,7 @@ class TarStorage(Storage):
         self._origin = origin.removeprefix(TAR)
         self.call_costs = self._inner.call_costs
         self._lock = Lock()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Listing] = {}
 
     @property
     def _inner(self) -> Storage:
@@ -113,7 +113,7 @@ class TarStorage(Storage):
         except FileNotFoundError:
             return None
 
-    def _dir_entry(self, known: _Known, name: str, path: str, directory: str) -> DirEntry | None:
+    def _dir_entry(self, known: _Listing, name: str, path: str, directory: str) -> DirEntry | None:
         entry = known.names.entry(path)
         if entry is not None:
             identity = _identity(known.stamp, entry.start) if entry.kind == FILE else 0
@@ -137,7 +137,7 @@ class TarStorage(Storage):
         archive, path = self._split(uri)
         with ExitStack() as stack:
             file = stack.enter_context(self._inner.open(archive))
-            stamp, headers = _Stamp.of(file), Headers(file)
+            stamp, headers = _ArchiveStamp.of(file), Headers(file)
             start, member = None, None
             if identity is not None and not self._knows(archive, stamp):
                 start = _start_in(identity, stamp)
@@ -165,19 +165,19 @@ class TarStorage(Storage):
         is_it = member is not None and member.kind == FILE and path_of(member.name, lossless=self._is_lossless) == path
         return member if is_it else None
 
-    def _look(self, archive: str) -> _Known:
+    def _look(self, archive: str) -> _Listing:
         """What that archive holds now."""
         known = self._known.get(archive)
         if known is not None and monotonic() < known.until:
             return known
         with self._inner.open(archive) as file:
-            return self._known_of(archive, file, _Stamp.of(file))
+            return self._known_of(archive, file, _ArchiveStamp.of(file))
 
-    def _knows(self, archive: str, stamp: _Stamp) -> bool:
+    def _knows(self, archive: str, stamp: _ArchiveStamp) -> bool:
         known = self._known.get(archive)
         return known is not None and known.stamp == stamp
 
-    def _known_of(self, archive: str, file: StoredFile, stamp: _Stamp) -> _Known:
+    def _known_of(self, archive: str, file: StoredFile, stamp: _ArchiveStamp) -> _Listing:
         with self._lock:
             known = self._known.get(archive)
             if known is None or known.stamp != stamp:
@@ -186,7 +186,7 @@ class TarStorage(Storage):
                 names = Names(Headers(file, is_slow=self.is_slow), lossless=self._is_lossless)
                 if len(self._known) >= _KEPT:
                     del self._known[next(iter(self._known))]
-                known = _Known(stamp, names, 0.0)
+                known = _Listing(stamp, names, 0.0)
             if self.is_slow:
                 known = known._replace(until=monotonic() + _CONFIRMED_FOR)
             self._known[archive] = known
@@ -195,7 +195,7 @@ class TarStorage(Storage):
     def _split(self, uri: str) -> tuple[str, str]:
         """The URI of the archive, and the path in it; FileNotFoundError if there is no archive."""
         inner = uri.removeprefix(TAR)
-        archive = next((each for each in _names_of_archives(inner) if each in self._known), None)
+        archive = next((archive for archive in _names_of_archives(inner) if archive in self._known), None)
         if archive is None:
             archive = next(_archives_on(inner), None)
         if archive is None:
@@ -211,8 +211,8 @@ class TarStorage(Storage):
     def tree(self, uri: str) -> list[str]:
         archive, path = self._split(uri)
         below = f"{path}/" if path else ""
-        paths = (each for each in self._look(archive).names.directories() if each.startswith(below) and each != path)
-        return [f"{TAR}{archive}/{'/'.join(map(self.quoted, each.split('/')))}" for each in paths]
+        paths = (directory for directory in self._look(archive).names.directories() if directory.startswith(below) and directory != path)
+        return [f"{TAR}{archive}/{'/'.join(map(self.quoted, path.split('/')))}" for path in paths]
 
     def location(self, uri: str) -> Hashable:
         try:
@@ -240,7 +240,7 @@ def _missing(uri: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "No such file or directory", uri)
 
 
-def _identity(stamp: _Stamp, start: int) -> int:
+def _identity(stamp: _ArchiveStamp, start: int) -> int:
     """The identity of a file: that of the archive, with the inode replaced by a mark of it and the place of the file's header.
 
     So a process that did not read all headers finds the file by its identity.
@@ -248,13 +248,13 @@ def _identity(stamp: _Stamp, start: int) -> int:
     return stamp.identity & ~_INODE | _mark(stamp) << _BLOCK_BITS | start // BLOCK
 
 
-def _start_in(identity: int, stamp: _Stamp) -> int | None:
+def _start_in(identity: int, stamp: _ArchiveStamp) -> int | None:
     """Where the header of a file with that identity begins; None if the archive is another one now."""
     start = (identity & (1 << _BLOCK_BITS) - 1) * BLOCK
     return start if (identity ^ _identity(stamp, start)) & _INODE == 0 else None
 
 
-def _mark(stamp: _Stamp) -> int:
+def _mark(stamp: _ArchiveStamp) -> int:
     digest = blake2b(f"{stamp.identity & _INODE} {stamp.size} {stamp.written}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> (64 - _MARK_BITS)
 

@@ -10,7 +10,7 @@ import numpy as np
 from native_reader.errors import DataLoss
 from native_reader.storage.protocol import StoredFile
 from native_reader.storage.tar_headers import Headers, Member
-from native_reader.storage.tar_sparse import Extents, extents_of
+from native_reader.storage.tar_sparse import StoredParts, extents_of
 
 
 def open_member(uri: str, archive: StoredFile, member: Member, headers: Headers, identity: int) -> StoredFile:
@@ -80,9 +80,9 @@ class TarFile(StoredFile):
 class SparseTarFile(TarFile):
     """A file of which only some parts are in the archive; the rest are zeros."""
 
-    def __init__(self, uri: str, archive: StoredFile, member: Member, identity: int, extents: Extents) -> None:
+    def __init__(self, uri: str, archive: StoredFile, member: Member, identity: int, extents: StoredParts) -> None:
         super().__init__(uri, archive, member, identity)
-        self._starts, self._stops, self._places = (each.tolist() for each in extents)
+        self._starts, self._stops, self._places = (extent.tolist() for extent in extents)
 
     def _read(self, offset: int, view: memoryview) -> int:
         return self.read_many([offset], [self._inside(offset, len(view))], view)

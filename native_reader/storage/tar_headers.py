@@ -247,7 +247,7 @@ class Headers:
             return None, stored, b"", content
         major, minor = (self._decimal(place, pax, b"GNU.sparse." + each) for each in (b"major", b"minor"))
         sizes = (self._decimal(place, pax, b"GNU.sparse." + each) for each in (b"realsize", b"size"))
-        whole = next((each for each in sizes if each is not None), None)
+        whole = next((size for size in sizes if size is not None), None)
         listed = pax.get(b"GNU.sparse.map")
         if major is None and listed is None and whole is None:
             return None, stored, b"", content

@@ -117,7 +117,7 @@ class Names:
         """The number of symbolic links on a path."""
         parts = path.split("/")
         paths = ("/".join(parts[: end + 1]) for end in range(len(parts)))
-        return sum(self._entries.get(each, _NOTHING).kind == SYMBOLIC_LINK for each in paths)
+        return sum(self._entries.get(path, _NOTHING).kind == SYMBOLIC_LINK for path in paths)
 
     def entry(self, path: str) -> Entry | None:
         """What is at that path, after symbolic links."""

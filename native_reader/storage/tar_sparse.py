@@ -17,7 +17,7 @@ _NUMBERS = re.compile(rb"[0-9]{1,18}(?:,[0-9]{1,18})*")
 _INVALID = "the map of a sparse file is invalid"
 
 
-class Extents(NamedTuple):
+class StoredParts(NamedTuple):
     """The parts of a file that are in the archive, in order."""
 
     starts: NDArray[np.int64]
@@ -27,7 +27,7 @@ class Extents(NamedTuple):
     """Where each begins in the archive."""
 
 
-def extents_of(member: Member, headers: Headers) -> Extents:
+def extents_of(member: Member, headers: Headers) -> StoredParts:
     """The parts of a file; one for a file that is not sparse."""
     if member.sparse is None:
         return _checked(member, headers, [0, member.size], 0)
@@ -51,7 +51,7 @@ def _map_of_gnu(member: Member, headers: Headers) -> list[int]:
 def _map_listed(member: Member, headers: Headers) -> list[int]:
     if member.map and not _NUMBERS.fullmatch(member.map):
         headers.fail(member.start, _INVALID)
-    return [int(each) for each in member.map.split(b",") if each]
+    return [int(part) for part in member.map.split(b",") if part]
 
 
 def _map_inside(member: Member, headers: Headers) -> tuple[list[int], int]:
@@ -64,10 +64,10 @@ def _map_inside(member: Member, headers: Headers) -> tuple[list[int], int]:
     *lines, rest = content.split(b"\n", wanted)
     if len(lines) != wanted or not first or not all(map(_LINE.fullmatch, lines)):
         headers.fail(member.place, _INVALID)
-    return [int(each) for each in lines[1:]], next_block(len(content) - len(rest))
+    return [int(line) for line in lines[1:]], next_block(len(content) - len(rest))
 
 
-def _checked(member: Member, headers: Headers, numbers: list[int], skipped: int) -> Extents:
+def _checked(member: Member, headers: Headers, numbers: list[int], skipped: int) -> StoredParts:
     """The extents, if they are in order, inside the file, and as long as the content."""
     is_valid = len(numbers) % 2 == 0 and max(numbers, default=0) < 1 << 62
     pairs: NDArray[Any] = np.array(numbers if is_valid else [], np.int64).reshape(-1, 2)
@@ -77,4 +77,4 @@ def _checked(member: Member, headers: Headers, numbers: list[int], skipped: int)
     is_valid = is_valid and not (starts[1:] < stops[:-1]).any() and not (stops > member.size).any()
     if not is_valid or int(lengths.sum()) != member.stored - skipped:
         headers.fail(member.start, "the map of a sparse file does not match its size")
-    return Extents(starts, stops, member.place + skipped + np.cumsum(lengths) - lengths)
+    return StoredParts(starts, stops, member.place + skipped + np.cumsum(lengths) - lengths)

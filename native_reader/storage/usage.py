@@ -38,14 +38,14 @@ class Usage:
 
 def usage_of(stores: Iterable[StoreFiles]) -> Usage:
     """How large these stores are on their disks."""
-    found = [_of_store(each) for each in stores]
+    found = [_of_store(store) for store in stores]
     return Usage(*(_sum(sizes) for sizes in zip(*map(astuple, found), strict=True))) if found else Usage(0, 0, 0, 0)
 
 
 def disk_of(stores: Iterable[StoreFiles]) -> Disk | None:
     """The disk with the newest segments; None if there are several, or if it is not known."""
-    disks = {storage_of(uri).disk(uri) for uri in (each.segments[-1].uri if each.segments else each.uri for each in stores)}
-    return disks.pop() if len({each and each.identity for each in disks}) == 1 else None
+    disks = {storage_of(uri).disk(uri) for uri in (store.segments[-1].uri if store.segments else store.uri for store in stores)}
+    return disks.pop() if len({disk and disk.identity for disk in disks}) == 1 else None
 
 
 def _of_store(store: StoreFiles) -> Usage:
@@ -59,8 +59,8 @@ def _of_store(store: StoreFiles) -> Usage:
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
     total = 0
-    for each in sizes:
-        if each is None:
+    for size in sizes:
+        if size is None:
             return None
-        total += each
+        total += size
     return total

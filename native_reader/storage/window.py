@@ -33,7 +33,7 @@ class Window:
         segment: Segment,
         size: int,
         *,
-        pace: Pace | None = None,
+        pace: ReadRate | None = None,
         leave_no_trace: bool = False,
         past_unreadable: bool = False,
         memory: list[NDArray[np.uint8]] | None = None,
@@ -223,7 +223,7 @@ def _opened(segment: Segment) -> StoredFile:
     return file
 
 
-class Pace:
+class ReadRate:
     """Call `spend` after each read: it waits as long as the rate demands."""
 
     def __init__(self, rate: int) -> None:

@@ -9,7 +9,7 @@ from native_reader.broker.checkpoint import read_checkpoint
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -22,7 +22,7 @@ COLUMNS = {
 }
 
 
-def _parts(request: Request) -> list[str]:
+def _parts(request: TableRequest) -> list[str]:
     return [store.uri for store in request.stores]
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from native_reader.broker.config_files import printable
-from native_reader.broker.settings import Settings, settings_in
+from native_reader.broker.settings import NamedSettings, settings_in
 from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Request, Table, batches_of
+from native_reader.tables.table import Table, TableRequest, batches_of
 
 _AT_ONCE = 1000
 
@@ -30,10 +30,10 @@ class _Some(NamedTuple):
     """The settings of some topics and groups of a store."""
 
     store: str
-    settings: tuple[Settings, ...]
+    settings: tuple[NamedSettings, ...]
 
 
-def _parts(request: Request) -> list[_Some]:
+def _parts(request: TableRequest) -> list[_Some]:
     parts: list[_Some] = []
     for store in request.stores:
         settings = list(settings_in(store.config))

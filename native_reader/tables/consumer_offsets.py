@@ -13,7 +13,7 @@ from native_reader.columns.spec import ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.sides.lag import QueueEnds, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Request, Table, batches_of
+from native_reader.tables.table import Table, TableRequest, batches_of
 
 _AT_ONCE = 1000
 _WORK = 16 << 10
@@ -52,12 +52,12 @@ class _Offsets(NamedTuple):
         return _WORK * len(self.offsets)
 
 
-def _parts(request: Request) -> list[_Offsets]:
+def _parts(request: TableRequest) -> list[_Offsets]:
     """Without the segments: a store can have thousands."""
     return list(_offsets_of(*(replace(store, segments=()) for store in request.stores)))
 
 
-def _parts_with_logs(request: Request) -> list[_Offsets]:
+def _parts_with_logs(request: TableRequest) -> list[_Offsets]:
     return list(_offsets_of(*request.stores))
 
 
@@ -110,8 +110,8 @@ def _tag_rows(part: _Offsets, projection: Projection) -> Iterator[dict[str, obje
 
 def _measured(part: _Offsets, projection: Projection) -> Iterator[GroupOffset]:
     """The offsets of a part, for its progress."""
-    for each in part.offsets:
-        yield each
+    for offset in part.offsets:
+        yield offset
         if projection.advanced is not None:
             projection.advanced(_WORK)
 

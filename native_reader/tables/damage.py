@@ -13,7 +13,7 @@ from native_reader.plan.plan import make_plan
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.tables.table import Request, Table, batches_of, lost_of, missing_in
+from native_reader.tables.table import Table, TableRequest, batches_of, lost_of, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -28,7 +28,7 @@ COLUMNS = {
 }
 
 
-def _parts(request: Request) -> list[Split | Missing]:
+def _parts(request: TableRequest) -> list[Split | Missing]:
     plan = make_plan(request.reads, EVERYTHING, request.planning)
     return [*plan.splits, *missing_in(request), *lost_of(request)]
 

@@ -18,8 +18,8 @@ from native_reader.scan.read import Projection
 from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
 from native_reader.sides.queues import Entries, Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.messages import NO_TIME, Piece, integers, microseconds, pieces_of_store, property_in
-from native_reader.tables.table import Request, Table
+from native_reader.tables.messages import NO_TIME, MessagesPart, integers, microseconds, pieces_of_store, property_in
+from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -50,7 +50,7 @@ _BEYOND = 2**31 - 1
 class Waiting(NamedTuple):
     """A split that may hold messages which wait. `queues`: directories of consume queues; `is_sure`: what was delivered is known."""
 
-    piece: Piece
+    piece: MessagesPart
     queues: tuple[str, ...]
     is_sure: bool
 
@@ -60,7 +60,7 @@ class Waiting(NamedTuple):
         return self.piece.work
 
 
-def _parts(request: Request) -> list[Waiting]:
+def _parts(request: TableRequest) -> list[Waiting]:
     parts: list[Waiting] = []
     for store in request.stores:
         delivered = _delivered(store)

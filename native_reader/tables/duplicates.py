@@ -25,9 +25,9 @@ from native_reader.layout.record import Mask, Numbers
 from native_reader.plan.plan import make_plan
 from native_reader.predicate.tree import Column, In, Not, Predicate
 from native_reader.scan.read import Projection
-from native_reader.tables.messages import Piece, microseconds, pieces_of
+from native_reader.tables.messages import MessagesPart, microseconds, pieces_of
 from native_reader.tables.shares import KEY, groups_of, shares
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 REASONS = ("first", "sent", "stored", "delivered")
 FIRST, SENT, STORED, DELIVERED = range(len(REASONS))
@@ -62,7 +62,7 @@ _ROWS = 1 << 16
 class Logs(NamedTuple):
     """The logs of all stores: copies can be in several. One part, because any two messages may be copies."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MessagesPart, ...]
 
     @property
     def work(self) -> int:
@@ -70,7 +70,7 @@ class Logs(NamedTuple):
         return sum(piece.work for piece in self.pieces)
 
 
-def _parts(request: Request) -> list[Logs]:
+def _parts(request: TableRequest) -> list[Logs]:
     plan = make_plan(request.reads, Not(_INTERNAL), request.planning)
     return [Logs(tuple(pieces_of(plan)))] if plan.splits else []
 

@@ -49,7 +49,7 @@ class TableExplanation:
             if names:
                 yield f" {label:<13} {', '.join(names)}"
         for store in self.stores:
-            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(each.size for each in store.segments))}"
+            yield f" {store.uri}: {counted(len(store.segments), 'segment')}, {size_of(sum(segment.size for segment in store.segments))}"
         ends = "after a search for the ends of the logs" if self.ends else "without a search for the ends of the logs"
         yield f" reads         {counted(facts['parts'], 'part')}, {ends}"
 

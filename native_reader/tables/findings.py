@@ -8,7 +8,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from native_reader.scan.read import Projection
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 from native_reader.verify.chains import check_file
 from native_reader.verify.findings import COLUMNS, Findings, by_topic
 from native_reader.verify.log import LogPart, check_segment
@@ -17,7 +17,7 @@ from native_reader.verify.queue_files import QueuePart, check_queues
 from native_reader.verify.store import StorePart, check_store
 
 
-def _parts(request: Request) -> list[VerifyPart]:
+def _parts(request: TableRequest) -> list[VerifyPart]:
     return plan_parts(request.stores, request.ends, request.planning)
 
 

@@ -18,7 +18,7 @@ from native_reader.sides.index import LEAST_ROOM, NO_SLOTS, Head, IndexFile, ent
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.tables.index_files import indexes_of
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 UNWRITTEN, CHAIN, ORDER = "unwritten", "chain", "order"
 VALIDITIES = {
@@ -65,7 +65,7 @@ class IndexEntryRange(NamedTuple):
         return (self.stop - self.first) * INDEX_ENTRY.itemsize
 
 
-class _Piece(NamedTuple):
+class _EntryRun(NamedTuple):
     """Consecutive entries, the number of the first one, and the offset of the entry before it."""
 
     first: int
@@ -73,7 +73,7 @@ class _Piece(NamedTuple):
     entries: NDArray[np.void]
 
 
-def _parts(request: Request) -> list[IndexEntryRange]:
+def _parts(request: TableRequest) -> list[IndexEntryRange]:
     files = []
     for store, file in indexes_of(request):
         if room_of(file) < LEAST_ROOM:
@@ -100,7 +100,7 @@ def _batches(part: IndexEntryRange, projection: Projection) -> Iterator[pa.Recor
         slots, head, before = _slots_of(part), read_head(stored), _offset_before(stored, part)
         for first, entries in entries_in(stored, slots, part.first, min(part.stop, head.next_entry), _AT_ONCE):
             offsets = entries["offset"].astype(np.int64)
-            yield _batch(part, head, _Piece(first, before, entries), projection)
+            yield _batch(part, head, _EntryRun(first, before, entries), projection)
             before = int(offsets[-1])
             if projection.advanced is not None:
                 projection.advanced(entries.nbytes)
@@ -119,7 +119,7 @@ def _offset_before(stored: StoredFile, part: IndexEntryRange) -> int:
     return found[0] if found else -1
 
 
-def _batch(part: IndexEntryRange, head: Head, piece: _Piece, projection: Projection) -> pa.RecordBatch:
+def _batch(part: IndexEntryRange, head: Head, piece: _EntryRun, projection: Projection) -> pa.RecordBatch:
     """The rows of those entries."""
     entries, count = piece.entries, len(piece.entries)
     numbers = np.arange(piece.first, piece.first + count, dtype=np.int64)
@@ -145,7 +145,7 @@ def _times(head: Head, entries: NDArray[np.void], numbers: NDArray[np.int64]) ->
     return timestamps(begin + seconds * 1000)
 
 
-def _validity(part: IndexEntryRange, piece: _Piece, numbers: NDArray[np.int64]) -> pa.Array:
+def _validity(part: IndexEntryRange, piece: _EntryRun, numbers: NDArray[np.int64]) -> pa.Array:
     hashes, previous, offsets = (piece.entries[name].astype(np.int64) for name in ("hash", "previous", "offset"))
     masks = [
         (piece.entries == np.zeros(1, INDEX_ENTRY), UNWRITTEN),

@@ -12,7 +12,7 @@ from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.sides.index import Head, IndexFile, head_of, index_files, room_of
 from native_reader.storage.threads import map_files
-from native_reader.tables.table import Request, Table, batches_of
+from native_reader.tables.table import Table, TableRequest, batches_of
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -30,13 +30,13 @@ COLUMNS = {
 }
 
 
-def indexes_of(request: Request) -> list[tuple[str, IndexFile]]:
+def indexes_of(request: TableRequest) -> list[tuple[str, IndexFile]]:
     """Each index file, with the URI of its store."""
     slots = request.planning.max_hash_slot_num
     return [(store.uri, file) for store in request.stores for file in index_files(store.index, slots)]
 
 
-def _parts(request: Request) -> list[tuple[tuple[str, IndexFile], ...]]:
+def _parts(request: TableRequest) -> list[tuple[tuple[str, IndexFile], ...]]:
     files = indexes_of(request)
     return [tuple(files)] if files else []
 

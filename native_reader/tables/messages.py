@@ -19,7 +19,7 @@ from native_reader.plan.split import Split
 from native_reader.predicate.tree import Predicate
 from native_reader.scan.read import DROPMALFORMED, Projection, Reading
 from native_reader.storage.store import StoreFiles
-from native_reader.tables.table import Request
+from native_reader.tables.table import TableRequest
 
 NO_TIME = np.iinfo(np.int64).min
 """A null as a number: no time and no offset of a message has this value."""
@@ -31,7 +31,7 @@ _INTEGER = r"\A-?[0-9]{1,18}\z"
 """Fits an i8, whatever the digits."""
 
 
-class Piece(NamedTuple):
+class MessagesPart(NamedTuple):
     """One split of a read for a predicate."""
 
     split: Split
@@ -49,28 +49,28 @@ class Piece(NamedTuple):
         return Reading(self.split, lenient, self.predicate, self.pruning)
 
 
-def pieces(request: Request, predicate: Predicate) -> list[Piece]:
+def pieces(request: TableRequest, predicate: Predicate) -> list[MessagesPart]:
     """The splits of all stores that may hold matching messages."""
     return pieces_of(plan_read(request.stores, predicate, request.planning, seen=request.seen))
 
 
-def pieces_by_store(request: Request, predicate: Predicate) -> dict[str, list[Piece]]:
+def pieces_by_store(request: TableRequest, predicate: Predicate) -> dict[str, list[MessagesPart]]:
     """The same by store, in log order."""
-    by_store: dict[str, list[Piece]] = {}
+    by_store: dict[str, list[MessagesPart]] = {}
     for piece in pieces(request, predicate):
         by_store.setdefault(piece.split.store, []).append(piece)
     return by_store
 
 
-def pieces_of_store(request: Request, store: StoreFiles, predicate: Predicate) -> list[Piece]:
+def pieces_of_store(request: TableRequest, store: StoreFiles, predicate: Predicate) -> list[MessagesPart]:
     """The splits of one store, for a predicate that is only for this store."""
     ranges = {store.uri: (store.min_offset, request.ends[store.uri].offset)}
     return pieces_of(plan_read([store], predicate, request.planning, ranges, request.seen))
 
 
-def pieces_of(plan: Plan) -> list[Piece]:
+def pieces_of(plan: Plan) -> list[MessagesPart]:
     """The splits of a plan."""
-    return [Piece(split, plan.predicate, plan.pruning) for split in plan.splits]
+    return [MessagesPart(split, plan.predicate, plan.pruning) for split in plan.splits]
 
 
 def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,7 @@ from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.storage.threads import map_files
 from native_reader.tables.queues import warn_of_rocksdb
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 FILLER, INVALID, ORDER = "filler", "invalid", "order"
 VALIDITIES = {
@@ -79,7 +79,7 @@ class EntryFiles(NamedTuple):
     @property
     def work(self) -> int:
         """The approximate number of bytes to read."""
-        return sum(each.file.units * _dtype(each).itemsize for each in self.files)
+        return sum(file.file.units * _dtype(file).itemsize for file in self.files)
 
 
 class DatabaseEntries(NamedTuple):
@@ -91,7 +91,7 @@ class DatabaseEntries(NamedTuple):
     work: int
 
 
-class _Piece(NamedTuple):
+class _FileEntries(NamedTuple):
     """Written entries of one file: their positions, and which are out of order."""
 
     file: EntryFile
@@ -100,7 +100,7 @@ class _Piece(NamedTuple):
     unordered: Mask
 
 
-def _parts(request: Request) -> list[EntryFiles | DatabaseEntries]:
+def _parts(request: TableRequest) -> list[EntryFiles | DatabaseEntries]:
     warn_of_rocksdb(request.stores)
     ranges = ranges_of(request) if request.wants("validity") else {}
     parts: list[EntryFiles | DatabaseEntries] = []
@@ -111,7 +111,7 @@ def _parts(request: Request) -> list[EntryFiles | DatabaseEntries]:
         packed = _packed(files, request.planning.max_partition_bytes)
         parts += [EntryFiles(store.uri, ranges.get(store.uri), each) for each in packed]
         databases = [directory for directory in store.queues if is_database(directory)]
-        parts += [DatabaseEntries(store.uri, ranges.get(store.uri), each, size_of_database(each)) for each in databases]
+        parts += [DatabaseEntries(store.uri, ranges.get(store.uri), database, size_of_database(database)) for database in databases]
     return parts
 
 
@@ -138,7 +138,7 @@ def _batches(part: EntryFiles | DatabaseEntries, projection: Projection) -> Iter
     if isinstance(part, DatabaseEntries):
         yield from _of_database(part, projection)
         return
-    pieces: list[_Piece] = []
+    pieces: list[_FileEntries] = []
     room = _BATCH
     for file in part.files:
         for piece in _pieces(file):
@@ -187,7 +187,7 @@ def _of_units(part: DatabaseEntries, units: NDArray[np.void], offsets: NDArray[n
     }
 
 
-def _pieces(file: EntryFile) -> Iterator[_Piece]:
+def _pieces(file: EntryFile) -> Iterator[_FileEntries]:
     """The written entries of a file, without the zeros between and after them."""
     try:
         stored = storage_of(file.file.uri).open(file.file.uri)
@@ -206,7 +206,7 @@ def _pieces(file: EntryFile) -> Iterator[_Piece]:
             unordered = np.zeros(len(entries), np.bool_)
             unordered[named] = np.diff(offsets[named], prepend=before) <= 0
             before = int(offsets[named[-1]]) if len(named) else before
-            yield _Piece(file, position + which * units.dtype.itemsize, entries, unordered)
+            yield _FileEntries(file, position + which * units.dtype.itemsize, entries, unordered)
 
 
 def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[np.void]]]:
@@ -225,52 +225,52 @@ def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[n
         position += units.nbytes
 
 
-def _batch(part: EntryFiles, pieces: list[_Piece], projection: Projection) -> pa.RecordBatch:
+def _batch(part: EntryFiles, pieces: list[_FileEntries], projection: Projection) -> pa.RecordBatch:
     """The rows of those pieces."""
-    counts = [len(each.entries) for each in pieces]
-    files = [each.file for each in pieces]
+    counts = [len(piece.entries) for piece in pieces]
+    files = [piece.file for piece in pieces]
     offsets, sizes, codes = (
-        np.concatenate([each.entries[name].astype(kind) for each in pieces])
+        np.concatenate([piece.entries[name].astype(kind) for piece in pieces])
         for name, kind in (("offset", np.int64), ("size", np.int32), ("tags_code", np.int64))
     )
     makers: _Makers = {
         "store": lambda: repeated([part.store], [len(offsets)]),
-        "topic": lambda: repeated([each.topic for each in files], counts),
-        "queue_id": lambda: np.repeat(np.array([each.queue_id for each in files], np.int32), counts),
-        "type": lambda: repeated([each.type for each in files], counts),
-        "queue_offset": lambda: np.concatenate([_numbers(each) for each in pieces]),
-        "messages": lambda: np.concatenate([_of_batch(each, "count", 1) for each in pieces]).astype(np.int32),
+        "topic": lambda: repeated([file.topic for file in files], counts),
+        "queue_id": lambda: np.repeat(np.array([file.queue_id for file in files], np.int32), counts),
+        "type": lambda: repeated([file.type for file in files], counts),
+        "queue_offset": lambda: np.concatenate([_numbers(piece) for piece in pieces]),
+        "messages": lambda: np.concatenate([_of_batch(piece, "count", 1) for piece in pieces]).astype(np.int32),
         "physical_offset": lambda: offsets,
         "size": lambda: sizes,
         "tags_code": lambda: codes,
         "store_timestamp": lambda: _times(pieces, counts),
         "validity": lambda: _validity(part, pieces, offsets, sizes),
-        "file": lambda: repeated([each.file.uri for each in files], counts),
-        "position": lambda: np.concatenate([each.positions for each in pieces]),
+        "file": lambda: repeated([file.file.uri for file in files], counts),
+        "position": lambda: np.concatenate([piece.positions for piece in pieces]),
     }
     return QUEUE_ENTRIES.batch_of(makers, projection)
 
 
-def _times(pieces: list[_Piece], counts: list[int]) -> pa.Array:
-    is_batch = np.repeat([each.file.type == BATCH for each in pieces], counts)
-    return timestamps(np.concatenate([_of_batch(each, "store_timestamp", 0) for each in pieces]), ~is_batch)
+def _times(pieces: list[_FileEntries], counts: list[int]) -> pa.Array:
+    is_batch = np.repeat([piece.file.type == BATCH for piece in pieces], counts)
+    return timestamps(np.concatenate([_of_batch(piece, "store_timestamp", 0) for piece in pieces]), ~is_batch)
 
 
-def _validity(part: EntryFiles, pieces: list[_Piece], offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.Array:
+def _validity(part: EntryFiles, pieces: list[_FileEntries], offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.Array:
     masks: list[tuple[Mask, str]] = [(sizes == FILLER_SIZE, FILLER), ((sizes <= 0) | (offsets < 0), INVALID)]
     if part.log is not None:
         masks += part.log.outside(offsets)
-    masks.append((np.concatenate([each.unordered for each in pieces]), ORDER))
+    masks.append((np.concatenate([piece.unordered for piece in pieces]), ORDER))
     return labels(masks, len(offsets))
 
 
-def _numbers(piece: _Piece) -> NDArray[np.int64]:
+def _numbers(piece: _FileEntries) -> NDArray[np.int64]:
     if piece.file.type == BATCH:
         return piece.entries["base"].astype(np.int64)
     return piece.file.file.base + piece.positions // QUEUE_ENTRY.itemsize
 
 
-def _of_batch(piece: _Piece, field: str, otherwise: int) -> NDArray[np.int64]:
+def _of_batch(piece: _FileEntries, field: str, otherwise: int) -> NDArray[np.int64]:
     """A field that only batch entries have."""
     return piece.entries[field].astype(np.int64) if piece.file.type == BATCH else np.full(len(piece.entries), otherwise, np.int64)
 

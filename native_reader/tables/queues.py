@@ -23,7 +23,7 @@ from native_reader.sides.database_queues import DatabaseQueues, queues_in_databa
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
-from native_reader.tables.table import Request, Table, batches_of
+from native_reader.tables.table import Table, TableRequest, batches_of
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
 STATES = {
@@ -74,7 +74,7 @@ class StoreQueues(NamedTuple):
         return _WORK * len(self.topics)
 
 
-class Listed(NamedTuple):
+class FoundQueue(NamedTuple):
     """One queue as it was found. `bounds`: None if it cannot be read, for the reason in `found`."""
 
     topic: str
@@ -86,10 +86,10 @@ class Listed(NamedTuple):
     found: str | None
 
 
-def _parts(request: Request) -> list[StoreQueues]:
+def _parts(request: TableRequest) -> list[StoreQueues]:
     warn_of_rocksdb(request.stores)
     parts: list[StoreQueues] = []
-    for store in [each for each in request.stores if each.queues]:
+    for store in [store for store in request.stores if store.queues]:
         end = request.ends[store.uri].offset if request.wants("state") else None
         parts.append(StoreQueues(store, tuple(topics_in(store.queues, light=True)), end))
     return parts
@@ -101,7 +101,7 @@ def _batches(part: StoreQueues, projection: Projection) -> Iterator[pa.RecordBat
     yield from batches_of((_row(store, *each) for each in zip(queues, states, strict=True)), QUEUES.schema)
 
 
-def list_queues(part: StoreQueues, advanced: Callable[[int], None] | None = None) -> list[Listed]:
+def list_queues(part: StoreQueues, advanced: Callable[[int], None] | None = None) -> list[FoundQueue]:
     """All queues of a store, light ones too, with their bounds."""
     lowest = part.store.first_record
     with queues_in_databases(part.store.queues) as databases:
@@ -132,12 +132,12 @@ def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
         return None
 
 
-def _in_database(databases: DatabaseQueues, topic: str, queue_id: int, lowest: int) -> Listed:
+def _in_database(databases: DatabaseQueues, topic: str, queue_id: int, lowest: int) -> FoundQueue:
     bounds = databases.bounds(topic, queue_id, lowest)
-    return Listed(topic, queue_id, LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE, 0, 0, bounds, bounds.found)
+    return FoundQueue(topic, queue_id, LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE, 0, 0, bounds, bounds.found)
 
 
-def _of_topic(topic: Topic, lowest: int, databases: DatabaseQueues) -> list[Listed]:
+def _of_topic(topic: Topic, lowest: int, databases: DatabaseQueues) -> list[FoundQueue]:
     try:
         queues = [queue for queue in queues_of(topic, strict=True) if not databases.is_newer(queue)]
     except OSError as error:
@@ -146,7 +146,7 @@ def _of_topic(topic: Topic, lowest: int, databases: DatabaseQueues) -> list[List
     return [listed for queue in queues if (listed := _listed(queue, lowest)) is not None]
 
 
-def _listed(queue: Queue, lowest: int) -> Listed | None:
+def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
     """None if the queue was deleted meanwhile."""
     try:
         bounds = bounds_of(queue, lowest)
@@ -157,19 +157,19 @@ def _listed(queue: Queue, lowest: int) -> Listed | None:
         bounds, found = None, str(error)
     width = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
     size = sum(file.units for file in queue.files) * width
-    return Listed(queue.topic, queue.queue_id, type_of(queue), len(queue.files), size, bounds, found)
+    return FoundQueue(queue.topic, queue.queue_id, type_of(queue), len(queue.files), size, bounds, found)
 
 
-def _states(store: StoreFiles, queues: Sequence[Listed], end: int, projection: Projection) -> list[str | None]:
+def _states(store: StoreFiles, queues: Sequence[FoundQueue], end: int, projection: Projection) -> list[str | None]:
     """The state of each queue."""
-    newest = [each.bounds.newest for each in queues if each.bounds is not None and each.bounds.newest is not None]
+    newest = [queue.bounds.newest for queue in queues if queue.bounds is not None and queue.bounds.newest is not None]
     dispatched = max((place.offset + place.size for place in newest if place.is_written and place.offset < end), default=0)
     configured = configured_topics(store) or {}
     waiting = _undispatched(store, max(dispatched, store.min_offset), end, projection)
-    return [_state(each, configured, waiting, end) for each in queues]
+    return [_state(queue, configured, waiting, end) for queue in queues]
 
 
-def _state(queue: Listed, configured: Collection[str], waiting: Set[tuple[str, int]] | None, end: int) -> str | None:
+def _state(queue: FoundQueue, configured: Collection[str], waiting: Set[tuple[str, int]] | None, end: int) -> str | None:
     if queue.bounds is None:
         return None
     is_light, last = queue.type == LIGHT, queue.bounds.newest
@@ -200,7 +200,7 @@ def _undispatched(store: StoreFiles, start: int, end: int, projection: Projectio
     return found
 
 
-def _row(store: StoreFiles, queue: Listed, state: str | None) -> dict[str, object]:
+def _row(store: StoreFiles, queue: FoundQueue, state: str | None) -> dict[str, object]:
     row: dict[str, object] = {"store": store.uri, "state": state}
     row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes", "found")}
     if (bounds := queue.bounds) is None:

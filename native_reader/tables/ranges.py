@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader.layout.record import Mask
-from native_reader.tables.table import Request
+from native_reader.tables.table import TableRequest
 
 VALID, EXPIRED, AHEAD, HOLE = "valid", "expired", "ahead", "hole"
 OF_OFFSETS = {
@@ -37,7 +37,7 @@ class LogRange(NamedTuple):
         return masks
 
 
-def ranges_of(request: Request) -> dict[str, LogRange]:
+def ranges_of(request: TableRequest) -> dict[str, LogRange]:
     """The offsets of each log, by store URI."""
     return {
         read.store.uri: LogRange(read.store.first_record, read.end, tuple(read.gaps())) for read in request.reads if read.store.segments

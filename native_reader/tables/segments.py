@@ -14,7 +14,7 @@ from native_reader.plan.split import Split
 from native_reader.records.damages import CHECKSUM, Damages
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.storage.window import Window
-from native_reader.tables.table import Request, Table, missing_in
+from native_reader.tables.table import Table, TableRequest, missing_in
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -54,7 +54,7 @@ class Whole(NamedTuple):
         return self.split.work
 
 
-def _parts(request: Request) -> list[Whole | Missing]:
+def _parts(request: TableRequest) -> list[Whole | Missing]:
     parts: list[Whole | Missing] = []
     for log in request.reads:
         segments, begins = log.store.segments, recovery_begins(log.store)

@@ -88,7 +88,9 @@ def _within(batch: pa.RecordBatch, share: _Share, done: Sequence[_Share] = ()) -
 
 def _without_unused(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same rows. A dictionary that keeps the texts of other rows would not become smaller with its share."""
-    columns = [each.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    columns = [
+        column.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 

@@ -36,7 +36,7 @@ def work_of(part: object) -> int:
 
 
 @dataclass(frozen=True)
-class Request:
+class TableRequest:
     """The input of a table.
 
     `columns`: those that are needed; None is all. `seen`: where an earlier pass saw every message that the table is made from.
@@ -94,7 +94,7 @@ class Table(Generic[Part]):
 
     name: str
     columns: Mapping[str, ColumnSpec]
-    parts: Callable[[Request], Sequence[Part]]
+    parts: Callable[[TableRequest], Sequence[Part]]
     rows: Callable[[Part, Projection], list[dict[str, object]]] | None = None
     batches: Callable[[Part, Projection], Iterator[pa.RecordBatch]] | None = None
     options: tuple[str, ...] = ()
@@ -198,12 +198,12 @@ def batches_of(rows: Iterable[Mapping[str, object]], schema: pa.Schema) -> Itera
         yield pa.RecordBatch.from_pylist(several, schema)
 
 
-def lost_of(request: Request) -> list[Missing]:
+def lost_of(request: TableRequest) -> list[Missing]:
     """Records that other files name after the end of those logs, without ranges that are read as damage."""
     found = (None if end.lost is None else end.lost.missing for end in request.ends.values())
     return [missing for missing in found if missing is not None]
 
 
-def missing_in(request: Request) -> list[Missing]:
+def missing_in(request: TableRequest) -> list[Missing]:
     """Offsets below the end of those logs that no file holds."""
     return [Missing(read.store.uri, start, min(stop, read.end)) for read in request.reads for start, stop in read.gaps()]

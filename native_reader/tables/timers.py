@@ -21,9 +21,9 @@ from native_reader.layout.kinds import TIMER_TOPIC
 from native_reader.layout.progress import TimerCheck
 from native_reader.predicate.tree import Column, Compare
 from native_reader.scan.read import Projection
-from native_reader.tables.messages import NO_TIME, Piece, integers, pieces_by_store, property_in, timestamps_of
+from native_reader.tables.messages import NO_TIME, MessagesPart, integers, pieces_by_store, property_in, timestamps_of
 from native_reader.tables.shares import KEY, NO_KEY, groups_of, shares
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -51,7 +51,7 @@ class Timers(NamedTuple):
 
     store: str
     check: TimerCheck | None
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MessagesPart, ...]
 
     @property
     def work(self) -> int:
@@ -59,7 +59,7 @@ class Timers(NamedTuple):
         return sum(piece.work for piece in self.pieces)
 
 
-def _parts(request: Request) -> list[Timers]:
+def _parts(request: TableRequest) -> list[Timers]:
     configs = {store.uri: store.config for store in request.stores}
     return [Timers(uri, timer_check_of(configs[uri]), tuple(own)) for uri, own in pieces_by_store(request, _TIMERS).items()]
 

@@ -28,7 +28,7 @@ from native_reader.storage.store import StoreFiles
 from native_reader.storage.window import Window
 from native_reader.sums import Tally, measures
 from native_reader.tables.queues import configured_topics, warn_of_rocksdb
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 QUEUES, LOG = "queues", "log"
 
@@ -83,7 +83,7 @@ class _Row:
     last: datetime | None = None
 
 
-def _parts(request: Request) -> list[TopicsOf]:
+def _parts(request: TableRequest) -> list[TopicsOf]:
     is_scan = request.planning.access == SCAN
     if not is_scan:
         warn_of_rocksdb(request.stores)

@@ -25,8 +25,8 @@ from native_reader.layout.trace import (
 )
 from native_reader.predicate.tree import Column, Compare, Like, Or
 from native_reader.scan.read import Projection
-from native_reader.tables.messages import LARGEST, Piece, in_pieces, integers, pieces, timestamps_of
-from native_reader.tables.table import Request, Table
+from native_reader.tables.messages import LARGEST, MessagesPart, in_pieces, integers, pieces, timestamps_of
+from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {
     "trace_type": ColumnSpec(pa.string(), "`Pub`, `SubBefore`, `SubAfter`, `EndTransaction` or `Recall`"),
@@ -64,7 +64,7 @@ _FLAGS = ("success", "from_transaction_check")
 _FIELDS = tuple(dict.fromkeys(name for layout in LAYOUTS for name in layout.fields))
 _NOWHERE = 1 << 30
 _PLACES = np.array(
-    [[each.fields.index(name) + 1 if name in each.fields else _NOWHERE for name in _FIELDS] for each in LAYOUTS]
+    [[layout.fields.index(name) + 1 if name in layout.fields else _NOWHERE for name in _FIELDS] for layout in LAYOUTS]
     + [[_NOWHERE] * len(_FIELDS)]
 )
 """By layout and field: its place in the record. The last layout is that of an unknown type."""
@@ -82,11 +82,11 @@ _REASONS = pa.array(
 """By number: records that are too short, by layout; then an unknown type; then values, by field."""
 
 
-def _parts(request: Request) -> list[Piece]:
+def _parts(request: TableRequest) -> list[MessagesPart]:
     return [*pieces(request, _TRACES)]
 
 
-def _batches(part: Piece, projection: Projection) -> Iterator[pa.RecordBatch]:
+def _batches(part: MessagesPart, projection: Projection) -> Iterator[pa.RecordBatch]:
     for batch in part.reading(projection, *_READ):
         for messages in in_pieces(batch):
             yield _spans(messages)

@@ -32,9 +32,9 @@ from native_reader.predicate.tree import And, Column, Compare, In, Or, Predicate
 from native_reader.scan.read import Projection
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.decisions import Decisions
-from native_reader.tables.messages import NO_TIME, Piece, integers, pieces_of, property_in
+from native_reader.tables.messages import NO_TIME, MessagesPart, integers, pieces_of, property_in
 from native_reader.tables.shares import KEY, NO_KEY, shares
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
@@ -76,14 +76,14 @@ _MOST_TOPICS = 1000
 _ROWS = 1 << 16
 
 
-class Log(NamedTuple):
+class HalfMessages(NamedTuple):
     """The log of one store up to `end`, and the splits that may hold half messages. A transaction can be anywhere in it."""
 
     store: StoreFiles
     end: int
     planning: Planning
     seen: PlacesOfStores
-    halves: tuple[Piece, ...]
+    halves: tuple[MessagesPart, ...]
 
     @property
     def work(self) -> int:
@@ -91,22 +91,22 @@ class Log(NamedTuple):
         return 2 * sum(piece.work for piece in self.halves)
 
 
-def _parts(request: Request) -> list[Log]:
-    parts: list[Log] = []
+def _parts(request: TableRequest) -> list[HalfMessages]:
+    parts: list[HalfMessages] = []
     for store in request.stores:
         plan = plan_read([store], _HALVES, request.planning, seen=request.seen)
         if plan.splits:
-            parts.append(Log(store, dict(plan.ends)[store.uri], request.planning, request.seen, tuple(pieces_of(plan))))
+            parts.append(HalfMessages(store, dict(plan.ends)[store.uri], request.planning, request.seen, tuple(pieces_of(plan))))
     return parts
 
 
-def _batches(part: Log, projection: Projection) -> Iterator[pa.RecordBatch]:
-    lost = _Lost()
+def _batches(part: HalfMessages, projection: Projection) -> Iterator[pa.RecordBatch]:
+    lost = _LastLoss()
     for table in shares(partial(_read, part, projection, lost)):
         yield from _transactions(part, projection, table, lost).to_batches(_ROWS)
 
 
-class _Lost:
+class _LastLoss:
     """The end of the last damaged or missing range that a read came across."""
 
     def __init__(self) -> None:
@@ -117,13 +117,13 @@ class _Lost:
         self.end = max(self.end, *ends, 0)
 
 
-def _read(log: Log, projection: Projection, lost: _Lost) -> Iterator[pa.RecordBatch]:
+def _read(log: HalfMessages, projection: Projection, lost: _LastLoss) -> Iterator[pa.RecordBatch]:
     """The messages that make transactions, in log order: half, prepared and rollback messages, and discarded copies."""
     for piece in log.halves:
         reading = piece.reading(projection, *_READ)
         for batch in reading:
             yield _compact(batch)
-        lost.note(each.end for each in reading.report.damage)
+        lost.note(damage.end for damage in reading.report.damage)
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -148,7 +148,7 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost) -> pa.Table:
+def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lost: _LastLoss) -> pa.Table:
     """The transactions of one share of the keys."""
     table = table.unify_dictionaries()
     decisions = Decisions(table)
@@ -162,7 +162,7 @@ def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost
             is_op = pc.equal(batch.column("topic"), OP_TOPIC)
             decisions.add_ops(batch.filter(is_op))
             decisions.add_commits(batch.filter(pc.invert(is_op)), log.store.first_record)
-        lost.note(each.end for each in reading.report.damage)
+        lost.note(damage.end for damage in reading.report.damage)
     fates, decided, decided_at = decisions.fates(lost.end)
 
     first, last = table.take(pa.array(decisions.first)), table.take(pa.array(decisions.last))
@@ -188,7 +188,7 @@ def _transactions(log: Log, projection: Projection, table: pa.Table, lost: _Lost
     return pa.table(columns, schema=TRANSACTIONS.schema)
 
 
-def _deciding(log: Log, table: pa.Table, lost: _Lost) -> list[Piece]:
+def _deciding(log: HalfMessages, table: pa.Table, lost: _LastLoss) -> list[MessagesPart]:
     """The splits that may hold messages that decide these transactions: op messages, and committed ones of the target topics."""
     topics = [topic for topic in table.column("topic").unique().to_pylist() if topic is not None]
     committed: list[Predicate] = [Compare(_KIND, "=", "committed")]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from native_reader.testing.bodies import Bodies
 from native_reader.testing.java import hash_code, hash_texts, non_negative
-from native_reader.testing.producers import STORE_HOST, Producers, Topic, cumulated, tags_code, zipf
+from native_reader.testing.producers import STORE_HOST, ProducedTopic, Producers, cumulated, tags_code, zipf
 from native_reader.testing.records import MAGIC_V1
-from native_reader.testing.shapes import COLUMN, COLUMNS, Shape
+from native_reader.testing.shapes import COLUMN, COLUMNS, PropertySet
 from native_reader.testing.tokens import Pool, concatenate, texts_at
 
 _HEAD: Final = np.dtype(
@@ -68,8 +68,8 @@ class Blocks:
 
     def __init__(
         self,
-        topics: Sequence[Topic],
-        shapes: Sequence[Shape],
+        topics: Sequence[ProducedTopic],
+        shapes: Sequence[PropertySet],
         producers: Producers,
         *,
         pool: Pool,
@@ -101,7 +101,7 @@ class Blocks:
         self._compile(shapes, pool)
         self._static = pool.freeze()
 
-    def _compile(self, shapes: Sequence[Shape], pool: Pool) -> None:
+    def _compile(self, shapes: Sequence[PropertySet], pool: Pool) -> None:
         constants = sorted({token for shape in shapes for token in shape.tokens if isinstance(token, bytes)})
         code = {token: len(COLUMNS) + i for i, token in enumerate(constants)}
         templates = [[0, 1, 2, 3] + [code[token] if isinstance(token, bytes) else token for token in shape.tokens] for shape in shapes]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.testing.index import IndexFiles
-from native_reader.testing.queues import BATCH_ENTRY, QUEUE_ENTRY, Queue, Queues
+from native_reader.testing.queues import BATCH_ENTRY, QUEUE_ENTRY, NumberedQueues, QueueName
 from native_reader.testing.rare import Rare
 
 
@@ -29,7 +29,7 @@ class Dispatch(NamedTuple):
 class Dispatcher:
     """Writes each block one block later, because a killed broker has not dispatched all of the newest one."""
 
-    def __init__(self, queues: Queues | None, index: IndexFiles | None) -> None:
+    def __init__(self, queues: NumberedQueues | None, index: IndexFiles | None) -> None:
         self._queues, self._index = queues, index
         self._waiting: deque[Dispatch] = deque()
         self.offset = 0  # of the newest dispatched record
@@ -68,10 +68,10 @@ class Dispatcher:
         self.offset, self.stored = int(new.offsets[count - 1]), int(new.stored[count - 1])
 
     @staticmethod
-    def _write_special(queues: Queues, new: Dispatch, at: int, rare: Rare) -> None:
+    def _write_special(queues: NumberedQueues, new: Dispatch, at: int, rare: Rare) -> None:
         entry = int(new.offsets[at]), int(new.sizes[at]), int(new.tags[at])
         if rare.batch:
             batch = (*entry, int(new.stored[at]), rare.message.queue_offset, rare.units, -1, 0)
             queues.append_bytes(int(new.queues[at]), np.array([batch], dtype=BATCH_ENTRY).tobytes())
         for name, _ in rare.lmq:
-            queues.append_bytes(queues.number(Queue(name, 0)), np.array([entry], dtype=QUEUE_ENTRY).tobytes())
+            queues.append_bytes(queues.number(QueueName(name, 0)), np.array([entry], dtype=QUEUE_ENTRY).tobytes())

@@ -59,7 +59,7 @@ class MemoryStorage(Storage):
         if name in self.files:
             content = self.files[name]
             return DirEntry(base, len(content), _identity(content), True, False)
-        if not name or any(each.startswith(f"{name}/") for each in self.files):
+        if not name or any(file.startswith(f"{name}/") for file in self.files):
             return DirEntry(base, 0, 0, False, True)
         return None
 

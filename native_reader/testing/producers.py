@@ -27,7 +27,7 @@ _ID: Final = np.dtype([("ip", ">u4"), ("pid", ">u2"), ("loader", ">u4"), ("since
 
 
 @dataclass(frozen=True)
-class Topic:
+class ProducedTopic:
     """A topic with its queues and tags; `first_queue` is the store-wide number of its first queue."""
 
     name: str
@@ -36,14 +36,14 @@ class Topic:
     first_queue: int
 
 
-def make_topics(count: int, rng: np.random.Generator) -> list[Topic]:
+def make_topics(count: int, rng: np.random.Generator) -> list[ProducedTopic]:
     """Topics with 4 to 8 queues and a few tags each."""
-    topics: list[Topic] = []
+    topics: list[ProducedTopic] = []
     for i in range(count):
         name = _TOPIC_NAMES[i] if i < len(_TOPIC_NAMES) else f"topic-{i}"
         tags = tuple(str(tag) for tag in rng.permutation(_TAG_NAMES)[: rng.integers(2, 7)])
         first = topics[-1].first_queue + topics[-1].queues if topics else 1  # number 0 means no queue
-        topics.append(Topic(name, int(rng.integers(4, 9)), tags, first))
+        topics.append(ProducedTopic(name, int(rng.integers(4, 9)), tags, first))
     return topics
 
 
@@ -58,7 +58,9 @@ def cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def weights_at(topics: list[Topic], shares: dict[str, float], lives: dict[str, tuple[float, float]], at: float) -> NDArray[np.float64]:
+def weights_at(
+    topics: list[ProducedTopic], shares: dict[str, float], lives: dict[str, tuple[float, float]], at: float
+) -> NDArray[np.float64]:
     """The weight of each topic at position `at` of the log, 0 to 1. Topics without a share divide the rest, skewed."""
     weights = 1.0 / np.arange(1, len(topics) + 1, dtype=np.float64)
     named = np.array([topic.name in shares for topic in topics])

@@ -22,7 +22,7 @@ BATCH_ENTRY: Final = np.dtype(
 _PENDING: Final = 1 << 17
 
 
-class Queue(NamedTuple):
+class QueueName(NamedTuple):
     """The name of a queue; `batch` queues are in batchconsumequeue/."""
 
     topic: str
@@ -30,22 +30,22 @@ class Queue(NamedTuple):
     batch: bool = False
 
 
-class Queues:
+class NumberedQueues:
     """All queues of a store, numbered. Number 0 means no queue (old PREPARED and ROLLBACK records)."""
 
     def __init__(self, root: Path, file_size: int, batch_file_size: int) -> None:
         self._root = root
         self._file_size = -(-file_size // QUEUE_ENTRY.itemsize) * QUEUE_ENTRY.itemsize  # the broker's getter rounds up
         self._batch_file_size = batch_file_size
-        self.queues: list[Queue] = [Queue("", -1)]
+        self.queues: list[QueueName] = [QueueName("", -1)]
         self.next_offset: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
-        self._numbers: dict[Queue, int] = {self.queues[0]: 0}
+        self._numbers: dict[QueueName, int] = {self.queues[0]: 0}
         self._pending: list[list[bytes]] = [[]]
         self._pending_size = [0]
         self._written = [0]
         self.entries = 0
 
-    def number(self, queue: Queue) -> int:
+    def number(self, queue: QueueName) -> int:
         """The number of a queue; a new queue gets the next number."""
         if queue not in self._numbers:
             self._numbers[queue] = len(self.queues)
@@ -93,7 +93,7 @@ class Queues:
                         if int.from_bytes(file.read(8)) < oldest:
                             path.unlink()
 
-    def _directory(self, queue: Queue) -> Path:
+    def _directory(self, queue: QueueName) -> Path:
         return self._root / ("batchconsumequeue" if queue.batch else "consumequeue") / queue.topic / str(queue.queue_id)
 
     def _flush(self, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from native_reader.testing.java import index_hash
 from native_reader.testing.producers import CLUSTER, tags_code
-from native_reader.testing.queues import Queue
+from native_reader.testing.queues import QueueName
 from native_reader.testing.records import INNER_BATCH, PREPARED, ROLLBACK, Message, encode
 
 HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
@@ -43,9 +43,9 @@ class Rare:
         return self.message.sys_flag & 0xC not in (PREPARED, ROLLBACK)
 
     @property
-    def queue(self) -> Queue:
+    def queue(self) -> QueueName:
         """The queue that gets an entry for it."""
-        return Queue(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else Queue("", -1)
+        return QueueName(str(self.message.topic), self.message.queue_id, self.batch) if self.in_queue else QueueName("", -1)
 
     def store(self, queue_offset: int, offset: int) -> bytes:
         """Set its offsets and encode it."""

@@ -51,7 +51,7 @@ _USER: Final = {
 Mix = Literal["mixed", "equal"]
 
 
-class Shape:
+class PropertySet:
     """One set of properties: `tokens` holds constants (bytes) and column numbers, in the order of a 5.x broker's map."""
 
     def __init__(self, values: dict[str, str]) -> None:
@@ -67,12 +67,12 @@ class Shape:
         self.user_key = "{user}" in keys
 
 
-def make_shapes(mix: Mix, rng: np.random.Generator, count: int = 36) -> list[Shape]:
+def make_shapes(mix: Mix, rng: np.random.Generator, count: int = 36) -> list[PropertySet]:
     """`count` different shapes, or the only one of an "equal" log."""
     if mix == "equal":
-        return [Shape(_BASE | {"TAGS": "{tag}", "KEYS": "o{order}", "userId": "{user}"})]
+        return [PropertySet(_BASE | {"TAGS": "{tag}", "KEYS": "o{order}", "userId": "{user}"})]
     names = sorted(_USER)
-    shapes: dict[tuple[str, ...], Shape] = {}
+    shapes: dict[tuple[str, ...], PropertySet] = {}
     while len(shapes) < count:
         values = dict(_BASE)
         if rng.random() < 0.7:
@@ -84,6 +84,6 @@ def make_shapes(mix: Mix, rng: np.random.Generator, count: int = 36) -> list[Sha
             values[names[i]] = _USER[names[i]]
         if rng.random() < 0.1:
             del values["WAIT"]  # some clients do not send it
-        shape = Shape(values)
+        shape = PropertySet(values)
         shapes[tuple(shape.names)] = shape
     return list(shapes.values())

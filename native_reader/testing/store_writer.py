@@ -22,7 +22,7 @@ from native_reader.testing.dispatch import Dispatch, Dispatcher
 from native_reader.testing.index import IndexFiles
 from native_reader.testing.logs import END_BLANK
 from native_reader.testing.producers import Producers, make_topics, number, weights_at
-from native_reader.testing.queues import Queue, Queues
+from native_reader.testing.queues import NumberedQueues, QueueName
 from native_reader.testing.rare import Rare
 from native_reader.testing.records import encode
 from native_reader.testing.segments import SegmentFiles, place
@@ -75,12 +75,12 @@ class StoreWriter:
         story_topics = [topic for topic in topics if topic.name not in (*spec.shares, *spec.lives)]
         self._stories = Stories(story_topics, producers, min(largest_body // 2, 256 * 1024), spec.seed, spec.huge)
         self._segments = SegmentFiles(root / "commitlog", segment)
-        self._queues = Queues(root, spec.mapped_file_size_consume_queue, spec.mapper_file_size_batch_consume_queue)
+        self._queues = NumberedQueues(root, spec.mapped_file_size_consume_queue, spec.mapper_file_size_batch_consume_queue)
         self._index = IndexFiles(root / "index", spec.max_hash_slot_num, spec.max_index_num)
         self._dispatcher = Dispatcher(self._queues if spec.queues else None, self._index if spec.index else None)
         for topic in topics:
             for queue_id in range(topic.queues):
-                self._queues.number(Queue(topic.name, queue_id))
+                self._queues.number(QueueName(topic.name, queue_id))
         self._end, self._clock, self._rare_due = 0, float(spec.start), 0.0
         self.summary = Summary(first_stored=spec.start)
 

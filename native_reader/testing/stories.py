@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 
 from native_reader.testing import compression
 from native_reader.testing.java import map_order
-from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, Producers, Topic
-from native_reader.testing.queues import Queue
+from native_reader.testing.producers import BROKER, CLUSTER, STORE_HOST, STORE_HOST_V6, ProducedTopic, Producers
+from native_reader.testing.queues import QueueName
 from native_reader.testing.rare import DELAY_SECONDS, HALF, MAX_TIME, OP, REVIVE, SCHEDULE, TIMER, TRACE, Next, Pairs, Rare
 from native_reader.testing.records import (
     COMMIT,
@@ -43,14 +43,14 @@ _MULTI_TAGS: Final = 2
 class Stories:
     """Returns the next rare records, due ones first."""
 
-    def __init__(self, topics: Sequence[Topic], producers: Producers, largest: int, seed: int, huge: bool = False) -> None:
+    def __init__(self, topics: Sequence[ProducedTopic], producers: Producers, largest: int, seed: int, huge: bool = False) -> None:
         self._topics, self._producers, self._largest, self._with_huge = topics, producers, largest, huge
         self._random = random.Random(seed)
         self._due: list[tuple[int, int, Callable[[], list[Rare]]]] = []
         self._tie = itertools.count()
         self._decided: list[int] = []  # queue offsets of halves without an op message so far
         self._lmq_offsets: dict[str, int] = {}  # the next offset of each light queue; only these stories write to them
-        self._batched: dict[Queue, int] = {}
+        self._batched: dict[QueueName, int] = {}
         self.delivered: Counter[int] = Counter()  # by delay level
         self._now = 0
         self._kinds = itertools.cycle(self._random.sample(self._first_records(), len(self._first_records())))
@@ -277,7 +277,7 @@ class Stories:
         return [light]
 
     def _inner_batch(self) -> list[Rare]:
-        queue = Queue(BATCH_TOPIC, self._random.randrange(2), batch=True)
+        queue = QueueName(BATCH_TOPIC, self._random.randrange(2), batch=True)
         base = self._batched.get(queue, 0)
         if self._random.random() < 0.3:
             single = self._send(BATCH_TOPIC, queue.queue_id, {"TAGS": "single", "KEYS": f"bs{base}"}, self._text())

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from native_reader.testing import config
-from native_reader.testing.producers import BROKER, CLUSTER, Topic
-from native_reader.testing.queues import Queues
+from native_reader.testing.producers import BROKER, CLUSTER, ProducedTopic
+from native_reader.testing.queues import NumberedQueues
 from native_reader.testing.rare import HALF, MAX_TIME, OP, REVIVE, SCHEDULE, TIMER, TRACE
 from native_reader.testing.spec import StoreSpec, Summary
 from native_reader.testing.stories import BATCH_TOPIC, GROUP, LMQ_PARENT, LONG_TOPIC
@@ -26,8 +26,8 @@ def write(
     spec: StoreSpec,
     summary: Summary,
     *,
-    topics: list[Topic],
-    queues: Queues,
+    topics: list[ProducedTopic],
+    queues: NumberedQueues,
     delivered: Mapping[int, int],
     index_timestamp: int,
     dispatched: tuple[int, int],
@@ -54,7 +54,7 @@ def write(
     config.write_checkpoint(root / "checkpoint", now, dispatched[1], index_timestamp, dispatched[0])
 
 
-def _consumer_offsets(spec: StoreSpec, topics: list[Topic], queues: Queues) -> dict[str, dict[int, int]]:
+def _consumer_offsets(spec: StoreSpec, topics: list[ProducedTopic], queues: NumberedQueues) -> dict[str, dict[int, int]]:
     """Consumer offsets: each group reads a few topics, with more or less lag."""
     chance = random.Random(spec.seed)
     offsets: dict[str, dict[int, int]] = {}

@@ -16,8 +16,8 @@ from native_reader.layout.record import Mask, Numbers
 from native_reader.sides.queues import Entries, QueueReader
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Facts, Pairs, within
-from native_reader.verify.sides import Queues, Sides
+from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
+from native_reader.verify.sides import Sides, StoreQueues
 
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""
@@ -29,7 +29,7 @@ _NARROW = 1 << 15
 
 
 @dataclass(slots=True)
-class Claims:
+class MergedClaims:
     """Entries of several queues, by ascending offset. `row`: the record at exactly that offset, or -1."""
 
     queue: NDArray[np.int32]
@@ -44,7 +44,7 @@ class Claims:
         return len(self.offset)
 
 
-def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> Claims:
+def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> MergedClaims:
     queue = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), number, np.int32) for number, each in found)])
     number, count, offset, size, code = (
         np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for _, each in found)]) for name in COLUMNS
@@ -53,7 +53,7 @@ def _claims(found: Sequence[tuple[int, Entries]], records: Numbers) -> Claims:
     offset = offset[order]
     at = np.minimum(np.searchsorted(records, offset), max(len(records) - 1, 0))
     row = np.where(records[at] == offset, at, -1) if len(records) else np.full(len(offset), -1)
-    return Claims(queue[order], number[order], count[order], offset, size[order], code[order], row)
+    return MergedClaims(queue[order], number[order], count[order], offset, size[order], code[order], row)
 
 
 def _grouped(rows: NDArray[np.intp], keys: NDArray[np.int32]) -> list[NDArray[np.intp]]:
@@ -67,7 +67,7 @@ def _grouped(rows: NDArray[np.intp], keys: NDArray[np.int32]) -> list[NDArray[np
 class _ByQueue:
     """The records of a range, queue by queue, to compare all entries of a queue at once."""
 
-    def __init__(self, facts: Facts, queues: int) -> None:
+    def __init__(self, facts: RecordFacts, queues: int) -> None:
         # numpy sorts numbers of 16 bits ten times as fast as wider ones.
         order = self._order = np.argsort(facts.queue.astype(np.int16) if queues < _NARROW else facts.queue, kind="stable")
         bounds = np.searchsorted(facts.queue[order], np.arange(queues + 1)).tolist()
@@ -91,7 +91,7 @@ class _ByQueue:
 class EntryCheck:
     """Compares records and entries, range by range, and adds findings."""
 
-    def __init__(self, sides: Sides, queues: Queues, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
+    def __init__(self, sides: Sides, queues: StoreQueues, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
         self._sides, self._queues, self._findings, self._places = sides, queues, findings, places
         self._of_batches: set[int] = set()
 
@@ -103,7 +103,7 @@ class EntryCheck:
     def _is_light(self) -> Mask:
         return np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in self._queues.all], np.bool_)
 
-    def check(self, facts: Facts, light: Pairs, low: int, high: int, damage: Numbers) -> None:
+    def check(self, facts: RecordFacts, light: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the records at offsets `[low, high)` with the entries of all queues. `damage`: ranges without records."""
         queues = self._queues.all
         by_queue, named = _ByQueue(facts, len(queues)), np.zeros(len(facts), np.bool_)
@@ -124,7 +124,7 @@ class EntryCheck:
         named[self._compared(facts, _claims(differing, facts.offset), light, damage)] = True
         self._without_entry(facts, ~named & (facts.queue != NO_ENTRY))
 
-    def _compared(self, facts: Facts, claims: Claims, light: Pairs, damage: Numbers) -> NDArray[np.intp]:
+    def _compared(self, facts: RecordFacts, claims: MergedClaims, light: Pairs, damage: Numbers) -> NDArray[np.intp]:
         """Compare all entries of some queues, one by one; returns the records that an entry of their queue names."""
         if len(claims):
             of_light = self._is_light[claims.queue]
@@ -136,7 +136,7 @@ class EntryCheck:
 
     # Entries and their records
 
-    def _ordinary(self, facts: Facts, claims: Claims, which: Mask, damage: Numbers) -> None:
+    def _ordinary(self, facts: RecordFacts, claims: MergedClaims, which: Mask, damage: Numbers) -> None:
         """Check entries that must agree with their record in everything."""
         nowhere = which & (claims.row < 0) & ~within(claims.offset, damage)  # the damage is a finding itself
         self._add("entry-without-record", claims, nowhere, lambda _: "no record begins there")
@@ -159,7 +159,7 @@ class EntryCheck:
         self._numbers(facts, claims, row, own)
         self._codes(facts, claims, row, own)
 
-    def _numbers(self, facts: Facts, claims: Claims, row: NDArray[np.intp], own: Mask) -> None:
+    def _numbers(self, facts: RecordFacts, claims: MergedClaims, row: NDArray[np.intp], own: Mask) -> None:
         """Queue offsets, and the number of messages in a batch."""
         is_batch = np.array([queue.batch for queue in self._queues.all], np.bool_)[claims.queue]
         of_inner = own & (facts.kind[row] == IN_BATCH)
@@ -183,7 +183,7 @@ class EntryCheck:
             lambda each: f"it has {claims.count[each]:,} messages, its record {counts[each]:,}",
         )  # fmt: skip
 
-    def _codes(self, facts: Facts, claims: Claims, row: NDArray[np.intp], own: Mask) -> None:
+    def _codes(self, facts: RecordFacts, claims: MergedClaims, row: NDArray[np.intp], own: Mask) -> None:
         kind, code = facts.kind[row], claims.code
         by_hash = own & is_hash(code) & (kind != BY_TIME) & (code != facts.tag[row]) & ~((kind == IN_BATCH) & (code == 0))
         by_time = own & (kind == BY_TIME)
@@ -191,11 +191,11 @@ class EntryCheck:
         self._add("entry-tag", claims, by_hash, lambda _: "its tags code is not the hash of the record's tag")
         self._add("entry-tag", claims, by_time & ((wait < 0) | (wait > _LONGEST_DELAY)), lambda _: "its delivery time is impossible")
 
-    def _place(self, facts: Facts, row: int) -> str:
+    def _place(self, facts: RecordFacts, row: int) -> str:
         topic, queue_id, _ = self._places[int(facts.place[row])]
         return f"queue {queue_id} of '{topic}'"
 
-    def _light(self, facts: Facts, claims: Claims, which: Mask, light: Pairs) -> None:
+    def _light(self, facts: RecordFacts, claims: MergedClaims, which: Mask, light: Pairs) -> None:
         """Entries of light queues: the record names the queue and the number."""
         if not which.any():
             return
@@ -218,7 +218,7 @@ class EntryCheck:
         sizes[mine[is_named & (facts.size[np.maximum(rows, 0)] != claims.size[mine])]] = True
         self._add("entry-size", claims, sizes, lambda each: f"its size is {claims.size[each]:,}, its record has another one")
 
-    def _add(self, code: str, claims: Claims, which: Mask, why: Callable[[int], str]) -> None:
+    def _add(self, code: str, claims: MergedClaims, which: Mask, why: Callable[[int], str]) -> None:
         """Add the chosen entries, one finding per queue."""
         for mine in _grouped(np.flatnonzero(which), claims.queue):
             number = int(claims.queue[mine[0]])
@@ -229,7 +229,7 @@ class EntryCheck:
 
     # Records without an entry
 
-    def _without_entry(self, facts: Facts, missing: Mask) -> None:
+    def _without_entry(self, facts: RecordFacts, missing: Mask) -> None:
         """Records that no entry names, and why."""
         if not missing.any() or not self._sides.directories:
             return
@@ -248,7 +248,7 @@ class EntryCheck:
                 self._findings.add(code, uri, text, first, topic=topic, queue_id=queue_id, count=len(rows), last=last)
 
     def _reasons(
-        self, facts: Facts, rows: NDArray[np.intp], topic: str, number: int, created: dict[str, int]
+        self, facts: RecordFacts, rows: NDArray[np.intp], topic: str, number: int, created: dict[str, int]
     ) -> Iterator[tuple[str, NDArray[np.intp]]]:
         """Codes and records. A queue that was deleted or is behind is normal; what is left is an error.
 
@@ -273,7 +273,7 @@ class EntryCheck:
             rows = rows[~is_earlier]
         yield "record-without-entry", rows
 
-    def _found_by_number(self, facts: Facts, rows: NDArray[np.intp], number: int) -> NDArray[np.intp]:
+    def _found_by_number(self, facts: RecordFacts, rows: NDArray[np.intp], number: int) -> NDArray[np.intp]:
         """The records without an entry at their own number either. A queue with holes is not sorted, so a search can miss entries."""
         queue = self._queues.all[number]
         numbers = facts.queue_offset[rows]

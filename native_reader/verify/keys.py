@@ -15,7 +15,7 @@ from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.records import Facts, Pairs, within
+from native_reader.verify.records import Pairs, RecordFacts, within
 from native_reader.verify.sides import Sides
 
 _SEARCHED_AT_ONCE = 1024
@@ -35,7 +35,7 @@ class _Covering(NamedTuple):
 class _Keys:
     """The keys of a range's records, in the order in which a broker indexes them, and which of them an entry has."""
 
-    def __init__(self, facts: Facts, keys: Pairs) -> None:
+    def __init__(self, facts: RecordFacts, keys: Pairs) -> None:
         self._facts = facts
         is_skipped = facts.rolls_back[keys.row]  # brokers do not index them, but an entry that has one is right
         self._skipped = _pairs(keys.row[is_skipped], keys.value[is_skipped])
@@ -111,21 +111,21 @@ class KeyCheck:
             if head.end >= low and head.begin < high:
                 self._files.append(_Covering(file.uri, file.slots, head, stop))
 
-    def check(self, facts: Facts, keys: Pairs, low: int, high: int, damage: Numbers) -> None:
+    def check(self, facts: RecordFacts, keys: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the keys of the records at offsets `[low, high)` with the entries of all files."""
         known = _Keys(facts, keys)
-        for each in self._files:
+        for file in self._files:
             try:
-                with storage_of(each.uri).open(each.uri) as stored:
-                    first = _first_at(stored, each.slots, low, 1, each.stop)
-                    stop = _first_at(stored, each.slots, high, first, each.stop)
-                    for part in entries_in(stored, each.slots, first, stop):
-                        self._compare(each, part, facts, known, damage)
+                with storage_of(file.uri).open(file.uri) as stored:
+                    first = _first_at(stored, file.slots, low, 1, file.stop)
+                    stop = _first_at(stored, file.slots, high, first, file.stop)
+                    for part in entries_in(stored, file.slots, first, stop):
+                        self._compare(file, part, facts, known, damage)
             except OSError:  # a finding of the file itself
                 continue
         self._unnamed(facts, known.rows_missing())
 
-    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Numbers) -> None:
+    def _compare(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: RecordFacts, known: _Keys, damage: Numbers) -> None:
         """Check a piece of entries."""
         number, piece = part
         if (is_off := known.in_order(piece, each.head.begin_time)) is None:
@@ -136,7 +136,7 @@ class KeyCheck:
         if not self._sides.is_live:
             self._bounds(each, part, facts)
 
-    def _searched(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts, known: _Keys, damage: Numbers) -> Mask:
+    def _searched(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: RecordFacts, known: _Keys, damage: Numbers) -> Mask:
         """Compare each entry with the record that it names; returns which of those that are right have another time."""
         _, piece = part
         offsets, hashes = piece["offset"].astype(np.int64), piece["hash"].astype(np.int64)
@@ -149,7 +149,7 @@ class KeyCheck:
         is_late: Mask = is_right & (piece["seconds"] != _seconds(facts.time[row], each.head.begin_time))
         return is_late
 
-    def _bounds(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: Facts) -> None:
+    def _bounds(self, each: _Covering, part: tuple[int, NDArray[np.void]], facts: RecordFacts) -> None:
         """The times in the header are those of the first and the last record."""
         number, piece = part
         first, last = _row_at(facts.offset, piece["offset"][[0, -1]].astype(np.int64)).tolist()
@@ -158,7 +158,7 @@ class KeyCheck:
             if is_end and row >= 0 and int(facts.time[row]) not in (-1, stated):
                 self._findings.add("index-header", each.uri, "its times are not those of its first and last record")
 
-    def _unnamed(self, facts: Facts, rows: Index) -> None:
+    def _unnamed(self, facts: RecordFacts, rows: Index) -> None:
         """Records with keys that no entry has, and why."""
         if not len(rows) or self._sides.index is None:
             return

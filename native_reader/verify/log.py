@@ -9,7 +9,7 @@ import numpy as np
 
 from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.columns import checksums
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.errors import DataLoss, StoreError, UnreadableError
 from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Records
 from native_reader.log.recovery import recovery_stops
@@ -20,14 +20,14 @@ from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
 from native_reader.storage.store import PLAIN, Segment
-from native_reader.storage.window import Pace, Window
+from native_reader.storage.window import ReadRate, Window
 from native_reader.text import counted
 from native_reader.tuning import TUNING
 from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
-from native_reader.verify.records import Facts, RecordReader
-from native_reader.verify.sides import Queues, Sides
+from native_reader.verify.records import RecordFacts, RecordReader
+from native_reader.verify.sides import Sides, StoreQueues
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
@@ -39,7 +39,7 @@ class LogPart(NamedTuple):
     """A segment. `recovered`: a starting broker would check it; `last`: the log ends in it; `after`: the segment after it."""
 
     sides: Sides
-    queues: Queues
+    queues: StoreQueues
     split: Split
     recovered: bool
     last: bool
@@ -56,16 +56,16 @@ def check_segment(part: LogPart, projection: Projection, findings: Findings) -> 
     if part.split.end:
         low, high = part.split.segment.base, part.split.segment.base + part.split.end
         keys = KeyCheck(part.sides, findings, low, high)
-        _Segment(part, projection, findings, keys).check()
+        _SegmentCheck(part, projection, findings, keys).check()
 
 
-class _Segment:
+class _SegmentCheck:
     def __init__(self, part: LogPart, projection: Projection, findings: Findings, keys: KeyCheck) -> None:
         self._keys = keys
         self._part, self._projection, self._findings = part, projection, findings
         self._segment, self._frame = part.split.segment, part.split.segment.frame
         # A running broker makes new files, so each segment lists its queues anew.
-        self._queues = Queues(part.sides) if part.sides.is_live else part.queues
+        self._queues = StoreQueues(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
         self._held = 0
@@ -78,7 +78,7 @@ class _Segment:
 
     def check(self) -> None:
         split, projection, segment = self._part.split, self._projection, self._segment
-        pace = None if projection.max_read_rate is None else Pace(projection.max_read_rate)
+        pace = None if projection.max_read_rate is None else ReadRate(projection.max_read_rate)
         room, live = min(CHUNK, segment.size), is_live(split.store)
         try:
             with Window(segment, room, pace=pace, leave_no_trace=live, past_unreadable=True) as window:
@@ -118,7 +118,7 @@ class _Segment:
 
     def _take(self, window: Window, records: Records) -> None:
         """Check records by themselves, and keep what the comparison needs."""
-        source = Source(window.u8, window.arrow)
+        source = PaddedBuffer(window.u8, window.arrow)
         for row in np.flatnonzero(checksums.wrong(source, records)).tolist():
             offset = int(records.heads["physical_offset"][row])
             text = ANOMALIES[checksums.anomaly_of(source, records, row)][1]
@@ -126,7 +126,7 @@ class _Segment:
             self._first_damage = offset if self._first_damage is None else min(offset, self._first_damage)
         self._held = self._reader.add(window.u8, records)
 
-    def _times(self, facts: Facts) -> None:
+    def _times(self, facts: RecordFacts) -> None:
         times, offsets = facts.time, facts.offset
         if times[0] >= self._newest and (times[1:] >= times[:-1]).all():  # as in almost all logs
             self._first_time = int(times[0]) if self._first_time is None else self._first_time

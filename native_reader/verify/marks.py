@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from native_reader import kernel
-from native_reader.columns.strings import Source, content_of, offsets_of, short
+from native_reader.columns.strings import PaddedBuffer, content_of, offsets_of, short
 from native_reader.layout.index_entry import TAG_PREFIX
 from native_reader.layout.inner import units_of
 from native_reader.layout.properties import (
@@ -114,8 +114,8 @@ class NumpyMarker:
 
     def add(self, u8: Bytes, records: Records) -> int:
         """As `kernel.Marker.add`, of one record or more."""
-        source = Source(u8, pa.py_buffer(u8))
-        heads, pieces = records.heads, _Pieces(source, records)
+        source = PaddedBuffer(u8, pa.py_buffer(u8))
+        heads, pieces = records.heads, _PropertyParts(source, records)
         topics = short(source.arrow, records.topic_at, records.topic_size, pa.binary()).dictionary_encode()
         which, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()
         begins, tag_begins = np.array([_begins_of(name) for name in names], np.uint32).T[:, which]
@@ -169,7 +169,7 @@ class NumpyMarker:
             self._text += len(place[0])
         return self._places[place]
 
-    def _lights(self, pieces: _Pieces) -> tuple[Numbers, Numbers, Numbers]:
+    def _lights(self, pieces: _PropertyParts) -> tuple[Numbers, Numbers, Numbers]:
         """Rows, queues and numbers of the light queues that records name."""
         found, known = list[tuple[int, int, int]](), self._light_queues
         before = len(known)
@@ -186,7 +186,7 @@ class NumpyMarker:
         return light_rows, lights, light_numbers
 
 
-def _counts(u8: Bytes, records: Records, pieces: _Pieces) -> Ints:
+def _counts(u8: Bytes, records: Records, pieces: _PropertyParts) -> Ints:
     """How many messages each record holds: what it says, or what it has. Batches are few, and each takes long to read anyway."""
     counts = np.ones(len(records), np.int32)
     if len(batches := records.with_flag(INNER_BATCH)):
@@ -231,10 +231,10 @@ def _begins_of(topic: bytes) -> tuple[int, int]:
     return java_hash(f"{name}#") & 0xFFFFFFFF, java_hash(f"{name}#{TAG_PREFIX}") & 0xFFFFFFFF
 
 
-class _Pieces:
+class _PropertyParts:
     """What \\x02 separates in the properties of all records: positions in a copy of them, `[begins, ends)`."""
 
-    def __init__(self, source: Source, records: Records) -> None:
+    def __init__(self, source: PaddedBuffer, records: Records) -> None:
         starts, sizes = records.properties_at, records.properties_size
         # One byte more of each field, for a \x02 after its last piece. And a word after all, so that every gather stays inside.
         rest = starts[-1:] + sizes[-1:] + 1

@@ -51,7 +51,7 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
                 continue
             queue = queue_in(topic, queue_id, entries)
             _names(uri, queue, entries, findings)
-            _Queue(uri, queue, part.sides, findings).check()
+            _QueuePass(uri, queue, part.sides, findings).check()
 
 
 def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findings) -> None:
@@ -71,7 +71,7 @@ def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findin
             findings.add("queue-file", f"{uri}/{storage_of(uri).quoted(entry.name)}", text, topic=queue.topic, queue_id=queue.queue_id)
 
 
-class _Queue:
+class _QueuePass:
     """One pass over the entries of a queue."""
 
     def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Numbers, Records
 from native_reader.verify.marks import Ints, Marks, new_marker
-from native_reader.verify.sides import Queues
+from native_reader.verify.sides import StoreQueues
 
 _MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
 """Places, and bytes of names of topics, that are remembered from range to range."""
@@ -21,7 +21,7 @@ BY_HASH, BY_TIME, IN_BATCH = 0, 1, 2
 
 
 @dataclass(slots=True)
-class Facts:
+class RecordFacts:
     """The records of some range, in log order."""
 
     offset: Numbers
@@ -56,7 +56,7 @@ class Pairs:
 class RecordReader:
     """Turns records into facts, range by range. Remembers topics and their queues."""
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: StoreQueues) -> None:
         self._queues, self._marker, self._text = queues, new_marker(), 0
         self.places: list[tuple[str, int, int]] = []
         """Topic, queue id and number of the queue, or NO_QUEUE, of each pair seen."""
@@ -65,7 +65,7 @@ class RecordReader:
         """Add a chunk to the range; returns how many records, keys and light queues the range has so far."""
         return self._marker.add(u8, records)
 
-    def taken(self) -> tuple[Facts, Pairs, Pairs]:
+    def taken(self) -> tuple[RecordFacts, Pairs, Pairs]:
         """The facts of a range's records, the hashes of their keys, and their places in light queues. The next range then begins."""
         marks = Marks._make(self._marker.taken())
         for topic, queue_id in marks.places:
@@ -85,7 +85,7 @@ class RecordReader:
         if marks.delayed.any():
             is_delayed = np.array([topic == DELAY_TOPIC for topic, _, _ in self.places], np.bool_)[marks.place]
             kind[is_delayed & (marks.delayed != 0)] = BY_TIME
-        facts = Facts(
+        facts = RecordFacts(
             marks.offset,
             marks.size,
             marks.place,
@@ -99,7 +99,7 @@ class RecordReader:
             rolls_back,
         )
         light_queues = [(name.decode("utf-8", "replace"), 0) for name in marks.light_queues]
-        lights = np.array([self._queues.numbers.get(each, NO_QUEUE) for each in light_queues], np.int64)[marks.light]
+        lights = np.array([self._queues.numbers.get(queue, NO_QUEUE) for queue in light_queues], np.int64)[marks.light]
         nothing = np.empty(0, np.int64)
         return facts, Pairs(marks.key_row, marks.key, nothing), Pairs(marks.light_row, lights, marks.light_number)
 

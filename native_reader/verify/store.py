@@ -13,7 +13,7 @@ from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import Queues, Sides, last_entry
+from native_reader.verify.sides import Sides, StoreQueues, last_entry
 
 _JSON = (
     "topics.json",
@@ -93,15 +93,17 @@ def _config(sides: Sides, findings: Findings) -> None:
 
 def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings) -> None:
     """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
-    queues, ends = Queues(sides), dict[int, int | None]()
-    for each in offsets:
-        number = None if each.queue_id is None else queues.numbers.get((each.topic, each.queue_id))
-        if number is None or each.committed is None:
+    queues, ends = StoreQueues(sides), dict[int, int | None]()
+    for offset in offsets:
+        number = None if offset.queue_id is None else queues.numbers.get((offset.topic, offset.queue_id))
+        if number is None or offset.committed is None:
             continue
         if number not in ends:
             last = last_entry(queues.all[number], sides.end)
             ends[number] = None if last is None else last[1]
         end = ends[number]
-        if end is not None and each.committed > end:
-            text = f"group '{each.group}' is at {each.committed:,} of queue {each.queue_id} of '{each.topic}', which ends at {end:,}"
-            findings.add("offset-after-queue", each.file, text, topic=each.topic, queue_id=each.queue_id)
+        if end is not None and offset.committed > end:
+            text = (
+                f"group '{offset.group}' is at {offset.committed:,} of queue {offset.queue_id} of '{offset.topic}', which ends at {end:,}"
+            )
+            findings.add("offset-after-queue", offset.file, text, topic=offset.topic, queue_id=offset.queue_id)

@@ -14,7 +14,7 @@ _EASY, _LEAST = 40, 16
 """How wide a folded text should be, and must be. Names up to the first are never broken: they are copied."""
 
 
-class Layout:
+class ColumnWidths:
     """The widths of the columns so far, so that later rows stand below earlier ones."""
 
     def __init__(self) -> None:

@@ -100,8 +100,8 @@ def _print_result(done: Rescued) -> None:
     from native_reader.text import counted
 
     exported = done.exported
-    damaged = [each.end - each.start for each in exported.report.damage]
-    missing = [each.stop - each.start for each in exported.missing]
+    damaged = [damage.end - damage.start for damage in exported.report.damage]
+    missing = [gap.stop - gap.start for gap in exported.missing]
     parts = [
         f"{sum(sizes):,} in {counted(len(sizes), f'{kind} range')}" for kind, sizes in (("damaged", damaged), ("missing", missing)) if sizes
     ]

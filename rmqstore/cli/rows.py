@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rmqstore.cli import stderr
-from rmqstore.cli.layout import Layout, blocks
+from rmqstore.cli.layout import ColumnWidths, blocks
 from rmqstore.text import AUTO, NONE, as_json, body_of, cell, plain
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _AT_ONCE = 500
 _BAR = 10
 
 
-class Look(NamedTuple):
+class ColumnLook(NamedTuple):
     """How a column looks to people: its text on a terminal, whether it is a number, and a shorter title."""
 
     text: Callable[[Any], str]
@@ -50,7 +50,7 @@ def share(value: Any) -> str:
     return f"{value:6.1%} {'█' * round(value * _BAR)}"
 
 
-NUMBER, SIZE, SHARE = Look(number), Look(size), Look(share, is_number=False)
+NUMBER, SIZE, SHARE = ColumnLook(number), ColumnLook(size), ColumnLook(share, is_number=False)
 
 
 def is_terminal() -> bool:
@@ -68,9 +68,11 @@ class Output:
         self.is_json, self.is_terminal = json, not json and is_terminal()
         self.zone, self.body = zone, AUTO if body == NONE else body
         self._has_head = False
-        self._layout, self._left_out = Layout(), ""
+        self._layout, self._left_out = ColumnWidths(), ""
 
-    def rows(self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, Look] | None = None, less: Sequence[str] = ()) -> None:
+    def rows(
+        self, columns: Sequence[str], rows: Iterable[Row], looks: Mapping[str, ColumnLook] | None = None, less: Sequence[str] = ()
+    ) -> None:
         """Print rows with these columns. In a pipe, the first line has their names.
 
         `less`: columns that a narrow terminal does not show, the first one first.
@@ -126,7 +128,7 @@ class Output:
                 found[name] = plain(value, self.zone)
         return found
 
-    def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, Look], less: Sequence[str]) -> None:
+    def _table(self, columns: Sequence[str], rows: Sequence[Row], looks: Mapping[str, ColumnLook], less: Sequence[str]) -> None:
         from rich.console import Console
 
         # Texts are not markup: rich would read [red] in a name as such.
@@ -147,11 +149,11 @@ class Output:
         of_shown, has_head = {name: cells[name] for name in shown}, not (self._has_head and fits)
         console.print(self._layout.table(of_shown, looks.keys(), numbers, console.width, has_head=has_head))
 
-    def _seen(self, value: Any, look: Look | None) -> str:
+    def _seen(self, value: Any, look: ColumnLook | None) -> str:
         return cell(value, self.zone, self.body) if value is None or look is None else look.text(value)
 
 
-def looks_of(schema: pa.Schema) -> dict[str, Look]:
+def looks_of(schema: pa.Schema) -> dict[str, ColumnLook]:
     """How the columns of a table look by their types and names."""
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ import click
 
 from rmqstore.cli.asked import AS_JSON, FILTERS, PATHS, PLACES, READING, STRICT, WHERE, Asked, Number, takes
 from rmqstore.cli.reading import Read
-from rmqstore.cli.rows import NUMBER, SHARE, SIZE, Look, Output
+from rmqstore.cli.rows import NUMBER, SHARE, SIZE, ColumnLook, Output
 from rmqstore.cli.stderr import note
 from rmqstore.text import safe, time_text
 
@@ -156,9 +156,11 @@ def _print(output: Output, tally: Tally, by: tuple[str, ...], top: int | None, d
     columns = (*by, "messages", "bytes", "share", "mean_bytes", "largest_bytes", "first_store_timestamp", "last_store_timestamp")
     looks = {"messages": NUMBER, "bytes": SIZE, "share": SHARE}
     looks |= {f"{name}_bytes": SIZE._replace(title=name) for name in ("mean", "largest")}
-    looks |= {f"{name}_store_timestamp": Look(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")}
+    looks |= {
+        f"{name}_store_timestamp": ColumnLook(partial(_minute, output.zone), is_number=False, title=name) for name in ("first", "last")
+    }
     if "topic" in by:
-        looks["topic"] = Look(partial(_topic, deleted), is_number=False)
+        looks["topic"] = ColumnLook(partial(_topic, deleted), is_number=False)
         columns = columns if output.is_terminal else (*columns, "is_deleted")
     rows = (row for batch in shown.to_batches(1000) for row in batch.to_pylist())
     output.rows(columns, (_row(row, by, size) | {"is_deleted": deleted.has(row.get("topic"))} for row in rows), looks, _LESS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from native_reader.facts import Facts, Findings, Problem
+from native_reader.facts import Facts, FirstFindings, Problem
 from native_reader.plan.lost import Missing
 from native_reader.records.damages import REASONS, Damage
 from native_reader.text import number_of, size_of
@@ -33,7 +33,7 @@ def damage(facts: Facts, words: Words) -> Markup:
     )
 
 
-def findings_sentence(found: Findings, words: Words) -> str:
+def findings_sentence(found: FirstFindings, words: Words) -> str:
     """How many errors and warnings there are."""
     errors, warnings = (words.say(f"n_{severity}s", count=found.counts[severity]) for severity in ("error", "warning"))
     return words.say("findings_sentence", errors=errors, warnings=warnings)
@@ -58,9 +58,9 @@ def _reasons(facts: Facts, words: Words) -> Markup:
         sizes = (ranges["end"] - ranges["start"])[facts.log.damage.are(reason)]
         if len(sizes):
             found[reason] = len(sizes), int(sizes.sum())
-    for each in facts.missing:
-        count, size = found.get(each.reason, (0, 0))
-        found[each.reason] = count + 1, size + each.stop - each.start
+    for gap in facts.missing:
+        count, size = found.get(gap.reason, (0, 0))
+        found[gap.reason] = count + 1, size + gap.stop - gap.start
     columns = ((words.say("reason"), TEXT), (words.say("meaning"), TEXT), (words.say("ranges"), NUMBER), (words.say("size"), NUMBER))
     rows = [
         (reason, meaning_of(reason, words.language), number_of(count), size_of(size)) for reason, (count, size) in sorted(found.items())
@@ -91,7 +91,7 @@ def _largest(facts: Facts, words: Words) -> Markup:
     return table(columns, lines)
 
 
-def _findings(found: Findings | Problem, words: Words, root: str) -> Markup:
+def _findings(found: FirstFindings | Problem, words: Words, root: str) -> Markup:
     if isinstance(found, Problem):
         return problem(words, found)
     columns = [(words.say("severity"), TEXT), (words.say("place"), TEXT), (words.say("count"), NUMBER)]

@@ -65,13 +65,13 @@ def disk(facts: Facts, words: Words) -> Markup:
 
     def ranked(tally: Tally, titles: tuple[str, ...], columns: tuple[str, ...], missing: str = "no_name") -> Markup:
         def cells(row: Row) -> list[Markup]:
-            return [shown[each](row[each]) if each in shown else name(words, row[each], missing) for each in columns]
+            return [shown[column](row[column]) if column in shown else name(words, row[column], missing) for column in columns]
 
         return ranking(words, tally.top(TOP), whole, titles, cells)
 
-    sizes = {each: sum(int(getattr(account, f"{each}_bytes")) for account in log.accounts) for each in _PARTS}
+    sizes = {part: sum(int(getattr(account, f"{part}_bytes")) for account in log.accounts) for part in _PARTS}
     columns = ((words.say("part"), TEXT), (words.say("size"), NUMBER), (words.say("share"), SHARE))
-    labels = {each: words.say("part_records" if each == "record" else f"part_{each}") for each in _PARTS}
+    labels = {part: words.say("part_records" if part == "record" else f"part_{part}") for part in _PARTS}
     parts = [(labels[each], size_of(size), share_cell(size, facts.size)) for each, size in sizes.items() if size]
     used = facts.usage.known.items()
     places = [(words.say(f"place_{each}"), size_of(size), share_cell(size, facts.usage.total)) for each, size in used]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import NamedTuple
 
-from native_reader.facts import DAY, SIZES, Facts, LogFacts, Pace, Row, Tally, pace_of
+from native_reader.facts import DAY, SIZES, Facts, Growth, LogFacts, Row, Tally, pace_of
 from native_reader.layout.kinds import SYSTEM_KINDS
 from native_reader.text import number_of, size_of
 from rmqstore.report import charts
@@ -40,7 +40,7 @@ def over_time(facts: Facts, words: Words) -> Markup:
     return section(words, "time", figure, zone, details, wrong, *_growth(facts, words, pace_of(log)))
 
 
-def _growth(facts: Facts, words: Words, pace: Pace | None) -> list[Markup]:
+def _growth(facts: Facts, words: Words, pace: Growth | None) -> list[Markup]:
     if pace is None or facts.log.last is None:
         return [element("p", words.say("pace_short"))]
     found = [element("p", words.say("pace_whole", rate=size_of(pace.whole)))]
@@ -62,7 +62,7 @@ def sizes(facts: Facts, words: Words) -> Markup:
     """Sizes of records."""
     log = facts.log
     whole = int(log.size_bytes.sum())
-    labels = [*(words.say("up_to", size=size_of(each)) for each in SIZES), words.say("above", size=size_of(SIZES[-1]))]
+    labels = [*(words.say("up_to", size=size_of(size)) for size in SIZES), words.say("above", size=size_of(SIZES[-1]))]
     classes = zip(labels, log.size_records.tolist(), log.size_bytes.tolist(), strict=True)
     columns = ((words.say("record_size"), TEXT), (words.say("records"), NUMBER), (words.say("size"), NUMBER), (words.say("share"), SHARE))
     rows = [(label, number_of(count), size_of(size), share_cell(size, whole)) for label, count, size in classes if count]

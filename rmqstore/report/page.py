@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from native_reader.facts import Facts, Findings
+from native_reader.facts import Facts, FirstFindings
 from native_reader.text import size_of
 from native_reader.version import version
 from rmqstore.report.blocks import pairs, section
@@ -59,7 +59,7 @@ def _summary(facts: Facts, words: Words) -> Markup:
         "segments": words.say("n_segments", count=len(facts.segments)),
         "damage": damage_sentence(facts, words),
     }
-    if isinstance(facts.findings, Findings):
+    if isinstance(facts.findings, FirstFindings):
         common["damage"] = words.say("two_sentences", first=common["damage"], second=findings_sentence(facts.findings, words))
     if not log.messages:
         return element("p", words.say("summary_empty", **common), class_="lead")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.facts import Facts, Findings
+from native_reader.facts import Facts, FirstFindings
 from native_reader.layout.record import Numbers
 from rmqstore.report.blocks import note, times_in
 from rmqstore.report.charts import Range, strip
@@ -57,8 +57,8 @@ def _sample(style: str) -> Markup:
 def _rows(facts: Facts, words: Words) -> Iterator[Markup]:
     written, broken, gone, found = _written(facts), _broken(facts), _gone(facts), _found(facts)
     borders = np.array(sorted({each for segment in facts.segments for each in (segment.base, segment.end)}), np.int64)
-    first = min([int(borders[0]), *(each.start for each in facts.missing)])
-    last = max([int(borders[-1]), *(each.stop for each in facts.missing)])
+    first = min([int(borders[0]), *(gap.start for gap in facts.missing)])
+    last = max([int(borders[-1]), *(gap.stop for gap in facts.missing)])
     in_row = -(-len(facts.segments) // _ROWS) * facts.segments[0].size
     width = max(1, in_row, -(-(last - first) // _ROWS))
     stored = _first_times(facts)
@@ -103,11 +103,11 @@ def _broken(facts: Facts) -> Spans:
 
 
 def _gone(facts: Facts) -> Spans:
-    return _spans([(each.start, each.stop) for each in facts.missing])
+    return _spans([(gap.start, gap.stop) for gap in facts.missing])
 
 
 def _found(facts: Facts) -> Spans:
-    rows = facts.findings.rows if isinstance(facts.findings, Findings) else []
+    rows = facts.findings.rows if isinstance(facts.findings, FirstFindings) else []
     offsets = [offset for row in rows if row["severity"] != "note" and isinstance(offset := row["offset"], int)]
     return _spans([(offset, offset + 1) for offset in offsets])
 

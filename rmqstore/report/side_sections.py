@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from native_reader.facts import Facts, Lag, Pending, Problem, Row
+from native_reader.facts import Facts, LagOfGroups, Pending, Problem, Row
 from native_reader.text import number_of
 from rmqstore.report.blocks import NUMBER, TEXT, TOP, Columns, name, note, part, problem, section, table, times_in
 from rmqstore.report.markup import Markup
@@ -26,7 +26,7 @@ def lag(facts: Facts, words: Words) -> Markup:
     )
 
 
-def _groups(found: Lag, words: Words) -> Markup:
+def _groups(found: LagOfGroups, words: Words) -> Markup:
     top = found.groups.top(TOP)
     behind = [row for row in top.rows if row["lag"]]
     if not behind:

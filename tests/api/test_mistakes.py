@@ -17,7 +17,7 @@ from native_reader.testing.store_writer import write_store
 from rmqstore_spark.columns import spark_schema
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import StoreReader
-from rmqstore_spark.request import Request
+from rmqstore_spark.request import LoadRequest
 from rmqstore_spark.source import RocketmqStore
 from rmqstore_spark.stream import StoreStreamReader
 
@@ -206,14 +206,14 @@ def test_a_path_without_a_store(path: Path, mistake: str) -> None:
 def test_invalid_spark_options(path: Path, mistake: str) -> None:
     options, text = OF_SPARK[mistake]
     with pytest.raises(nr.OptionError) as raised, in_sparks_words():
-        Request.of({"path": str(path), **options})
+        LoadRequest.of({"path": str(path), **options})
     assert text in str(raised.value)
 
 
 @pytest.mark.parametrize("mistake", DOUBTED_BY_SPARK)
 def test_spark_options_that_match_nothing(path: Path, capfd: pytest.CaptureFixture[str], mistake: str) -> None:
     options, text = DOUBTED_BY_SPARK[mistake]
-    StoreReader(Request.of({"path": str(path), **options})).partitions()
+    StoreReader(LoadRequest.of({"path": str(path), **options})).partitions()
     assert f"{text}" in capfd.readouterr().err
 
 

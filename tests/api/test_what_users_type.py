@@ -22,7 +22,7 @@ from native_reader.columns.schema import COLUMNS
 from native_reader.errors import StoreError, shown
 from native_reader.options import MessageOptions, options_of
 from rmqstore_spark.options import OPTIONS, parsed, spark_name
-from rmqstore_spark.request import Request
+from rmqstore_spark.request import LoadRequest
 
 
 class Unspeakable:
@@ -161,9 +161,9 @@ sparks = st.sampled_from(
 @given(st.dictionaries(sparks, st.sampled_from(TEXTS) | st.text(max_size=6), min_size=1, max_size=3))
 def test_any_text_of_any_option_of_spark(options: dict[str, str]) -> None:
     answered(lambda: parsed(options))
-    answered(lambda: Request.of(options))
-    answered(lambda: Request.of(options | {"path": "/x"}).for_batch())
-    answered(lambda: Request.of(options | {"path": "/x"}).for_stream())
+    answered(lambda: LoadRequest.of(options))
+    answered(lambda: LoadRequest.of(options | {"path": "/x"}).for_batch())
+    answered(lambda: LoadRequest.of(options | {"path": "/x"}).for_stream())
 
 
 # Conditions

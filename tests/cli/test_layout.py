@@ -12,7 +12,7 @@ from rich.console import Console
 from support.command_line import run_on_terminal, uncolored
 from support.effort import sampled
 
-from rmqstore.cli.layout import Layout, blocks
+from rmqstore.cli.layout import ColumnWidths, blocks
 
 TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N")), max_size=60) | st.text("主题a", max_size=20)
 
@@ -24,7 +24,7 @@ def test_no_character_is_cut_off(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(*(TEXTS for _ in columns)), min_size=1, max_size=4))
     whole = data.draw(st.sets(st.sampled_from(columns)))
     rows = [tuple(text[:8] if name in whole else text for name, text in zip(columns, row, strict=True)) for row in rows]
-    room, layout, stream = data.draw(st.integers(20, 200)), Layout(), io.StringIO()
+    room, layout, stream = data.draw(st.integers(20, 200)), ColumnWidths(), io.StringIO()
     layout.widen(columns, columns, rows)
     shown = layout.shown(columns, whole, columns[-2:], room)
     console = Console(file=stream, width=room)
@@ -60,7 +60,7 @@ def test_a_narrow_terminal_shows_the_most_important_columns(store: Path) -> None
 def test_names_are_not_broken_unless_they_are_very_long() -> None:
     """They are copied from the terminal."""
     columns, rows = ("group", "topic", "count"), [("checkout-service-payments", "%RETRY%checkout-service", "7"), ("g", "long" * 25, "8")]
-    layout, stream = Layout(), io.StringIO()
+    layout, stream = ColumnWidths(), io.StringIO()
     layout.widen(columns, columns, rows)
     room = 25 + 3 + 23 + 3 + 5
     assert layout.shown(columns, ["count"], (), room) == list(columns)

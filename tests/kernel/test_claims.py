@@ -15,7 +15,7 @@ from native_reader import kernel
 from native_reader.kernel import Lists
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY
 from native_reader.plan import claims
-from native_reader.plan.claims import Claims, numpy_left_of, numpy_tiles_of
+from native_reader.plan.claims import QueueClaims, numpy_left_of, numpy_tiles_of
 from native_reader.sides import queues
 from native_reader.sides.queues import Entries, Queue
 
@@ -40,9 +40,9 @@ def cases(draw: st.DrawFn) -> tuple[int, Spans, Spans]:
     return low, draw(st.lists(queue, max_size=4)), draw(st.lists(queue, max_size=4))
 
 
-def claims_of(spans: Spans) -> list[Claims]:
+def claims_of(spans: Spans) -> list[QueueClaims]:
     none = np.empty(0, np.int64)
-    return [Claims(QUEUE, Entries(none, none, *np.array(queue, np.int64).reshape(-1, 2).T.copy(), none)) for queue in spans]
+    return [QueueClaims(QUEUE, Entries(none, none, *np.array(queue, np.int64).reshape(-1, 2).T.copy(), none)) for queue in spans]
 
 
 def lists_of(spans: Spans) -> Lists:

@@ -22,7 +22,7 @@ from native_reader.columns import makers as scan_makers
 from native_reader.columns import properties as scan_properties
 from native_reader.columns import rows as scan_rows
 from native_reader.columns import tokens as scan_tokens
-from native_reader.columns.strings import Source, decoded
+from native_reader.columns.strings import PaddedBuffer, decoded
 from native_reader.layout.inner import SMALLEST_UNIT, units_of
 from native_reader.layout.properties import parse
 from native_reader.layout.record import PADDING
@@ -239,7 +239,7 @@ def test_decoded_together_as_decoded_alone(values: list[bytes]) -> None:
 @given(st.lists(st.lists(st.tuples(_VALUES, _VALUES), max_size=3), min_size=1, max_size=8))
 def test_properties_that_are_not_utf8_are_read_as_the_exact_parser_does(fields: list[list[tuple[bytes, bytes]]]) -> None:
     packed = [b"\x02".join(name + b"\x01" + value for name, value in field) for field in fields]
-    source, sizes = Source.of(*packed), np.array([len(field) for field in packed])
+    source, sizes = PaddedBuffer.of(*packed), np.array([len(field) for field in packed])
     found = scan_properties.cut_properties(source, np.cumsum(sizes) - sizes, sizes, ["a"])
     assert len(source.u8) - sizes.sum() == PADDING
     assert [dict(row or ()) for row in found.map().to_pylist()] == [parse(field) for field in packed]

@@ -15,7 +15,7 @@ from support.stores import files_of, in_memory, log_of, message
 import native_reader as nr
 from native_reader.facts import Facts, pace_of
 from native_reader.facts.log_facts import SIZES
-from native_reader.facts.table_facts import Findings, Lag, Pending
+from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending
 from native_reader.facts.times import DAY, HOUR
 from native_reader.sums import Tally
 from native_reader.testing.faulty import FaultyStorage
@@ -78,7 +78,7 @@ def _the_other_tables(store: nr.Store, facts: Facts) -> None:
     assert facts.damaged_bytes == sum(row["bytes"] for row in damage)
     assert sum(account.size for account in facts.log.accounts) == facts.size
 
-    assert isinstance(facts.lag, Lag)
+    assert isinstance(facts.lag, LagOfGroups)
     offsets = store.table("consumer_offsets").to_table().to_pylist()
     lags = Counter[tuple[object, object]]()
     for row in offsets:
@@ -99,7 +99,7 @@ def _the_other_tables(store: nr.Store, facts: Facts) -> None:
     undecided = sum(row["fate"] == "undecided" for row in transactions)
     assert facts.pending.halves.totals()["messages"] == undecided
 
-    assert isinstance(facts.findings, Findings)
+    assert isinstance(facts.findings, FirstFindings)
     assert facts.findings.counts == Counter(store.verify().to_table()["severity"].to_pylist())
     assert facts.is_clean == (not damage and not facts.findings.counts["error"] and not facts.findings.counts["warning"])
 
@@ -156,7 +156,7 @@ def test_a_report_is_about_one_store() -> None:
 def test_a_table_that_cannot_be_read_does_not_stop_the_report() -> None:
     memory = in_memory(files_of() | {"store/config/consumerOffset.json": b"{ broken"})
     facts = nr.open(f"{memory.url}/store").report(now=NOW // 1000)
-    assert not isinstance(facts.lag, Lag)
+    assert not isinstance(facts.lag, LagOfGroups)
     assert "consumerOffset.json" in facts.lag.text
     assert facts.log.messages == 30
 

@@ -16,10 +16,10 @@ from support.stores import Files, files_of, in_memory, log_of, message
 from support.verified import TOPICS, healthy
 
 import native_reader as nr
-from native_reader.facts import DeletedTopics, Facts, expiry_of
-from native_reader.facts.gather import Settings, gather
+from native_reader.facts import DeletedInLog, Facts, expiry_of
+from native_reader.facts.gather import ReportSettings, gather
 from native_reader.facts.seen import MOST_PLACES
-from native_reader.facts.table_facts import Findings
+from native_reader.facts.table_facts import FirstFindings
 from native_reader.facts.times import DAY, HOUR
 from native_reader.plan.lost import Missing
 from native_reader.storage.protocol import Disk
@@ -54,7 +54,7 @@ def named(number: int, name: str) -> Message:
 def facts_of(files: Files, **settings: object) -> Facts:
     memory = in_memory(files)
     (files,) = nr.open(f"{memory.url}/store").stores
-    return gather(files, Settings(NOW, **settings))  # type: ignore[arg-type]
+    return gather(files, ReportSettings(NOW, **settings))  # type: ignore[arg-type]
 
 
 def damaged() -> Files:
@@ -127,7 +127,7 @@ def test_the_page_holds_the_numbers() -> None:
         assert f"{each.start:,}" in text
     for missing in facts.missing:
         assert f"{missing.start:,}" in text
-    assert isinstance(facts.findings, Findings)
+    assert isinstance(facts.findings, FirstFindings)
     assert findings_sentence(facts.findings, Words("en", UTC)) in text
     assert not facts.is_clean
     assert 'class="broken"' in page
@@ -143,7 +143,7 @@ def without_queues_of(topic: str) -> Files:
 def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     facts = facts_of(without_queues_of("T1"))
     (row,) = [each for each in facts.log.places.by("topic").top(10).rows if each["topic"] == "T1"]
-    assert facts.deleted == DeletedTopics(("T1",), 20, int(str(row["bytes"])))
+    assert facts.deleted == DeletedInLog(("T1",), 20, int(str(row["bytes"])))
     assert facts.counts()["deleted_topics"] == 1
     english, chinese = checked(page_of(facts, "en")), checked(page_of(facts, "zh"))
     taken = size_of(facts.deleted.bytes)
@@ -152,7 +152,7 @@ def test_deleted_topics_are_marked_and_named_in_a_sentence() -> None:
     assert "T1 deleted20" in english.text
     assert "T1 已删除20" in chinese.text
     assert english.text.count("T0 deleted") == 0
-    several = replace(facts, deleted=DeletedTopics(("a", "b", "<c>", "d", "e", "f"), 7, 1024))
+    several = replace(facts, deleted=DeletedInLog(("a", "b", "<c>", "d", "e", "f"), 7, 1024))
     assert (
         "6 deleted topics still have records: a, b, <c>, d, e …, 7 messages, 1.0 KiB, until their" in checked(page_of(several, "en")).text
     )

@@ -10,7 +10,7 @@ import pytest
 
 import native_reader as nr
 from native_reader import kernel
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.record import Bytes, Records, magics, measure
 from native_reader.records.report import Report
 from native_reader.verify.marks import Marks, NumpyMarker
@@ -59,7 +59,7 @@ def read_by_both(store: InMemory, **options: Any) -> Read:
 def mark_by_both(segments: Segments) -> None:
     """Assert that both kernels take the same from each valid record for a check of the store."""
     for base, content in segments:
-        source = Source.of(content)
+        source = PaddedBuffer.of(content)
         starts = magics(source.u8, len(content))
         records, valid = measure(source.u8, len(content), starts, base)
         if valid.any():

@@ -23,7 +23,7 @@ from native_reader.sides import bounds
 from native_reader.sides.queues import Topic, queues_of
 from native_reader.storage.protocol import storage_of
 from native_reader.tables import TABLES
-from native_reader.tables.table import Request
+from native_reader.tables.table import TableRequest
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.logs import CommitLog
 
@@ -315,7 +315,7 @@ def test_only_the_state_needs_the_end_of_the_log() -> None:
     faulty = FaultyStorage(memory.url)
     stores, table, options = nr.open(f"{faulty.url}/store").stores, TABLES["queues"], MessageOptions()
     before = faulty.calls["open"]
-    (found,) = table.parts(Request(stores, options.planning(), [name for name in table.columns if name != "state"]))
+    (found,) = table.parts(TableRequest(stores, options.planning(), [name for name in table.columns if name != "state"]))
     assert faulty.calls["open"] == before
     read = [row for batch in table.read(found, options.projection()) for row in batch.to_pylist()]
     assert [(row["max_offset"], row["state"]) for row in read] == [(20, None)] * 3

@@ -14,7 +14,7 @@ import native_reader as nr
 from native_reader.columns.spec import KEYS_TYPE, PROPERTIES_TYPE, TIMESTAMP, ColumnSpec
 from native_reader.scan.read import Projection
 from native_reader.tables import TABLES
-from native_reader.tables.table import Request, Table
+from native_reader.tables.table import Table, TableRequest
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.memory import MemoryStorage
 from native_reader.text import size_of
@@ -45,7 +45,7 @@ class Recorder:
         self.planned: list[tuple[str, ...] | None] = []
         self.read: list[tuple[str, ...]] = []
 
-    def parts(self, request: Request) -> list[list[dict[str, object]]]:
+    def parts(self, request: TableRequest) -> list[list[dict[str, object]]]:
         self.planned.append(None if request.columns is None else tuple(request.columns))
         return [ROWS]
 

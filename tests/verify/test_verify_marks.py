@@ -15,7 +15,7 @@ from support.kernels import VARIABLE, same_marks
 from support.plain_decoder import units_of
 
 from native_reader import kernel
-from native_reader.columns.strings import Source
+from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.properties import parse
 from native_reader.layout.record import COMPRESSED, INNER_BATCH, Records, measure
 from native_reader.testing import strategies as drawn
@@ -24,18 +24,18 @@ from native_reader.testing.records import Message, encode
 from native_reader.verify.marks import Marks, NumpyMarker
 
 
-def records_of(messages: Sequence[Message]) -> tuple[Source, Records]:
+def records_of(messages: Sequence[Message]) -> tuple[PaddedBuffer, Records]:
     content, starts = b"", []
     for message in messages:
         starts.append(len(content))
         content += encode(message, len(content))
-    source = Source.of(content)
+    source = PaddedBuffer.of(content)
     records, valid = measure(source.u8, len(content), np.array(starts, np.intp), 0)
     assert valid.all()
     return source, records
 
 
-def expected(source: Source, records: Records) -> dict[str, list[Any]]:
+def expected(source: PaddedBuffer, records: Records) -> dict[str, list[Any]]:
     """The same, record by record."""
     marks: dict[str, list[Any]] = {name: [] for name in Marks._fields}
     for row in range(len(records)):
