@@ -26,7 +26,7 @@ test: java $(KERNEL)  ## create the environment, run the tests on small samples;
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
 # What the kernel has a part in. The other tests would only test the same code again: exports and streams get the batches of tests/scan.
-OF_THE_KERNEL := $(addprefix tests/,columns kernel log plan promises records scan tables verify)
+OF_THE_KERNEL := $(addprefix tests/,columns kernel log plan promises records scan sides tables verify)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
 	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 --ignore tests/promises/test_plain_decoder.py $(OF_THE_KERNEL) $(PYTEST_ARGS)
 
@@ -104,7 +104,7 @@ fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with bot
 coverage: $(STAMP)  ## branch coverage of layout and scan
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
 	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/records,native_reader/log,native_reader/columns,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
-	  --ignore tests/spark --ignore tests/broker
+	  --ignore tests/spark --ignore tests/brokers
 	$(PYTHON) -m coverage report --show-missing --skip-covered
 
 env: $(STAMP)

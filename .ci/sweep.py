@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py"),
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),
     "streams": ("tests/stream",),
-    "brokers": ("tests/broker",),
+    "brokers": ("tests/brokers",),
     "spark": ("tests/spark/test_spark_live.py", "tests/spark/test_spark_pushdown.py", "tests/spark/test_spark_where.py"),
     "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
 }

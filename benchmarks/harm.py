@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "brokers"))
 
 from java import written
 from measure import parser_of, print_setting

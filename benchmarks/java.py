@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "brokers"))
 
 from measure import by_kernel, parser_of, print_head, print_ratio, use_cores
 from rocketmq import Java, ended, missing

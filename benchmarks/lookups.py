@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "brokers"))
 
 from measure import GIB, Times, by_kernel, interleaved, parser_of, print_head, print_row
 from pruning import read

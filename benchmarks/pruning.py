@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "broker"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "brokers"))
 
 from measure import GIB, MIB, by_kernel, interleaved, parser_of, print_head, print_ratio, store_at
 from rocketmq import Java, missing

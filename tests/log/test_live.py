@@ -1,4 +1,4 @@
-"""A log that is being written: its newest record waits for a proof that it is complete. In `tests/broker`, RocketMQ itself writes."""
+"""A log that is being written: its newest record waits for a proof that it is complete. In `tests/brokers`, RocketMQ itself writes."""
 
 from __future__ import annotations
 

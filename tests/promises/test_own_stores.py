@@ -1,4 +1,4 @@
-"""The engine against Java, on this repository's stores of real brokers (`tests/broker/make_stores.py`)."""
+"""The engine against Java, on this repository's stores of real brokers (`tests/brokers/make_stores.py`)."""
 
 from __future__ import annotations
 

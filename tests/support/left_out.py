@@ -51,7 +51,7 @@ LEFT_OUT = (
     LeftOut("docs/install.md", "ssh host", "needs another host"),
     LeftOut("docs/kernel.md", "python -m build", "needs Rust; the part `kernel` of the gate builds it"),
     LeftOut("docs/kernel.md", "python -m venv environment", _NETWORK),
-    LeftOut("docs/lake.md", "$ python examples/lake.py", "follows until it is stopped; tests/broker/test_lake.py does that"),
+    LeftOut("docs/lake.md", "$ python examples/lake.py", "follows until it is stopped; tests/brokers/test_lake.py does that"),
     LeftOut("docs/lake.md", "from pyiceberg", by="tests/spark/test_spark_examples.py"),
     LeftOut("docs/lake.md", "OPTIMIZE delta", "needs the jars of Delta"),
     LeftOut("docs/lake.md", "CALL lake.system", "needs the jars of Iceberg"),

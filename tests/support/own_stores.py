@@ -1,4 +1,4 @@
-"""The stores in this repository, written by real brokers. `tests/broker/make_stores.py` writes them again."""
+"""The stores in this repository, written by real brokers. `tests/brokers/make_stores.py` writes them again."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _code(text: str) -> list[str]:
 # The same on stores of real brokers
 
 BROKERS = ("4.9.7-kinds", "5.5.0-kinds")
-"""Stores with everything that the recipes ask for. `kinds` of tests/broker/java/Traffic.java is what was sent."""
+"""Stores with everything that the recipes ask for. `kinds` of tests/brokers/java/Traffic.java is what was sent."""
 _NAMES = {
     r"\b(?:orders|payments)\b": "Plain",
     r"\binvoices\b": "Gone",  # a deleted topic

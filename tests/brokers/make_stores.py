@@ -1,4 +1,4 @@
-"""Writes the stores of tests/stores again, with real brokers: python tests/broker/make_stores.py [NAME ...].
+"""Writes the stores of tests/stores again, with real brokers: python tests/brokers/make_stores.py [NAME ...].
 
 A store has the files of its broker that our readers may read. Its archive unpacks to `NAME/store` and next to it
     truth.jsonl.gz     RocketMQ's decoding of each record
