@@ -4,6 +4,9 @@ from native_reader.facts.gather import DeletedInLog, Expiry, Facts, Growth, Repo
 from native_reader.facts.log_facts import SIZES, LogFacts
 from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending, Problem
 from native_reader.facts.times import DAY, HOUR, TimeBins
+from native_reader.layout.record import Numbers
+from native_reader.plan.lost import Missing
+from native_reader.records.damages import REASONS, Damage
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.storage.protocol import Disk
 from native_reader.storage.usage import Usage, disk_of, usage_of
@@ -12,7 +15,9 @@ from native_reader.sums import Row, Tally, Top, addresses, measures
 __all__ = [
     "DAY",
     "HOUR",
+    "REASONS",
     "SIZES",
+    "Damage",
     "DeletedInAll",
     "DeletedInLog",
     "Disk",
@@ -22,6 +27,8 @@ __all__ = [
     "Growth",
     "LagOfGroups",
     "LogFacts",
+    "Missing",
+    "Numbers",
     "Pending",
     "Problem",
     "ReportSettings",

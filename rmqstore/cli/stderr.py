@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rmqstore.text import safe
 
 if TYPE_CHECKING:
+    from native_reader import Progress
     from native_reader.errors import Warned
-    from native_reader.scan.progress import Watch
 
 _CLEAR = "\r\x1b[K"
 _MOST_WARNINGS = 10
@@ -38,7 +38,7 @@ def clear() -> None:
         sys.stderr.flush()
 
 
-def bar(*labels: str) -> Watch:
+def bar(*labels: str) -> bool | Callable[[Progress], object]:
     """For the engine's `progress`: a bar, if somebody can see it. `labels`: of reads that follow each other."""
     from native_reader.scan.progress import Bar
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from native_reader.facts import Facts, FirstFindings, Problem
-from native_reader.plan.lost import Missing
-from native_reader.records.damages import REASONS, Damage
+from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
 from native_reader.text import number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.facts import Facts, FirstFindings
-from native_reader.layout.record import Numbers
+from native_reader.facts import Facts, FirstFindings, Numbers
 from rmqstore.report.blocks import note, times_in
 from rmqstore.report.charts import Range, strip
 from rmqstore.report.markup import Markup, element
