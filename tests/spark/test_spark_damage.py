@@ -36,7 +36,7 @@ def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
     return spark.read.format("rocketmq-store").options(**{"failOnDataLoss": "false"} | options).load(str(path))
 
 
-@pytest.mark.parametrize("most", ["500", "128m"])
+@pytest.mark.parametrize("most", ["1500", "128m"])
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 @pytest.mark.parametrize("crc", [False, True])
 def test_each_mode_gives_the_rows_of_the_engine(spark: SparkSession, broken: Path, mode: str, most: str, crc: bool) -> None:
