@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build/sweep"
 PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
-    "queues": ("tests/promises/test_every_queue_bit.py", "tests/promises/test_every_index_bit.py", "tests/verify"),
+    "index": ("tests/promises/test_every_index_bit.py",),
+    "queues": ("tests/promises/test_every_queue_bit.py", "tests/verify"),
     "pruning": ("tests/promises/test_pruned_is_scanned.py", "tests/promises/test_keys.py", "tests/plan"),
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py"),
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),

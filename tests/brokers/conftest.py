@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 from rocketmq import VERSIONS, Broker, Java, running
+from support.effort import WHOLE
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker compiles, starts and stops all brokers."""
+    """One worker compiles, starts and stops all brokers; in the sweep, which has no other tests beside them, two."""
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("broker"))
+            is_second = WHOLE and item.path.stem in ("test_lake", "test_stream_torn")
+            item.add_marker(pytest.mark.xdist_group("streams of brokers" if is_second else "broker"))
 
 
 @pytest.fixture

@@ -90,6 +90,7 @@ def cuts() -> Iterator[tuple[str, Files]]:
         yield f"{one} and {other} swapped", FILES | {one: FILES[other], other: FILES[one]}
 
 
+SHARDS = 4 if WHOLE else 1
 TRUTH = [AccessRead(FILES, predicate, "scan").rows for predicate in PREDICATES]
 
 
@@ -111,9 +112,10 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 
 
 @pytest.mark.sweep
-def test_every_bit_of_the_queues() -> None:
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_every_bit_of_the_queues(shard: int) -> None:
     cases = list(flips())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(300, 120, 1)))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(300, 120, 1))[shard::SHARDS])
     assert counts["scanned after all"] < counts["cases"]
     assert not WHOLE or counts["rows hidden by a changed hash"] > 0
 
