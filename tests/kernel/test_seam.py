@@ -137,6 +137,16 @@ def test_both_kernels_return_the_same(log: drawn.DrawnLog, options: dict[str, An
         read_by_both(InMemory(log.segments, log.framing), **options)
 
 
+@pytest.mark.kernel
+def test_a_property_without_a_value_is_absent_for_both() -> None:
+    log = CommitLog(1 << 20)
+    for properties in (b"TAGS\x01\x02KEYS\x01k\x02", b"TAGS\x01t\x02KEYS\x01\x02", b"KEYS\x01k\x02TAGS\x01"):
+        log.append(Message(topic="t", properties=properties))
+    (batch,) = read_by_both(InMemory(log.segments(preallocated=False)), columns="*").batches
+    assert batch["tags"].to_pylist() == [None, "t", None]
+    assert batch["properties"].to_pylist() == [[("KEYS", "k")], [("TAGS", "t")], [("KEYS", "k")]]
+
+
 def compressed_log(*bodies: bytes) -> InMemory:
     log = CommitLog(1 << 20)
     for body in bodies:

@@ -130,6 +130,15 @@ def test_only_the_wanted_part_of_a_segment_is_read(tolerance: str) -> None:
 
 
 @pytest.mark.usefixtures("sampled_always")
+@pytest.mark.parametrize("step", [-5 * MINUTE, 5 * MINUTE])
+def test_a_clock_that_stepped_within_the_tolerance_between_two_samples(step: int) -> None:
+    files = stored(lambda number: steady(number) + (step if number % 17 == 3 else 0), 1 << 20, queues=True)
+    for first in range(0, COUNT, 3):
+        found, expected, _ = asked(files, steady(first), steady(first + 3), time_skew_tolerance="5m", max_partition_bytes=4096)
+        assert found == expected
+
+
+@pytest.mark.usefixtures("sampled_always")
 def test_samples_that_decrease_are_not_trusted() -> None:
     messages = [message(number, store_timestamp=steady(number if not 40 <= number < 60 else 119 - number)) for number in range(COUNT)]
     storage = in_memory(files_of(log_of(messages, 1 << 20)))

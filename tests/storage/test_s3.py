@@ -74,6 +74,17 @@ def test_a_directory_with_more_objects_than_one_answer_lists() -> None:
         assert names == [f"{number:017}" for number in range(1100)]
 
 
+def test_a_queue_that_is_copied_later_is_listed_after_a_while(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The listing of all queues at once counts for seconds only."""
+    storage, queues, later = storage_of(opened(bucket).stores[0].uri), f"{bucket.url}/store/consumequeue", time.monotonic() + 3600
+    bucket.put(f"store/consumequeue/first/0/{ZERO}", b"one")
+    assert [entry.name for entry in storage.list(queues)] == ["first"]
+    bucket.put(f"store/consumequeue/second/0/{ZERO}", b"two")
+    monkeypatch.setattr("native_reader.storage.s3.monotonic", lambda: later)
+    assert [entry.name for entry in storage.list(queues)] == ["first", "second"]
+    assert [entry.name for entry in storage.list(f"{queues}/second/0")] == [ZERO]
+
+
 def test_a_file_system_of_pyarrow_or_fsspec_can_be_handed_in(bucket: Bucket, tmp_path: Path) -> None:
     arguments = bucket.link.fs
     assert nr.open(f"{bucket.url}/store", fs=pyarrow.fs.S3FileSystem(**arguments)).messages().count_rows() == 30

@@ -24,7 +24,7 @@ import native_reader as nr
 from native_reader.testing.config import fastjson
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.testing.java import hash_code
-from native_reader.testing.records import pack_properties
+from native_reader.testing.records import INNER_BATCH, InnerMessage, pack_inner, pack_properties
 
 Get = Callable[[str], Golden]
 _FILES = ("consumerOffset.json", "lmqConsumerOffset.json")
@@ -137,6 +137,15 @@ def test_kinds_of_offsets() -> None:
         ("g", hash_code("paid"), "paid", 2),
         ("g", 0, None, 1),
     ]
+
+
+@pytest.mark.parametrize("committed", [0, 1, 3, 4, 6, 8])
+def test_of_a_batch_that_is_consumed_in_part_the_rest_waits(committed: int) -> None:
+    batch = message(0, topic="orders", queue_id=0, sys_flag=INNER_BATCH, body=pack_inner([InnerMessage()] * 4))
+    log = log_of(numbered([batch, batch]))
+    memory = in_memory(with_offsets(files_of(log) | dispatched(log.placed), {"offsetTable": {"orders@g": {0: committed}}}))
+    rows = rows_of(nr.open(f"{memory.url}/store"), "lag_by_tag")
+    assert sum(row["messages"] for row in rows) == 8 - committed
 
 
 def test_many_tags_are_counted_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,3 +60,11 @@ def test_a_negative_count_in_an_entry_takes_no_messages_away() -> None:
     memory = in_memory(files | {name: bytes(content)})
     rows = {row["topic"]: row["messages"] for row in nr.open(f"{memory.url}/store").topics().to_table().to_pylist()}
     assert rows["batches"] == 0
+
+
+def test_an_empty_message_at_the_end_of_a_batch_counts() -> None:
+    body = pack_inner([InnerMessage(b"unit"), InnerMessage()])
+    memory = in_memory(files_of(log_of([message(0, topic="batches", body=body, sys_flag=INNER_BATCH)])))
+    messages = nr.open(f"{memory.url}/store").messages()
+    assert messages.to_table()["body"].to_pylist() == [b"unit", b""]
+    assert messages.count_rows() == 2

@@ -219,6 +219,19 @@ def test_after_damage_an_op_may_mean_a_commit_that_was_lost() -> None:
     assert fates_of({name: torn}) == {"A": "finished", "B": "finished", "C": "rolled_back"}
 
 
+def test_a_commit_that_was_lost_where_queues_name_no_half_message(tune: Tune) -> None:
+    """The pass over the half messages skips the topic's records: only the one for what decides them comes across the damage."""
+    tune(small_range=0, small_part=0, most_share=2)
+    others = [Message(topic="orders", queue_id=2, queue_offset=number, body=bytes(200)) for number in (0, 1, 3)]
+    log = log_of([half("A"), *others[:2], commit("A", 0, 2), others[2], op(b"0")])
+    files = files_of(log)
+    (name,) = files
+    lost = log.placed[3]
+    torn = files[name][: lost.offset] + b"\x11" * lost.size + files[name][lost.offset + lost.size :]
+    assert fates_of(files | dispatched(log.placed)) == {"A": "committed"}
+    assert fates_of({name: torn} | dispatched(log.placed)) == {"A": "finished"}
+
+
 def test_a_store_without_transactions_and_an_empty_one() -> None:
     assert fates_of(files_of()) == {}
     assert fates_of(files_of(log_of([op(b"0"), commit("A", 0)]))) == {}
