@@ -38,10 +38,10 @@ def beside(log: CommitLog, topics: Iterable[str] = ("T0", "T1", "T2")) -> Files:
     }
 
 
-def findings(files: Files, **options: Any) -> list[dict[str, Any]]:
+def findings(files: Files, jobs: int = 1, **options: Any) -> list[dict[str, Any]]:
     """What a check of these files finds."""
     memory = in_memory(files)
-    return list(nr.open(f"{memory.url}/store").verify(**options).to_table().to_pylist())
+    return list(nr.open(f"{memory.url}/store").verify(**options).to_table(jobs).to_pylist())
 
 
 def codes(files: Files, **options: Any) -> dict[str, int]:
