@@ -53,7 +53,7 @@ def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool
 def test_queues_change_no_rows_on_any_access_path():
     ways: Counter[str] = Counter()
 
-    @sampled(400, gate=400)
+    @sampled(400, gate=160)
     @given(st.data())
     def queues_change_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores())
@@ -66,9 +66,9 @@ def test_queues_change_no_rows_on_any_access_path():
 
     queues_change_nothing()
     cases = ways["cases"]
-    assert ways["some"] >= at_effort(0.15, 0.2, 0.2) * cases, ways  # about 0.30, so far from what chance can do
+    assert ways["some"] >= at_effort(0.15, 0.15, 0.2) * cases, ways  # about 0.30, so far from what chance can do
     for way in ("scan", "auto", MOST, "not by store time"):
-        assert ways[way] >= at_effort(0.02, 0.05, 0.05) * cases, ways
+        assert ways[way] >= at_effort(0.02, 0.02, 0.05) * cases, ways
     # A store that was not modified does not contradict itself.
     assert set(ways) <= {"cases", "some", "scan", "auto", "after all", MOST, "not by store time", "not by physical offset"}
 
