@@ -96,6 +96,10 @@ def test_9_a_topic_of_an_impossible_size(size: int) -> None:
     Case.of().put(4, 88 + len(b"body 4"), bytes([size])).assert_lost(4, reason="lengths")
 
 
+def test_9_an_empty_topic_whose_lengths_add_up() -> None:
+    Case.of(ordinary(0), ordinary(1, topic=b""), ordinary(2)).assert_lost(1, reason="lengths")
+
+
 @pytest.mark.parametrize("size", [-1, -32768, 32767, 0])
 def test_10_properties_of_an_impossible_size(size: int) -> None:
     Case.of().put(4, 88 + len(b"body 4") + 1 + 2, struct.pack(">h", size)).assert_lost(4, reason="lengths")
