@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The sampled tests on all their cases, in parts of at most 15 minutes on two cores: .ci/sweep.py [PART ...] [-- options of pytest].
+"""Runs the sampled tests on all their cases, in parts of at most 15 minutes on two cores: make sweep PART="streams bits".
 
+Arguments: names of parts; after `--`, options of pytest.
 A part that passed is not run again, until a file of the product, the tests or the kernel changes: build/sweep has a note of it.
 For other samples of the same files, delete that note.
 """

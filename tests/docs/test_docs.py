@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pyarrow.parquet as pq
 import pytest
@@ -187,6 +188,11 @@ def test_the_api_page_has_every_public_name() -> None:
     assert len(set(shown)) == len(shown)
     public = {f"{package.__name__}.{name}" for package in (nr, rmqstore_spark, testing) for name in package.__all__}
     assert public <= set(shown)
+
+
+def test_every_name_on_the_api_page_exists() -> None:
+    for name in re.findall(r"^::: ([\w.]+)$", (HERE / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE):
+        resolve_name(name)
 
 
 EXPORT_MD = "docs/export.md"
