@@ -17,7 +17,7 @@ from native_reader.sides.queues import Entries, QueueReader
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
-from native_reader.verify.sides import Sides, StoreQueues
+from native_reader.verify.sides import QueueNumbering, Sides
 
 _SPREAD = 4
 """Entries are looked up by their numbers if those are at most this many times as many as the records."""
@@ -91,7 +91,7 @@ class _ByQueue:
 class EntryCheck:
     """Compares records and entries, range by range, and adds findings."""
 
-    def __init__(self, sides: Sides, queues: StoreQueues, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
+    def __init__(self, sides: Sides, queues: QueueNumbering, findings: Findings, places: Sequence[tuple[str, int, int]]) -> None:
         self._sides, self._queues, self._findings, self._places = sides, queues, findings, places
         self._of_batches: set[int] = set()
 

@@ -27,7 +27,7 @@ from native_reader.verify.entries import EntryCheck
 from native_reader.verify.findings import Findings
 from native_reader.verify.keys import KeyCheck
 from native_reader.verify.records import RecordFacts, RecordReader
-from native_reader.verify.sides import Sides, StoreQueues
+from native_reader.verify.sides import QueueNumbering, Sides
 
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
@@ -39,7 +39,7 @@ class LogPart(NamedTuple):
     """A segment. `recovered`: a starting broker would check it; `last`: the log ends in it; `after`: the segment after it."""
 
     sides: Sides
-    queues: StoreQueues
+    queues: QueueNumbering
     split: Split
     recovered: bool
     last: bool
@@ -65,7 +65,7 @@ class _SegmentCheck:
         self._part, self._projection, self._findings = part, projection, findings
         self._segment, self._frame = part.split.segment, part.split.segment.frame
         # A running broker makes new files, so each segment lists its queues anew.
-        self._queues = StoreQueues(part.sides) if part.sides.is_live else part.queues
+        self._queues = QueueNumbering(part.sides) if part.sides.is_live else part.queues
         self._reader = RecordReader(self._queues)
         self._entries = EntryCheck(part.sides, self._queues, findings, self._reader.places)
         self._held = 0

@@ -17,7 +17,7 @@ from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart
-from native_reader.verify.sides import Sides, StoreQueues
+from native_reader.verify.sides import QueueNumbering, Sides
 from native_reader.verify.store import StorePart
 
 _TOPICS_AT_ONCE = 32
@@ -53,7 +53,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
     gaps = tuple((start, min(stop, read.end)) for start, stop in read.gaps())
     yield StorePart(sides, lost, gaps, end.stale, not sides.directories)
-    begins, queues = recovery_begins(store), StoreQueues(sides)
+    begins, queues = recovery_begins(store), QueueNumbering(sides)
     for number, segment in enumerate(segments):
         split = read.whole(segment)
         after = segments[number + 1] if number + 1 < len(segments) and segment.end < read.end else None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Numbers, Records
 from native_reader.verify.marks import Ints, Marks, new_marker
-from native_reader.verify.sides import StoreQueues
+from native_reader.verify.sides import QueueNumbering
 
 _MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
 """Places, and bytes of names of topics, that are remembered from range to range."""
@@ -56,7 +56,7 @@ class Pairs:
 class RecordReader:
     """Turns records into facts, range by range. Remembers topics and their queues."""
 
-    def __init__(self, queues: StoreQueues) -> None:
+    def __init__(self, queues: QueueNumbering) -> None:
         self._queues, self._marker, self._text = queues, new_marker(), 0
         self.places: list[tuple[str, int, int]] = []
         """Topic, queue id and number of the queue, or NO_QUEUE, of each pair seen."""

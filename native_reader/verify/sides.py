@@ -60,7 +60,7 @@ def first_entry(queue: Queue) -> tuple[int, int] | None:
     return None
 
 
-class StoreQueues:
+class QueueNumbering:
     """The queues of a store, numbered; listed on first use. The parts of a check share them; those on other machines list them anew."""
 
     def __init__(self, sides: Sides) -> None:
@@ -70,8 +70,8 @@ class StoreQueues:
         self._dispatched: int | None = None
         self._firsts: dict[int, tuple[int, int] | None] = {}
 
-    def __reduce__(self) -> tuple[type[StoreQueues], tuple[Sides]]:
-        return StoreQueues, (self._sides,)
+    def __reduce__(self) -> tuple[type[QueueNumbering], tuple[Sides]]:
+        return QueueNumbering, (self._sides,)
 
     @property
     def all(self) -> list[Queue]:

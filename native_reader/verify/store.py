@@ -13,7 +13,7 @@ from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
 from native_reader.verify.findings import Findings
-from native_reader.verify.sides import Sides, StoreQueues, last_entry
+from native_reader.verify.sides import QueueNumbering, Sides, last_entry
 
 _JSON = (
     "topics.json",
@@ -93,7 +93,7 @@ def _config(sides: Sides, findings: Findings) -> None:
 
 def _consumer_offsets(offsets: Iterable[GroupOffset], sides: Sides, findings: Findings) -> None:
     """Consumers must not be ahead of their queues: they would miss messages until the queue is there."""
-    queues, ends = StoreQueues(sides), dict[int, int | None]()
+    queues, ends = QueueNumbering(sides), dict[int, int | None]()
     for offset in offsets:
         number = None if offset.queue_id is None else queues.numbers.get((offset.topic, offset.queue_id))
         if number is None or offset.committed is None:
