@@ -200,7 +200,7 @@ def test_40_a_lost_network_is_no_damage(files: dict[str, bytes], number: int) ->
     faulty = FaultyStorage(memory.url, fault=lost)
     store = nr.open(f"{faulty.url}/store")
     reads = [store.messages(mode=mode, max_partition_bytes=1000).to_table for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")]
-    for read in (*reads, store.table("damage").to_table, store.verify):
+    for read in (*reads, store.table("damage").to_table, store.verify().to_table):
         with pytest.raises(nr.UnreadableError, match=f"could not read .*{3 * SEGMENT:020} at byte [0-9,]+: {os.strerror(number)}") as found:
             read()
         assert found.value.errno == number

@@ -100,7 +100,7 @@ def test_the_time_that_reading_took_counts(monkeypatch: pytest.MonkeyPatch) -> N
     """10 bytes a second: never more, and never less if the work leaves time. Slow work permits no burst later."""
     clock = Clock()
     monkeypatch.setattr(window, "time", clock)
-    limit, ends = window.Pace(10), []
+    limit, ends = window.ReadRate(10), []
     for work in (0.25, 0.75, 0.0, 5.0, 0.0, 0.5):
         clock.sleep(work)
         limit.spend(10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import re
 import runpy
@@ -49,11 +50,15 @@ def ended(command: list[str], folder: Path, variables: Mapping[str, str] | None 
 def called(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it in that folder, in this process: that saves the time of all imports. What it logs is not in its output here."""
     out, err, code = io.StringIO(), io.StringIO(), 0
+    log = logging.getLogger("native_reader")
+    level = log.level
     with chdir(folder), patch.object(sys, "argv", [script, *arguments]), redirect_stdout(out), redirect_stderr(err):
         try:
             runpy.run_path(str(EXAMPLES / script), run_name="__main__")
         except SystemExit as end:
             code = int(end.code or 0)
+        finally:  # rescue.py changes it, which would hide warnings from the tests that follow
+            log.setLevel(level)
     return subprocess.CompletedProcess([script, *arguments], code, out.getvalue(), err.getvalue())
 
 
