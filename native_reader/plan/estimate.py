@@ -136,6 +136,7 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
     pieces = [entries for entries in pieces if len(entries)]
     if not pieces:
         return None
+    pieces[-1] = replace(pieces[-1], newest=int(pieces[-1].offsets[-1]))
     sampled = sum(map(len, pieces))
     wanted = [wanted_among(queue, entries, predicate, facts) for entries in pieces]
     return _Sample(

@@ -130,6 +130,15 @@ def test_50_a_hash_changed_in_place_hides_a_row_and_invents_none() -> None:
     assert AccessRead(lied, And((T1, Compare(Column("tags"), "=", "another"))), "auto").rows.total() == 0
 
 
+@pytest.mark.parametrize("written", [16, 17, 18, 19])
+def test_50_the_newest_entry_is_found_before_its_hash_is_written_whole(written: int) -> None:
+    _, files = store()
+    assert entry(files, 19)[2] == hash_code("tag1")
+    content = bytearray(files[QUEUE])
+    content[19 * 20 + written : 20 * 20] = bytes(20 - written)
+    agree(files | {QUEUE: bytes(content)}, And((T1, Compare(Column("tags"), "=", "tag1"))), all_known=True)
+
+
 @pytest.mark.parametrize("number", [0, 3, 7, 19])
 def test_51_zeros_in_a_queue(number: int) -> None:
     _, files = store()
