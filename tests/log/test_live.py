@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.locks import held
+from support.queued_stores import dispatched
 from support.stores import ZERO, files_of, in_memory, log_of, message, on_disk
 
 import native_reader as nr
@@ -67,6 +68,15 @@ def test_a_queue_entry_proves_that_the_newest_record_is_complete(live: Path) -> 
         for what, (counts, content) in cases.items():
             (file / "00000000000000000100").write_bytes(bytes(80) + content)  # the queue's first five entries have expired
             assert count(live) == 9 + counts, what
+
+
+def test_in_a_dledger_log_too_a_queue_entry_has_the_size_of_the_record_without_its_frame(tmp_path: Path) -> None:
+    log = log_of([message(number) for number in range(10)], 8192, framing="dledger")
+    live = on_disk(tmp_path, files_of(log, "store/dledger-n0/data") | {"store/lock": b"lock"}) / "store"
+    with held(live / "lock"):
+        assert count(live) == 9
+        on_disk(tmp_path, dispatched(log.placed))
+        assert count(live) == 10
 
 
 @pytest.mark.parametrize("topic", ["../consumequeue", "..", ".", "a/b"])
