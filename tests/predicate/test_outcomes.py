@@ -13,7 +13,21 @@ from support.evaluator import read, trees, truth
 from support.stores import in_memory
 
 from native_reader.layout.queue_entry import java_hash
-from native_reader.predicate.outcomes import ANYTHING, FALSE, NULL, TRUE, Hashed, Known, Null, OneOf, Within, exactly, may_be_true, outcomes
+from native_reader.predicate.outcomes import (
+    ANYTHING,
+    FALSE,
+    NULL,
+    TRUE,
+    Hashed,
+    Known,
+    NoneOf,
+    Null,
+    OneOf,
+    Within,
+    exactly,
+    may_be_true,
+    outcomes,
+)
 from native_reader.predicate.tree import EVERYTHING, And, Column, Compare, In, IsNull, Like, Not, Or, Predicate, RLike
 from native_reader.testing.java import hash_code
 from native_reader.testing.strategies import commitlogs
@@ -35,7 +49,8 @@ def known_of(draw: st.DrawFn, rows: list[dict[str, Any]], which: int) -> dict[st
             low, high = draw(st.integers(0, 9)), draw(st.integers(0, 9))
             facts[name] = draw(st.sampled_from([exactly(value), Within(value - low, value + high, nullable=draw(st.booleans()))]))
         elif isinstance(value, str) and name != "tags":
-            facts[name] = draw(st.sampled_from([exactly(value), OneOf((draw(st.text(max_size=3)), value))]))
+            other = draw(st.text(max_size=3).filter(lambda text, value=value: text != value))
+            facts[name] = draw(st.sampled_from([exactly(value), OneOf((other, value)), NoneOf((other,))]))
     if draw(st.booleans()):
         tags = row["tags"]
         facts["tags"] = Hashed(np.array([0 if tags is None else java_hash(tags)]), np.array([draw(st.booleans())]))
@@ -77,6 +92,12 @@ NUMBER, TOPIC, TAGS = Column("queue_offset"), Column("topic"), Column("tags")
         (Compare(NUMBER, "=", 5), {}, ANYTHING),
         (Like(TOPIC, "ord%"), {"topic": exactly("orders")}, TRUE),
         (RLike(TOPIC, "^x"), {"topic": OneOf(("x", "y"))}, TRUE | FALSE),
+        (Compare(TOPIC, "=", "x"), {"topic": NoneOf(("x", "y"))}, FALSE),
+        (Compare(TOPIC, "=", "z"), {"topic": NoneOf(("x", "y"))}, TRUE | FALSE),
+        (In(TOPIC, ("x", "y")), {"topic": NoneOf(("x", "y"))}, FALSE),
+        (In(TOPIC, ("x", "z")), {"topic": NoneOf(("x", "y"))}, TRUE | FALSE),
+        (Not(In(TOPIC, ("x", "z"))), {"topic": NoneOf(("x", "y"))}, TRUE | FALSE),
+        (IsNull(TOPIC), {"topic": NoneOf(("x",))}, FALSE),
         (Compare(TOPIC, "<", "b"), {"topic": exactly("a")}, TRUE),
         (Not(Compare(TOPIC, "=", "a")), {"topic": exactly("a")}, FALSE),
         (And((Compare(TOPIC, "=", "a"), Compare(NUMBER, "=", 5))), {"topic": exactly("b")}, FALSE),
