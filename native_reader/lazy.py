@@ -243,7 +243,7 @@ class Scan(Lazy):
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
 
     def run(self, jobs: int = 1, progress: Watch = False) -> Run:
-        """Start a read of which a report is wanted: iterate the result for its batches, then use its `report`.
+        """Start a read that also reports: iterate the result for its batches, then use its `report`.
 
         Args:
             jobs: How many parts are read in parallel.

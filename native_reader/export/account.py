@@ -137,7 +137,7 @@ class Exported:
             columns: The names of the columns.
 
         Raises:
-            OSError: A file is missing, or is no Parquet file.
+            OSError: A file is missing, or is not a Parquet file.
         """
         from pyarrow import parquet
 
