@@ -22,7 +22,7 @@ help:  ## this list
 demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 	@$(PYTHON) examples/demo.py
 
-test: java $(KERNEL)  ## create the environment, run the tests on small samples; CI=true make test: run them as the gate does
+test: java $(KERNEL)  ## create the environment, run the tests; CI=true make test: also those that take long, as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
 # What the kernel has a part in. The other tests would only test the same code again: exports and streams get the batches of tests/scan.
@@ -88,7 +88,7 @@ bench: java $(KERNEL)  ## measure the speed, with both kernels
 	$(PYTHON) benchmarks/large.py --spark
 
 # In parts of at most 15 minutes. make sweep PART="streams bits" runs these; a part that passed for the same files is not run again.
-sweep: java $(KERNEL)  ## the sampled tests, on all their cases (an hour); PART=streams: one part; parts that passed are not run again
+sweep: java $(KERNEL)  ## the longest tests, and all cases of those that sample (an hour); PART=streams: one part; parts that passed are not run again
 	KERNEL_PROFILE=$(KERNEL_PROFILE) $(PYTHON) .ci/sweep.py $(PART) -- $(PYTEST_ARGS)
 
 # make matrix LINES="pyspark-4.0 floors" for some of them.

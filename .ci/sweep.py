@@ -26,7 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),
     "streams": ("tests/stream",),
     "brokers": ("tests/brokers",),
-    "spark": ("tests/spark/test_spark_live.py", "tests/spark/test_spark_pushdown.py", "tests/spark/test_spark_where.py"),
+    "spark": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_cluster", "spark_live", "spark_pushdown", "spark_where")),
     "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
@@ -50,7 +50,7 @@ def outcome(part: str, of: str, options: list[str]) -> str:
     if note.exists() and note.read_text() == of:
         return "passed before, for the same files"
     limits = [f"--override-ini=timeout={PATIENCE}", f"--override-ini=faulthandler_timeout={PATIENCE + 30}"]
-    command = [sys.executable, "-m", "pytest", "-m", "sweep", *limits, "--durations=10", *options, *PARTS[part]]
+    command = [sys.executable, "-m", "pytest", "-m", "sweep or long", *limits, "--durations=10", *options, *PARTS[part]]
     begun = time.monotonic()
     code = subprocess.run(command, cwd=ROOT, env=os.environ | {"RMQSTORE_SWEEP": "whole"}, check=False).returncode
     seconds = time.monotonic() - begun

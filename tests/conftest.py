@@ -15,7 +15,7 @@ import pytest
 from rocketmq import Java, Unreachable, missing
 from support import golden
 from support.archived import java_options, make_archive
-from support.effort import QUICK
+from support.effort import QUICK, WHOLE
 from support.growing import Disk, GrowingStore
 from support.own_stores import STORES
 from support.stores import BACKENDS, ZERO, Backend, files_of, log_of, on_disk
@@ -35,14 +35,18 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` skips the slow tests, marked `gate`, with a message. `make test-numpy` leaves out those marked `kernel`."""
+    """`make test` skips the slow tests, marked `gate`, with a message, and leaves out those that are only for `make sweep`.
+
+    `make test-numpy` leaves out those marked `kernel`.
+    """
     for item in items:
         if QUICK and item.get_closest_marker("gate"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with CI=true make test"))
-    if os.environ.get("RMQSTORE_KERNEL") == kernel.NUMPY:
-        of_kernel = {item for item in items if item.get_closest_marker("kernel")}
-        config.hook.pytest_deselected(items=list(of_kernel))
-        items[:] = [item for item in items if item not in of_kernel]
+    marks = [] if WHOLE else ["long"]
+    marks += ["kernel"] if os.environ.get("RMQSTORE_KERNEL") == kernel.NUMPY else []
+    left_out = {item for item in items if any(map(item.get_closest_marker, marks))}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

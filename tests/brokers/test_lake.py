@@ -20,7 +20,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pysparks import streams
 from rocketmq import SMALL_FILES, Broker
 from support.cluster import kill_all
-from support.effort import WHOLE
 
 import native_reader as nr
 
@@ -116,9 +115,8 @@ class Lake:
 
 
 @streams
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("read", [iceberg, delta] if WHOLE else [iceberg], ids=lambda read: read.__name__)
+@pytest.mark.long
+@pytest.mark.parametrize("read", [iceberg, delta], ids=lambda read: read.__name__)
 def test_a_killed_stream_into_a_lake_has_each_message_once(
     broker: Callable[..., Broker], tmp_path: Path, read: Callable[[Path, str], list[int]]
 ) -> None:
@@ -128,7 +126,7 @@ def test_a_killed_stream_into_a_lake_has_each_message_once(
     (tmp_path / "warehouse").mkdir()
     counts, random = Counter[str](), Random(2665)
     with producing(running):
-        while counts["within a batch"] < (5 if WHOLE else 1):
+        while counts["within a batch"] < 5:
             assert counts["kills"] < 20
             counts["within a batch"] += lake.live_until_killed(random)
             counts["kills"] += 1

@@ -220,9 +220,8 @@ def test_a_writer_that_is_killed_again_and_again(
     log.info("%s of %s kills left half a record; %s micro-batches with %s rows", len(halves), kills, query.batches, len(content.offsets))
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("settings", [MAPPED, POOLED] if WHOLE else [POOLED])
+@pytest.mark.long
+@pytest.mark.parametrize("settings", [MAPPED, POOLED])
 def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, settings: dict[str, object]) -> None:
     home, content = tmp_path / "live", Content()
     with driving(home / "store", tmp_path / "spark", COLUMNS, ["earliest"]) as driver:
@@ -242,7 +241,7 @@ def test_a_query_of_spark(rocketmq: Callable[[str], Java], tmp_path: Path, setti
         content.add(pq.read_table(batch).sort_by("physical_offset"))
     assert len(content.offsets) == report["written"] == RATE * SECONDS
     content.is_that_of(home / "store")
-    assert while_written >= 1 or not WHOLE  # five seconds can be less than a batch of Spark
+    assert while_written >= 1
     log.info("%s batches while %s were written in %.1f s", while_written, report["written"], report["seconds"])
 
 

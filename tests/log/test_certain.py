@@ -82,7 +82,7 @@ def test_a_read_from_any_offset(queues: bool, access: str, mode: str) -> None:
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
     options = {"access": access, "mode": mode}
-    for offset in telling(log, at_effort(5, 2, 1), at_effort(400, 200, 11)):
+    for offset in telling(log, at_effort(5, 1), at_effort(400, 11)):
         rest = [each for each in true if each >= offset]
         assert places(store, starting_physical_offset=offset, **options) == rest
         assert places(store, where=f"physical_offset > {offset}", **options) == [each for each in true if each > offset]
@@ -94,7 +94,7 @@ def test_a_condition_on_one_offset(queues: bool) -> None:
     true = [each.offset for each in log.placed]
     memory = in_memory(laid(log, queues=queues))
     store = nr.open(memory.url)
-    for offset in telling(log, at_effort(5, 2, 1), at_effort(400, 200, 5)):
+    for offset in telling(log, at_effort(5, 1), at_effort(400, 5)):
         found = [offset] if offset in true else []
         assert places(store, where=f"physical_offset = {offset}") == found
         assert places(store, msg_id=f"7F000001{10911:08X}{offset:016X}") == found

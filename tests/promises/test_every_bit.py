@@ -20,7 +20,7 @@ from support.plain_decoder import walk
 from native_reader.layout.record import BLANK_HEAD, MAGIC_BLANK
 
 SHARDS = 16
-SAMPLE = at_effort(2500, 1000, 1)
+SAMPLE = at_effort(2500, 1)
 BLOCK = 512
 SEGMENT, PLACE = 4608, 28
 """The size of a segment; and where a record has its own offset in the log."""
@@ -93,7 +93,7 @@ def test_every_bit_flipped(whole: Segments, shard: int) -> None:
 def test_every_truncation(whole: Segments, shard: int) -> None:
     records = records_of(whole)
     sizes = [len(content) for _, content in whole]
-    for number in sampled(sum(sizes), shard, share=at_effort(300, 120, 1)):
+    for number in sampled(sum(sizes), shard, share=at_effort(300, 1)):
         which, length = (0, number) if number < sizes[0] else (1, number - sizes[0])
         check(whole, records, which, whole[which][1][:length], number)
 

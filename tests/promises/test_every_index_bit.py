@@ -125,7 +125,7 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_every_bit_of_the_index(shard: int) -> None:
     cases = list(flips())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 160, 1))[shard::SHARDS])
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(400, 1))[shard::SHARDS])
     assert 0 < counts["not believed"] < counts["cases"]
     assert counts["rows by key"] > counts["cases"] // 3
 
@@ -134,13 +134,13 @@ def test_every_bit_of_the_index(shard: int) -> None:
 def test_a_pointer_that_lies_hides_rows() -> None:
     """Otherwise nothing would have to be excused above."""
     lies = [case for case in flips() if case[0].endswith(" a lie")]
-    assert check(Random(1).sample(lies, min(len(lies), at_effort(20, 40, len(lies)))))["rows hidden by a pointer"] > 0
+    assert check(Random(1).sample(lies, min(len(lies), at_effort(20, len(lies)))))["rows hidden by a pointer"] > 0
 
 
 @pytest.mark.sweep
 def test_every_cut_of_the_index() -> None:
     cases = list(cuts())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 20, 1)))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 1)))
     assert counts["not believed"] > 0
     assert counts["rows hidden by a pointer"] == 0
 

@@ -115,7 +115,7 @@ def check(cases: list[tuple[str, Files]]) -> Counter[str]:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_every_bit_of_the_queues(shard: int) -> None:
     cases = list(flips())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(300, 120, 1))[shard::SHARDS])
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(300, 1))[shard::SHARDS])
     assert counts["scanned after all"] < counts["cases"]
     assert not WHOLE or counts["rows hidden by a changed hash"] > 0
 
@@ -123,7 +123,7 @@ def test_every_bit_of_the_queues(shard: int) -> None:
 @pytest.mark.sweep
 def test_every_cut_and_swap_of_the_queues() -> None:
     cases = list(cuts())
-    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 20, 1)))
+    counts = check(Random(1).sample(cases, len(cases) // at_effort(50, 1)))
     assert counts["scanned after all"] < counts["cases"]
     assert counts["rows hidden by a changed hash"] == 0
 

@@ -53,7 +53,7 @@ def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool
 def test_queues_change_no_rows_on_any_access_path():
     ways: Counter[str] = Counter()
 
-    @sampled(400, gate=160)
+    @sampled(400)
     @given(st.data())
     def queues_change_nothing(data: st.DataObject) -> None:
         files = data.draw(queued_stores())
@@ -66,9 +66,9 @@ def test_queues_change_no_rows_on_any_access_path():
 
     queues_change_nothing()
     cases = ways["cases"]
-    assert ways["some"] >= at_effort(0.15, 0.15, 0.2) * cases, ways  # about 0.30, so far from what chance can do
+    assert ways["some"] >= at_effort(0.15, 0.2) * cases, ways  # about 0.30, so far from what chance can do
     for way in ("scan", "auto", MOST, "not by store time"):
-        assert ways[way] >= at_effort(0.02, 0.02, 0.05) * cases, ways
+        assert ways[way] >= at_effort(0.02, 0.05) * cases, ways
     # A store that was not modified does not contradict itself.
     assert set(ways) <= {"cases", "some", "scan", "auto", "after all", MOST, "not by store time", "not by physical offset"}
 
@@ -180,7 +180,7 @@ def _compare(opened: nr.Store, wanted: int, *, contradicts: bool = False) -> Cou
     rows = table.set_column(4, "store_timestamp", table["store_timestamp"].cast("int64")).to_pylist()
     conditions = list(_conditions(rows))
     ways: Counter[str] = Counter()
-    for predicate in Random(2).sample(conditions, min(len(conditions), at_effort(wanted // 4, wanted, len(conditions)))):
+    for predicate in Random(2).sample(conditions, min(len(conditions), at_effort(wanted // 4, len(conditions)))):
         found = {}
         for access in ("scan", "auto", "trust"):
             options = MessageOptions(access=access, columns="physical_offset,inner_index,topic,tags")

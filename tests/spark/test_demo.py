@@ -19,7 +19,7 @@ def alike(shown: str) -> list[str]:
     return [re.sub(r" +…", " …", line.rstrip()) for line in shown.strip().splitlines()]
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_the_demo_prints_what_its_document_shows(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(HERE), "PYSPARK_PYTHON": sys.executable}
     demo = [sys.executable, str(HERE / "examples/demo.py")]

@@ -99,7 +99,7 @@ def ended(driver: subprocess.Popen[str]) -> str:
     return out
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_a_cluster_reads_a_store_at_a_path_relative_to_the_driver(shared: Cluster, tmp_path: Path) -> None:
     """Also with limited memory: `spark.executor.pyspark.memory` limits what a Python worker may map."""
     on_disk(tmp_path, files_of(log_of(60)))
@@ -164,7 +164,7 @@ def test_a_worker_that_dies_in_a_batch_costs_no_row(shared: Cluster, tmp_path: P
 
 
 @streams
-@pytest.mark.gate
+@pytest.mark.long
 def test_a_worker_that_dies_in_a_batch_of_a_stream_costs_no_row(shared: Cluster, tmp_path: Path) -> None:
     def in_the_second_batch() -> bool:
         return (tmp_path / "checkpoint/offsets/1").exists() and len(list(tmp_path.glob("rows/*.parquet"))) >= 13

@@ -19,7 +19,6 @@ import pytest
 from ports import free_port
 from pysparks import streams
 from support.documented import ROOT
-from support.effort import WHOLE
 from support.example_runs import EXAMPLES, PACKAGES, README, by_hour, cells, commands, ended, of_store, of_table
 
 import native_reader as nr
@@ -49,13 +48,13 @@ def test_a_file_in_place_of_the_folder_is_refused_before_spark_starts(script: st
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "out is a file. Name a folder\n")
 
 
-OWN_SPARK = ["dead_letters.py", "run_sql.py", pytest.param("follow_to_parquet.py", marks=streams)]
+long = pytest.mark.long
+OWN_SPARK = ["dead_letters.py", pytest.param("run_sql.py", marks=long), pytest.param("follow_to_parquet.py", marks=[streams, long])]
 """The first way to make a session; that of a stream is in test_spark_process.py."""
 
 
 @pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("script", OWN_SPARK if WHOLE else OWN_SPARK[:1])
+@pytest.mark.parametrize("script", OWN_SPARK)
 def test_a_script_starts_its_own_spark(script: str, stores: Path) -> None:
     done = of_readme(script, stores)
     assert done.returncode == 0, done.stderr
@@ -80,13 +79,12 @@ def until_java_runs(script: subprocess.Popen[str]) -> None:
         assert line, "the script ended"
 
 
-INTERRUPTED = [("lake.py", 0), ("follow_to_parquet.py", 3), ("lake.py", 7)]
+INTERRUPTED = [pytest.param(*case, marks=long) for case in product(("lake.py", "follow_to_parquet.py"), (0, 7))]
 """The scripts, and seconds after Java has started."""
 
 
 @pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize(("script", "seconds"), [*product(("lake.py", "follow_to_parquet.py"), (0, 3, 7))] if WHOLE else INTERRUPTED)
+@pytest.mark.parametrize(("script", "seconds"), [("follow_to_parquet.py", 3), *INTERRUPTED])
 def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, stores: Path) -> None:
     process = started(script, stores)
     until_java_runs(process)
@@ -99,7 +97,7 @@ def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, 
     assert "Exception" not in printed
 
 
-@pytest.mark.gate
+@pytest.mark.long
 @streams
 def test_a_lake_says_once_that_it_is_up_to_date(stores: Path) -> None:
     for has_batch in (True, False):

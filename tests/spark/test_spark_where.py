@@ -27,7 +27,7 @@ def test_where_selects_the_rows_that_spark_selects(spark: SparkSession, odd: Pat
     random = Random(zone)
     frame = spark.read.format("rocketmq-store").option("columns", "*").load(str(odd)).cache()
     store = nr.open(odd)
-    some, rounds = 0, at_effort(1, 4, 40)
+    some, rounds = 0, at_effort(1, 40)
     for _ in range(rounds):
         texts = [condition(random) for _ in range(150)]
         told = frame.select("physical_offset", *(F.expr(text).alias(f"c{number}") for number, text in enumerate(texts))).collect()

@@ -16,9 +16,9 @@ from lives import JAVA, Life, archived
 from pysparks import streams
 from support.effort import WHOLE
 
-LIVES, RUNS = (6, 12) if WHOLE else (2, 2)
+LIVES, RUNS = (6, 12) if WHOLE else (1, 2)
 AT_ONCE = 2
-LEAST = {"kills": 6, "between offsets and commit": 2, "of batch 0": 1, "workers_of": 1, "begun again": 2}
+LEAST = {"kills": 2, "between offsets and commit": 1, "of batch 0": 1}
 if WHOLE:
     LEAST = {"kills": 72, "between offsets and commit": 25, "of batch 0": 5, "workers_of": 10, "reader_of": 2, "kept again": 2}
 SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 2665))
