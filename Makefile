@@ -25,8 +25,8 @@ demo: java $(KERNEL)  ## write a demo store and run a Spark job on it
 test: java $(KERNEL)  ## create the environment, run the tests; CI=true make test: also those that take long, as the gate does
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
-# What the kernel has a part in. The other tests would only test the same code again: exports and streams get the batches of tests/scan.
-OF_THE_KERNEL := $(addprefix tests/,columns kernel log plan promises records scan sides tables verify)
+# What the kernel has a part in. The other tests would only test the same code again: tables, exports and streams get the batches of tests/scan.
+OF_THE_KERNEL := $(addprefix tests/,columns kernel log promises records scan verify)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
 	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 --ignore tests/promises/test_plain_decoder.py $(OF_THE_KERNEL) $(PYTEST_ARGS)
 

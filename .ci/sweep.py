@@ -25,7 +25,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py"),
     "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),
     "streams": ("tests/stream",),
-    "brokers": ("tests/brokers",),
+    "brokers": ("tests/brokers/test_brokers.py", "tests/brokers/test_live_stores.py"),
+    "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
     "spark": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_cluster", "spark_live", "spark_pushdown", "spark_where")),
     "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
 }

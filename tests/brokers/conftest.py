@@ -17,7 +17,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker compiles, starts and stops all brokers; in the sweep, which has no other tests beside them, two."""
     for item in items:
         if HERE in item.path.parents:
-            is_second = WHOLE and item.path.stem in ("test_lake", "test_stream_torn")
+            is_second = WHOLE and item.path.stem in ("test_brokers", "test_lake", "test_stream_torn")
             item.add_marker(pytest.mark.xdist_group("streams of brokers" if is_second else "broker"))
 
 

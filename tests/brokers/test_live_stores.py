@@ -13,7 +13,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from live import COLUMNS, RATE, SECONDS, Follower, ended_by_its_input, report_in, written
-from rocketmq import SMALL_FILES, Broker, Java, ended
+from rocketmq import SMALL_FILES, VERSIONS, Broker, Java, ended
 from support.tune import Tune
 
 import native_reader as nr
@@ -65,9 +65,8 @@ def test_a_store_that_is_being_written(
     log.info("%s looks at %s rows while %s were written in %.1f s", follower.looks, follower.rows, report["written"], report["seconds"])
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("version", [pytest.param("4.9.7", marks=pytest.mark.long), "5.5.0"])
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
     """Four clients send as fast as they can. In the end each acknowledged message is there once, both live and at rest."""
     segment = 1 << 20

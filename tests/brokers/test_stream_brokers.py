@@ -19,13 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 from follows import Driver, driving
 from live import ended_by_its_input
-from rocketmq import SMALL_FILES, Broker, ended
-from support.effort import WHOLE
+from rocketmq import SMALL_FILES, VERSIONS, Broker, ended
 
 import native_reader as nr
 
 RATE = 200
-ROUNDS, QUIET, BETWEEN = (2, 20.0, 4.0) if WHOLE else (1, 3.0, 0.5)
+ROUNDS, QUIET, BETWEEN = 2, 20.0, 4.0
 KILLED, STOPPED = "killed", "stopped"
 SMALL, USUAL = 1 << 20, 1 << 30
 """Segments: many of them, or one that is nearly all unwritten, as those of brokers are."""
@@ -45,8 +44,7 @@ class Case(NamedTuple):
         return f"{self.version} {self.first} first, segments of {self.segment >> 20} MiB"
 
 
-CASES = [Case("5.5.0", KILLED, SMALL)]
-LONG = [Case("4.9.7", KILLED, SMALL), Case("5.5.0", STOPPED, USUAL), Case("4.9.7", STOPPED, USUAL)]
+CASES = [Case(version, first, size) for version in VERSIONS for first, size in ((KILLED, SMALL), (STOPPED, USUAL))]
 
 
 class Acknowledged(NamedTuple):
@@ -57,9 +55,8 @@ class Acknowledged(NamedTuple):
     at: float
 
 
-@pytest.mark.gate
-@pytest.mark.sweep
-@pytest.mark.parametrize("case", [*CASES, *(pytest.param(case, marks=pytest.mark.long) for case in LONG)], ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_message_comes_once(broker: Callable[..., Broker], tmp_path: Path, case: Case) -> None:
     """A broker is killed while two queries follow it, and stopped while Spark is killed and restarted. Or the other way round.
 

@@ -157,7 +157,7 @@ def rows_in(folder: Path) -> Iterator[int]:
             yield from pq.read_table(file)["physical_offset"].to_pylist()
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_a_worker_that_dies_in_a_batch_costs_no_row(shared: Cluster, tmp_path: Path) -> None:
     rows = one_dies(shared, tmp_path, SLOW_BATCH, lambda: len(list(tmp_path.glob("rows/_temporary/0/task_*"))) >= 3)
     assert sorted(rows) == offsets_of(tmp_path / "store")

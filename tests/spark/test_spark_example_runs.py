@@ -27,6 +27,9 @@ SPARK_HOME = Path(pyspark.__file__).parent
 OF_SPARK = {"SPARK_HOME": str(SPARK_HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
+long = pytest.mark.long
+
+
 def of_readme(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Its command, as a process of its own."""
     where = OF_SPARK | {"PATH": f"{SPARK_HOME}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"} | variables
@@ -48,12 +51,11 @@ def test_a_file_in_place_of_the_folder_is_refused_before_spark_starts(script: st
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "out is a file. Name a folder\n")
 
 
-long = pytest.mark.long
-OWN_SPARK = ["dead_letters.py", pytest.param("run_sql.py", marks=long), pytest.param("follow_to_parquet.py", marks=[streams, long])]
+OWN_SPARK = ["dead_letters.py", "run_sql.py", pytest.param("follow_to_parquet.py", marks=streams)]
 """The first way to make a session; that of a stream is in test_spark_process.py."""
 
 
-@pytest.mark.gate
+@long
 @pytest.mark.parametrize("script", OWN_SPARK)
 def test_a_script_starts_its_own_spark(script: str, stores: Path) -> None:
     done = of_readme(script, stores)
@@ -97,7 +99,7 @@ def test_an_interrupt_while_spark_starts_is_one_line(script: str, seconds: int, 
     assert "Exception" not in printed
 
 
-@pytest.mark.long
+@long
 @streams
 def test_a_lake_says_once_that_it_is_up_to_date(stores: Path) -> None:
     for has_batch in (True, False):
@@ -115,7 +117,7 @@ def test_a_lake_says_once_that_it_is_up_to_date(stores: Path) -> None:
         assert any(line.startswith("batch 0: ") for line in lines) == has_batch
 
 
-@pytest.mark.gate
+@long
 def test_spark_submit_takes_the_package_from_the_zip(stores: Path) -> None:
     """Another package of these names comes first on the PYTHONPATH, and cannot be imported: only the zip can."""
     (zipped,) = re.findall(r"^(python -m zipfile .*)$", README, re.MULTILINE)
@@ -137,7 +139,7 @@ def test_spark_submit_takes_the_package_from_the_zip(stores: Path) -> None:
     assert "this is not the package of the zip" in without.stdout
 
 
-@pytest.mark.gate
+@long
 def test_spark_submit_ends_with_the_exit_code_of_the_script(stores: Path) -> None:
     """It writes what the script says about errors to standard output."""
     submit = [f"{SPARK_HOME}/bin/spark-submit", "examples/topics_by_hour.py"]
@@ -148,7 +150,7 @@ def test_spark_submit_ends_with_the_exit_code_of_the_script(stores: Path) -> Non
     assert wrong.stdout.splitlines()[-1] == f"{(stores / 'stor').as_uri()} does not exist. Did you mean 'store'?"
 
 
-@pytest.mark.gate
+@long
 def test_spark_sql_runs_the_file(stores: Path) -> None:
     done = of_readme("lag.sql", stores)
     assert done.returncode == 0, done.stderr
