@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from native_reader.broker.databases import databases_of
 from native_reader.errors import OptionError, SchemaError, StoreError, option_name
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.witness import is_live
@@ -22,8 +23,13 @@ _Time = Callable[[datetime], str]
 
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue", "index", "config", "state"
+DATABASES = "rocksdb"
 _SIGNS = (
     ("5.5.0", "checkpoint", "the checkpoint has a dispatched offset", "dispatched_offset"),
+    ("5.5.0", "store", "consume queues are in consumequeue_rocksdb", "consumequeue_rocksdb"),
+    ("5.4.0", "config", "the configuration is in one database, config/metadata", "metadata"),
+    ("5.4.0", "store", "the directory rocksdbstore exists", "rocksdbstore"),
+    ("5.3.2", "store", "the directory kvStore exists", "kvStore"),
     ("5.1.1", "checkpoint", "the checkpoint has a confirmed offset", "confirmed_offset"),
     ("5.0.0", "checkpoint", "the checkpoint has a flushed offset", "master_flushed_offset"),
     ("5.3.2", "config", "the configuration is in RocksDB", "rdb"),
@@ -95,6 +101,8 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
         except (StoreError, OSError) as error:
             found.findings.append(f"{part} could not be examined: {error}")
     found.facts |= {CONFIG: {"directory": files.config}, STATE: look.state()}
+    if databases := look.databases():
+        found.facts[DATABASES] = {"databases": databases}
     if files.strays:
         found.findings.append(f"packed or renamed segments are not read: {', '.join(files.strays)}")
     return found
@@ -164,7 +172,7 @@ class _Examination:
                 count = sum(of_state.values())
                 names = names_of(sorted(of_state), _MOST)
                 (self._found.findings if is_finding else self._found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
-        return {"directories": list(self._files.queues), "queues": queues, "topics": len(topics), "light_queues": light}
+        return {"directories": list(self._files.queue_directories), "queues": queues, "topics": len(topics), "light_queues": light}
 
     def index(self) -> Facts:
         """The index files, and those that a search cannot use."""
@@ -183,6 +191,14 @@ class _Examination:
             "begin_timestamp": min(begins, default=None),
             "end_timestamp": max(ends, default=None),
         }
+
+    def databases(self) -> list[Facts]:
+        """The databases of RocksDB, and what is in them."""
+        databases = list(databases_of(self._files))
+        self._found.findings += [each.found for each in databases if each.found is not None and not each.is_extra_missing]
+        if any(each.is_extra_missing for each in databases):
+            self._found.notes.append("what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'")
+        return [{"directory": each.uri, "holds": each.holds} for each in databases]
 
     def state(self) -> Facts:
         """Whether a broker uses the store, and how the last one ended."""
@@ -232,6 +248,10 @@ def _index_in_words(facts: Facts, time: _Time) -> Iterator[str]:
     yield f"{facts['directory']}: {files}" if facts["directory"] else "none"
 
 
+def _databases_in_words(facts: Facts, time: _Time) -> Iterator[str]:
+    yield "; ".join(f"{each['directory']}: {each['holds'] or 'not read'}" for each in facts["databases"])
+
+
 def _config_in_words(facts: Facts, time: _Time) -> Iterator[str]:
     yield facts["directory"] or "none"
 
@@ -251,6 +271,7 @@ _WRITERS: dict[str, tuple[str, Callable[[Facts, _Time], Iterator[str]]]] = {
     QUEUES: ("queues", _queues_in_words),
     INDEX: ("index", _index_in_words),
     CONFIG: ("config", _config_in_words),
+    DATABASES: ("rocksdb", _databases_in_words),
     STATE: ("state", _state_in_words),
 }
 """By part, in the order of the lines: its label, and its text; that of the store has a second line, the version."""

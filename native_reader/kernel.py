@@ -47,7 +47,7 @@ COLUMNS = frozenset(
         *("topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "body", "properties"),
         *("born_timestamp", "store_timestamp", "kind", "physical_offset", "sys_flag", "record_size", "body_size"),
         *("uniq_key", "offset_msg_id", "stored_body", "real_topic", "born_host", "store_host"),
-        *("magic", "body_crc", "flag", "reconsume_times", "prepared_transaction_offset", "delay_level"),
+        *("magic", "body_crc", "flag", "reconsume_times", "prepared_transaction_offset", "delay_level", "lite_topic"),
     )
 )
 """The columns of `messages` that the kernel makes. It also makes each property as a column: `property_column`."""

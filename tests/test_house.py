@@ -93,7 +93,7 @@ WRONG = [
     ("door", "rmqstore_spark.source", "native_reader.kernel"),
     ("door", "rmqstore.cli.verify", "native_reader.verify.plan"),
     ("door", "rmqstore_spark.stream", "native_reader.log.follow"),
-    ("door", "rmqstore.disk", "native_reader.broker.rocksdb"),
+    ("door", "rmqstore.disk", "native_reader.storage.rocksdb"),
 ]
 
 

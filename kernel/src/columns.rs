@@ -89,6 +89,7 @@ impl Plan {
                 "offset_msg_id" => Column::OffsetId,
                 "stored_body" => Column::StoredBody,
                 "real_topic" => Column::Single(plan.property("REAL_TOPIC")),
+                "lite_topic" => Column::Single(plan.property("__LITE_TOPIC")),
                 other => Column::Single(plan.property(other.strip_prefix("properties[")?.strip_suffix(']')?)),
             };
             if matches!(column, Column::Map | Column::Single(_) | Column::Keys(_) | Column::MessageId(_) | Column::Level(_)) {
@@ -633,21 +634,21 @@ fn kind_of(topic: &[u8], sys_flag: i32) -> &'static str {
 
 fn kind_of_topic(topic: &[u8]) -> Option<&'static str> {
     // Nearly all topics are users'; one byte at each end tells most of them apart.
-    if !matches!(topic.first(), Some(b'%' | b'r' | b'R' | b'S' | b'T' | b'B' | b'O' | b'C')) && topic.last() != Some(&b'C') {
+    if !matches!(topic.first(), Some(b'%' | b'r' | b'R' | b'S' | b'T' | b'B' | b'O' | b'C' | b'D')) && topic.last() != Some(&b'C') {
         return None;
     }
     match topic {
-        b"RMQ_SYS_TRANS_HALF_TOPIC" => Some("half"),
-        b"RMQ_SYS_TRANS_OP_HALF_TOPIC" => Some("op"),
+        b"RMQ_SYS_TRANS_HALF_TOPIC" | b"RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC" => Some("half"),
+        b"RMQ_SYS_TRANS_OP_HALF_TOPIC" | b"RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC" => Some("op"),
         b"SCHEDULE_TOPIC_XXXX" => Some("delay"),
         b"rmq_sys_wheel_timer" => Some("timer"),
         b"RMQ_SYS_TRACE_TOPIC" => Some("trace"),
-        b"TBW102" | b"BenchmarkTest" | b"TRANS_CHECK_MAX_TIME_TOPIC" | b"SELF_TEST_TOPIC" | b"OFFSET_MOVED_EVENT" | b"CHECKPOINT_TOPIC" => {
-            Some("system")
-        }
+        b"TBW102" | b"BenchmarkTest" | b"TRANS_CHECK_MAX_TIME_TOPIC" | b"SELF_TEST_TOPIC" | b"OFFSET_MOVED_EVENT" | b"CHECKPOINT_TOPIC"
+        | b"DefaultHeartBeatSyncerTopic" => Some("system"),
         _ if topic.starts_with(b"%RETRY%") => Some("retry"),
         _ if topic.starts_with(b"%DLQ%") => Some("dlq"),
         _ if topic.starts_with(b"rmq_sys_REVIVE_LOG_") => Some("pop"),
+        _ if topic.starts_with(b"rmq_sys_TRACE_DATA_") => Some("trace"),
         _ if topic.starts_with(b"rmq_sys_") || topic.ends_with(b"_REPLY_TOPIC") => Some("system"),
         _ => None,
     }

@@ -1,8 +1,8 @@
-"""The files in which a broker writes how far it is, and how far its timer is. `layout.progress` describes them."""
+"""The file in which a broker writes how far it is. `layout.progress` describes it."""
 
 from __future__ import annotations
 
-from native_reader.layout.progress import CHECKPOINT_SIZE, TIMER_CHECK_SIZE, Checkpoint, TimerCheck, checkpoint_in, timer_check_in
+from native_reader.layout.progress import CHECKPOINT_SIZE, Checkpoint, checkpoint_in
 from native_reader.storage.protocol import storage_of
 
 
@@ -22,15 +22,3 @@ def read_checkpoint(store: str) -> Checkpoint | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return checkpoint_in(content)
-
-
-def timer_check_of(config: str | None) -> TimerCheck | None:
-    """The file `timercheck` in a configuration directory; None if it is missing, truncated, or was never written to."""
-    if config is None:
-        return None
-    try:
-        with storage_of(config).open(f"{config}/timercheck") as file:
-            (content,) = file.read_ranges([(0, TIMER_CHECK_SIZE)])
-    except OSError:
-        return None
-    return timer_check_in(content)

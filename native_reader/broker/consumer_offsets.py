@@ -3,6 +3,7 @@
     lmqConsumerOffset.json   brokers with enableLmq=true
     consumerOffset.json      other brokers
     consumerOffsets/         RocksDB (5.1.4+, storeType=defaultRocksDB): key topic@group, value {"offsetTable":{"0":5}}
+    metadata/                RocksDB (5.4.0+, useSingleRocksDBForAllConfigs): the same, in the column family `consumerOffset`
     rdb/                     RocksDB (5.3.2+, configManagerVersion=v2): `layout.config_database`
 
     {"offsetTable":{"topic@group":{0:5}}, "lmqOffsetTable":{"topic@group":5}, "pullOffsetTable":{"topic@group":{0:7}}}
@@ -10,21 +11,26 @@
 An offset is that of the next message to consume. `offsetTable` has broadcasting groups as `topic@group@broadcast` (5.0+).
 Light queues (LMQ) have only queue 0. A pulled offset is that of the next message to deliver (5.0+).
 
-A broker uses one of them. The others are older: from before a change of its settings, or exported.
+A broker uses one of them. The others are older: from before a change of its settings, or exported. Offsets grow, so the source in
+which more of them are higher is the one that it uses.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import ConfigFile, printable, read_config
 from native_reader.broker.fastjson import NotFastjson, parse
-from native_reader.broker.rocksdb import is_database, open_database
 from native_reader.layout.config_database import COMMITTED, PULLED, offset_in, queue_in
+from native_reader.storage.rocksdb import is_database, open_database
 
+_log = logging.getLogger("native_reader")
 _BROADCAST = "@broadcast"
 _LARGEST_QUEUE, _LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
+_FAMILY = "consumerOffset"
 _FILES = "lmqConsumerOffset.json", "consumerOffset.json"
 
 
@@ -42,27 +48,49 @@ class GroupOffset(NamedTuple):
 
 _Key = tuple[str, str | None, bool, int | None]
 _Found = dict[_Key, list[int | None]]
+_Offsets = dict[_Key, GroupOffset]
 
 
 def offsets_in(config: str | None) -> list[GroupOffset]:
-    """The offsets in a configuration directory. If several sources have one, a database counts first, then the file written last."""
-    found: dict[_Key, GroupOffset] = {}
-    for file, offsets in _sources(config):
-        for key, (committed, pulled) in offsets.items():
-            found.setdefault(key, GroupOffset(file, *key, committed, pulled))
-    return list(found.values())
-
-
-def _sources(config: str | None) -> Iterator[tuple[str, _Found]]:
+    """The offsets in a configuration directory, from the source that the broker uses. Of two files, that written last counts first."""
     if config is None:
-        return
-    for name, read in (("rdb", _in_binary), ("consumerOffsets", _in_database)):
+        return []
+    used, *others = [*_in_databases(config), _in_files(config)]
+    for other in others:
+        used, behind = (other, used) if _is_ahead(other, used) else (used, other)
+        if behind and behind != used:
+            _say_left_behind(*(", ".join(sorted({each.file for each in source.values()})) for source in (behind, used)))
+    return list(used.values())
+
+
+@lru_cache(maxsize=256)
+def _say_left_behind(files: str, used: str) -> None:
+    """Once in a process."""
+    _log.warning("%s is not used: the broker keeps its consumer offsets elsewhere, in %s", files, used)
+
+
+def _is_ahead(one: _Offsets, other: _Offsets) -> bool:
+    """Whether more of the offsets that both have are higher in `one`; if the other is empty, whether this one is not."""
+    pairs = [(one[key].committed, other[key].committed) for key in one.keys() & other.keys()]
+    known = [(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None]
+    higher, lower = sum(mine > theirs for mine, theirs in known), sum(mine < theirs for mine, theirs in known)
+    return higher > lower or (bool(one) and not other)
+
+
+def _in_databases(config: str) -> Iterator[_Offsets]:
+    for name, read in (("rdb", _in_binary), ("metadata", partial(_in_json, _FAMILY)), ("consumerOffsets", partial(_in_json, "default"))):
         if is_database(uri := f"{config}/{name}"):
-            yield uri, read(uri)
+            yield {key: GroupOffset(uri, *key, *offsets) for key, offsets in read(uri).items()}
+
+
+def _in_files(config: str) -> _Offsets:
     files = [file for name in _FILES if (file := read_config(config, name, "offsetTable")) is not None]
+    found: _Offsets = {}
     for file in sorted(files, key=_written, reverse=True):
         light = {key: {"0": offset} for key, offset in file.table("lmqOffsetTable").items()}
-        yield file.uri, _found({**file.table("offsetTable"), **light}, file.table("pullOffsetTable"))
+        of_file = _found({**file.table("offsetTable"), **light}, file.table("pullOffsetTable"))
+        found = {key: GroupOffset(file.uri, *key, *offsets) for key, offsets in of_file.items()} | found
+    return found
 
 
 def _written(file: ConfigFile) -> int:
@@ -72,10 +100,10 @@ def _written(file: ConfigFile) -> int:
     return time if type(time) is int else 0
 
 
-def _in_database(uri: str) -> _Found:
+def _in_json(family: str, uri: str) -> _Found:
     tables: dict[str, Any] = {}
     with open_database(uri) as database:
-        for key, value in database.few_items():
+        for key, value in database.few_items(family=family):
             try:
                 entry = parse(value)
             except NotFastjson:

@@ -1,31 +1,35 @@
 """The settings of topics and consumer groups that a broker stores.
 
     rdb/                       RocksDB (5.3.2+, configManagerVersion=v2): `layout.config_database`
+    metadata/                  RocksDB (5.4.0+, useSingleRocksDBForAllConfigs): column families `topic`, `subscriptionGroup`, `forbidden`
     topics/                    RocksDB (5.1.4+, storeType=defaultRocksDB): the name, its settings in JSON
     subscriptionGroups/        the same for groups; the column family `forbidden` has the topics that a group may not read
     topics.json                other brokers: {"topicConfigTable":{name:{…}}}
     subscriptionGroup.json     {"subscriptionGroupTable":{name:{…}}, "forbiddenTable":{name:{topic:1}}}
 
-A broker uses one kind of them. The others are older: from before a change of its settings, or exported.
+A broker uses one kind of them. The others are older: from before a change of its settings, or exported. Of those that have one, the
+version with the latest time is that of the kind that it uses: `dataVersion` in JSON, the entry `kvDataVersionKey` in a database.
 
-The tables show settings, so for `settings_in` damage is an error. `Topics` helps plans and checks to know more about topics.json;
-they work without it, so there a damaged file is an empty one.
+The tables show settings, so for `settings_in` damage is an error. `Topics` helps plans and checks to know more about topics; they
+work without it, so there a damaged file is an empty one.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from native_reader.broker.config_files import config_text, printable, read_config
 from native_reader.broker.fastjson import NotFastjson, parse
-from native_reader.broker.rocksdb import Database, is_database, open_database
-from native_reader.errors import StoreDamaged
+from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.config_database import GROUPS, TOPICS, json_in, name_in
+from native_reader.storage.rocksdb import Database, is_database, open_database
 
+_log = logging.getLogger("native_reader")
 _FILE, _TABLE = "topics.json", "topicConfigTable"
 TOPIC, GROUP = "topic", "group"
 FORBIDDEN = "forbidden"
@@ -33,19 +37,31 @@ _MOST_INT32 = 2**31
 
 
 class _Kind(NamedTuple):
-    """Where the settings of topics or of groups are. `prefix`: of their keys in `rdb`."""
+    """Where the settings of topics or of groups are. `prefix`: of their keys in `rdb`; `family`: in `metadata`."""
 
     name: str
     prefix: bytes
+    family: str
     database: str
     file: str
     table: str
 
 
 _KINDS = (
-    _Kind(TOPIC, TOPICS, "topics", _FILE, _TABLE),
-    _Kind(GROUP, GROUPS, "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
+    _Kind(TOPIC, TOPICS, "topic", "topics", _FILE, _TABLE),
+    _Kind(GROUP, GROUPS, "subscriptionGroup", "subscriptionGroups", "subscriptionGroup.json", "subscriptionGroupTable"),
 )
+_VERSION = "kvDataVersionKey"
+_LATEST = 2**63
+"""The time of a source that keeps no version as JSON."""
+
+
+class _Source(NamedTuple):
+    """One kind's settings in one place, by name, and when they were changed last."""
+
+    uri: str
+    changed: int
+    settings: Mapping[str, Any]
 
 
 class NamedSettings(NamedTuple):
@@ -72,32 +88,52 @@ def topic_configs(config: str | None) -> dict[str, TopicConfig]:
 
 
 def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> Iterator[NamedSettings]:
-    """The settings in a configuration directory. If several files have a name, the first in the order of a newer broker counts."""
-    for kind in [kind for kind in _KINDS if kind.name in kinds] if config is not None else []:
-        known: set[str] = set()
-        for file, name, values in _sources(config, kind):
-            if name not in known:
-                known.add(name)
-                yield NamedSettings(file, kind.name, printable(name), values if isinstance(values, dict) else None)
+    """The settings in a configuration directory, from the source that the broker uses."""
+    for kind in [kind for kind in _KINDS if kind.name in kinds]:
+        sources = [] if config is None else list(_sources(config, kind))
+        if not sources:
+            continue
+        used = max(sources, key=lambda source: source.changed)
+        for source in sources:
+            if source.settings != used.settings:
+                _say_left_behind(source.uri, used.uri, kind.name)
+        for name, values in used.settings.items():
+            yield NamedSettings(used.uri, kind.name, printable(name), values if isinstance(values, dict) else None)
 
 
-def _sources(config: str | None, kind: _Kind) -> Iterator[tuple[str, str, Any]]:
-    of_names: Mapping[str, Any]
-    forbidden: Mapping[str, Any]
+@lru_cache(maxsize=256)
+def _say_left_behind(uri: str, used: str, kind: str) -> None:
+    """Once in a process."""
+    _log.warning("%s is not used: the broker keeps its %ss elsewhere, in %s", uri, kind, used)
+
+
+def _sources(config: str, kind: _Kind) -> Iterator[_Source]:
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
-            for key, value in database.few_items(kind.prefix):
-                name = name_in(key, kind.prefix)
-                yield uri, name, _value(f"{uri}, {kind.name} {name}", json_in(value))
-    if is_database(uri := f"{config}/{kind.database}"):
-        with open_database(uri) as database:
-            of_names, forbidden = dict(_named(database, "default")), dict(_named(database, FORBIDDEN))
-        for name in {**of_names, **forbidden}:  # a group can have only what is forbidden
-            yield uri, name, _with_forbidden(of_names.get(name, {}), forbidden.get(name))
+            items = [(name_in(key, kind.prefix), value) for key, value in database.few_items(kind.prefix)]
+        yield _Source(uri, _LATEST, {name: _value(f"{uri}, {kind.name} {name}", json_in(value)) for name, value in items})
+    for uri, family, versions in (
+        (f"{config}/metadata", kind.family, f"{kind.family}Version"),
+        (f"{config}/{kind.database}", "default", "kvDataVersion"),
+    ):
+        if is_database(uri):
+            with open_database(uri) as database:
+                own, forbidden, version = (dict(_named(database, each)) for each in (family, FORBIDDEN, versions))
+            yield _Source(uri, _changed(version.get(_VERSION)), _joined(own, forbidden if kind.name == GROUP else {}))
     if (file := read_config(config, kind.file, kind.table)) is not None:
-        of_names, forbidden = file.table(kind.table), file.table("forbiddenTable")
-        for name in {**of_names, **forbidden}:
-            yield file.uri, name, _with_forbidden(of_names.get(name, {}), forbidden.get(name))
+        settings = _joined(file.table(kind.table), file.table("forbiddenTable"))
+        yield _Source(file.uri, _changed(file.content.get("dataVersion")), settings)
+
+
+def _joined(settings: Mapping[str, Any], forbidden: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with what each group may not read. A group can have only that."""
+    return {name: _with_forbidden(settings.get(name, {}), forbidden.get(name)) for name in {**settings, **forbidden}}
+
+
+def _changed(version: Any) -> int:
+    """The time in a version; 0 if it has none."""
+    time = version.get("timestamp") if isinstance(version, dict) else None
+    return time if type(time) is int else 0
 
 
 def _named(database: Database, family: str) -> Iterator[tuple[str, Any]]:
@@ -134,9 +170,9 @@ _TYPE, _OF_BATCHES = "queue.type", "BatchCQ"
 
 
 class Topics:
-    """The topics in the file topics.json of a configuration directory, and which of them hold inner batches (5.0 and later).
+    """The topics in a configuration directory, and which of them hold inner batches (5.0 and later).
 
-    Empty if the file is missing or damaged.
+    Empty if the configuration is missing, or cannot be read.
     """
 
     def __init__(self, directory: str | None) -> None:
@@ -147,7 +183,9 @@ class Topics:
         return [name for name in self._table if name.isprintable()]
 
     def has(self, name: str) -> bool:
-        """Whether the file contains that topic. Searches for the name without parsing: a broker may have thousands of topics."""
+        """Whether that topic is there. A file is searched for the name without parsing: a broker may have thousands of topics."""
+        if self._is_database:
+            return name in self._table
         quoted = re.escape(json.dumps(name, ensure_ascii=False).encode("utf-8", "replace"))
         return re.search(rb'"topicName"\s*:\s*' + quoted, self._text) is not None
 
@@ -159,7 +197,7 @@ class Topics:
 
     def of_batches(self) -> frozenset[str]:
         """The topics that may contain inner batches."""
-        is_whole = self._text.rstrip().endswith(b"}")
+        is_whole = not self._is_database and self._text.rstrip().endswith(b"}")
         if is_whole and _OF_BATCHES.encode() not in self._text:
             return frozenset()
         return frozenset(name for name, each in self._table.items() if _attributes_of(each).get(_TYPE) == _OF_BATCHES)
@@ -169,10 +207,16 @@ class Topics:
         return config_text(self._directory, _FILE)
 
     @cached_property
+    def _is_database(self) -> bool:
+        return self._directory is not None and any(is_database(f"{self._directory}/{name}") for name in ("rdb", "metadata", "topics"))
+
+    @cached_property
     def _table(self) -> Mapping[str, Any]:
         try:
+            if self._is_database:
+                return {each.name: each.values for each in settings_in(self._directory, (TOPIC,))}
             file = read_config(self._directory, _FILE, _TABLE)
-        except StoreDamaged:  # callers work without it
+        except (StoreDamaged, UnreadableError):  # callers work without it
             return {}
         return {} if file is None else file.table(_TABLE)
 

@@ -16,6 +16,7 @@ from native_reader.layout.properties import (
     DLQ_ORIGIN_MESSAGE_ID,
     DLQ_ORIGIN_TOPIC,
     KEYS,
+    LITE_TOPIC,
     ORIGIN_GROUP,
     ORIGIN_MESSAGE_ID,
     REAL_TOPIC,
@@ -132,6 +133,9 @@ _ON_REQUEST = {
     "real_topic": _property(
         REAL_TOPIC,
         "the property `REAL_TOPIC`: the target topic of a half or delayed message. Delivered copies may keep it; null when absent",
+    ),
+    "lite_topic": _property(
+        LITE_TOPIC, "the property `__LITE_TOPIC` (5.5.0): the lite topic of a message. `topic` is its parent; null when absent"
     ),
     "delay_level": _property(DELAY, "the property `DELAY`; null when absent or not a number", pa.int32(), make.delays),
     "origin_topic": MessageColumn(

@@ -163,7 +163,13 @@ def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
     """A store is never changed, so nothing may be written to its folders."""
     own = os.path.realpath(path)
     for store in stores:
-        folders = {store.uri, *(segment.uri.rpartition("/")[0] for segment in store.segments), *store.queues, store.index, store.config}
+        folders = {
+            store.uri,
+            *(segment.uri.rpartition("/")[0] for segment in store.segments),
+            *store.queue_directories,
+            store.index,
+            store.config,
+        }
         for uri in folders:
             if uri is None or not uri.startswith(_FILE):
                 continue

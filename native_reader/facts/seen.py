@@ -7,7 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from native_reader.layout.kinds import DELAY_TOPIC, HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, TIMER_TOPIC
+from native_reader.layout.kinds import (
+    DELAY_TOPIC,
+    HALF_TOPIC,
+    MAX_TIME_TOPIC,
+    OP_TOPIC,
+    ROCKSDB_HALF_TOPIC,
+    ROCKSDB_OP_TOPIC,
+    TIMER_TOPIC,
+)
 from native_reader.layout.record import Numbers
 from native_reader.plan.lost import CheckedEnd
 from native_reader.plan.places import Places
@@ -17,7 +25,7 @@ COLUMNS = ("topic", "kind", "physical_offset", "record_size")
 _TOPICS = {
     "delay": (DELAY_TOPIC,),
     "timers": (TIMER_TOPIC,),
-    "transactions": (HALF_TOPIC, OP_TOPIC, MAX_TIME_TOPIC),
+    "transactions": (HALF_TOPIC, ROCKSDB_HALF_TOPIC, OP_TOPIC, ROCKSDB_OP_TOPIC, MAX_TIME_TOPIC),
 }
 """By table: the topics that it is made from."""
 _KINDS = {"transactions": ("committed", "prepared", "rollback")}

@@ -6,6 +6,9 @@ from native_reader.layout.record import COMMITTED, INNER_BATCH, PREPARED, ROLLBA
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
+"""Since 5.4.0, with `transRocksDBEnable` and without `transWriteOriginTransHalfEnable`; so is the next."""
+ROCKSDB_OP_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
 DELAY_TOPIC = "SCHEDULE_TOPIC_XXXX"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
@@ -21,16 +24,25 @@ KINDS = ("prepared", "rollback", "half", "op", "delay", "timer", "retry", "dlq",
 SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
 """Internal to the broker. Retry and DLQ topics hold users' messages."""
 
-_SYSTEM_TOPICS = ("TBW102", "BenchmarkTest", MAX_TIME_TOPIC, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
+# The last: written by proxies, 5.0 and later, to tell each other of their clients.
+_SYSTEM_TOPICS = (
+    *("TBW102", "BenchmarkTest", MAX_TIME_TOPIC, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"),
+    "DefaultHeartBeatSyncerTopic",
+)
 _OF_TOPIC = {
     HALF_TOPIC: "half",
+    ROCKSDB_HALF_TOPIC: "half",
     OP_TOPIC: "op",
+    ROCKSDB_OP_TOPIC: "op",
     DELAY_TOPIC: "delay",
     TIMER_TOPIC: "timer",
     TRACE_TOPIC: "trace",
     **dict.fromkeys(_SYSTEM_TOPICS, "system"),
 }
-_OF_PREFIX = (("%RETRY%", "retry"), ("%DLQ%", "dlq"), ("rmq_sys_REVIVE_LOG_", "pop"), ("rmq_sys_", "system"))
+_OF_PREFIX = (
+    *(("%RETRY%", "retry"), ("%DLQ%", "dlq")),
+    *(("rmq_sys_REVIVE_LOG_", "pop"), (TRACE_TOPIC_PREFIX, "trace"), ("rmq_sys_", "system")),
+)
 _REPLY_SUFFIX = "_REPLY_TOPIC"
 
 _WORD = 4

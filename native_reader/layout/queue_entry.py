@@ -42,6 +42,7 @@ read_batch_place = struct.Struct(">qi16xqh").unpack_from
 FILLER_SIZE = 2**31 - 1
 LIGHT_TOPIC = "%LMQ%"
 """Queues with this prefix repeat records of other topics (LMQ, 4.9.3+)."""
+_LITE_TOPIC = f"{LIGHT_TOPIC}$"
 
 _LARGEST_ADDRESS = -(2**31) - 1
 
@@ -70,3 +71,9 @@ def java_hash(text: str) -> int:
     for unit in units.tolist():
         code = (31 * code + unit) & 0xFFFFFFFF
     return code - (1 << 32) if code >= 1 << 31 else code
+
+
+def lite_topic_of(topic: str) -> tuple[str | None, str | None]:
+    """Parent and lite topic (5.5.0) of the light queue with that name; None for other queues."""
+    parent, separator, lite = topic.removeprefix(_LITE_TOPIC).partition("$")
+    return (parent, lite) if separator and topic.startswith(_LITE_TOPIC) else (None, None)

@@ -20,6 +20,7 @@ from native_reader.predicate.outcomes import Facts, exactly, mentions
 from native_reader.predicate.tree import EVERYTHING, Predicate
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.tuning import TUNING
 
@@ -151,11 +152,5 @@ def _sampled(queue: Queue, predicate: Predicate, facts: Facts) -> _Sample | None
 
 def _why_none(store: StoreFiles) -> str:
     """Why there are no readable queues."""
-    for directory in store.queues:
-        try:
-            in_rocksdb = storage_of(directory).entry(f"{directory}/CURRENT") is not None
-        except OSError:
-            return "the consume queues cannot be read"
-        if in_rocksdb:
-            return "the consume queues are in RocksDB, which is not supported"
-    return "there are no consume queues"
+    why = next((why for database in store.databases if (why := why_unreadable(database)) is not None), None)
+    return "there are no consume queues" if why is None else f"the consume queues cannot be read: {why}"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from native_reader.broker.settings import Topics
+from native_reader.broker.store_database import has_store_database
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.claims import facts_of_topic
@@ -191,6 +192,6 @@ def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[
 
 
 def _why_none(store: StoreFiles) -> str:
-    if storage_of(store.uri).entry(f"{store.uri}/rocksdbstore") is not None:
-        return "there are no index files; an index in RocksDB (indexRocksDBEnable) is not supported"
+    if has_store_database(store.uri):
+        return "there are no index files; an index in RocksDB (indexRocksDBEnable) is not read"
     return "there are no index files"

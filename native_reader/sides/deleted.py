@@ -1,7 +1,8 @@
 """Which topics of the log were deleted: they have records, but neither queues nor a configuration.
 
-A store proves it only if its queues are in files, at least one topic has queues, and the configuration, if there is one, can be read.
-A deleted topic can have an empty directory: 4.x leaves it. System topics are made by the broker itself, and never deleted.
+A store proves it only if at least one topic has queues, and all databases of queues and the configuration, if there is one, can be
+read. A deleted topic can have an empty directory: 4.x leaves it. Queue files that a broker left behind when it was changed to RocksDB
+do not count. System topics are made by the broker itself, and never deleted.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 
-from native_reader.broker.rocksdb import is_database
 from native_reader.broker.settings import topic_configs
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Topic, numbers_of, topics_in
+from native_reader.storage.rocksdb_queues import database_of, is_in_database, why_unreadable
 from native_reader.storage.store import StoreFiles
 
 
@@ -32,9 +34,8 @@ class DeletedTopics:
     @cached_property
     def can_tell(self) -> bool:
         """Whether the store has what is needed to decide."""
-        return (
-            bool(self._directories) and not any(map(is_database, self._directories)) and bool(self._topics) and self._configured is not None
-        )
+        databases = [database for each in self._directories if (database := database_of(each)) is not None]
+        return bool(self._topics) and self._configured is not None and not any(map(why_unreadable, databases))
 
     def has(self, topic: str | None) -> bool:
         """Whether a topic that has records in the log was deleted. False if the store does not prove it."""
@@ -53,9 +54,24 @@ class DeletedTopics:
         if kind_of_topic(topic) in SYSTEM_KINDS or topic in (self._configured or ()) or not topic.isprintable():
             return False
         try:
-            return not any(numbers_of(each, strict=True) for each in self._topics.get(topic, ()))
+            return not any(numbers_of(each, strict=True) for each in self._topics.get(topic, ()) if self._counts(each))
         except OSError:  # it has a directory, which cannot be read
             return False
+
+    def _counts(self, topic: Topic) -> bool:
+        """Whether a directory of queues is one that the broker maintains."""
+        return is_in_database(topic.uri) or not self._files_are_left_behind
+
+    @cached_property
+    def _files_are_left_behind(self) -> bool:
+        """Whether a database has more of a queue that is also in files. The first queue in which they differ tells."""
+        copies = QueueCopies(self._directories)
+        for topic in (each for topics in self._topics.values() if len(topics) > 1 for each in topics if not is_in_database(each.uri)):
+            for number in numbers_of(topic):
+                order = copies.compare(topic.name, number)
+                if order:
+                    return order < 0
+        return False
 
     @cached_property
     def _topics(self) -> Mapping[str, Sequence[Topic]]:

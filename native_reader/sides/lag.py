@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from native_reader.broker.rocksdb import Database, is_database, open_database
 from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.properties import TAGS, parse, without_crc_trailer
 from native_reader.layout.queue_entry import java_hash
 from native_reader.records.sync import layout_at
-from native_reader.sides import database_queues
-from native_reader.sides.bounds import bounds_of
+from native_reader.sides.copies import next_offset_of
 from native_reader.sides.queues import Entries, Queue, QueueReader, queue_named
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
@@ -30,54 +26,27 @@ _LARGEST_HASH = 2**31 - 1
 
 
 class QueueEnds:
-    """The queues of one store, in files or in RocksDB. Databases are opened when they are first needed, and stay open.
-
-    A broker that was changed to RocksDB, or back, leaves the other queues behind. They end earlier, so the highest end counts.
-    """
+    """The queues of one store. Of copies of a queue, in files and in RocksDB, the one that ends last counts."""
 
     def __init__(self, directories: Sequence[str]) -> None:
         self._directories = directories
-        self._opened: list[Database] | None = None
-        self._stack = ExitStack()
 
     def next_offset(self, topic: str, queue_id: int) -> int | None:
         """The queue offset after the last entry; None if there is no such queue."""
-        _, end = self._in_files(topic, queue_id)
-        ends = self._ends_in_databases(topic, queue_id)
-        return max(ends if end is None else [end, *ends], default=None)
+        return max((end for _, end in self._copies(topic, queue_id)), default=None)
 
-    def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue | None, Entries]]:
-        """The entries from that queue offset on, in pieces; with the queue, if it is in files."""
-        queue, end = self._in_files(topic, queue_id)
-        if queue is not None and max(self._ends_in_databases(topic, queue_id), default=-1) <= (-1 if end is None else end):
+    def entries_from(self, topic: str, queue_id: int, number: int) -> Iterator[tuple[Queue, Entries]]:
+        """The entries from that queue offset on, in pieces, with the queue."""
+        queue, _ = max(self._copies(topic, queue_id), key=lambda copy: copy[1], default=(None, 0))
+        if queue is not None:
             with QueueReader(queue, strict=True) as reader:
                 yield from ((queue, entries) for entries in reader.entries_from(number))
-            return
-        for database in self._databases():
-            yield from ((None, entries) for entries in database_queues.entries_from(database, topic, queue_id, number))
 
-    def _in_files(self, topic: str, queue_id: int) -> tuple[Queue | None, int | None]:
-        """The queue, if it has files, and its end."""
-        queue = queue_named(self._directories, topic, queue_id)
-        bounds = None if queue is None else bounds_of(queue, 0)
-        return queue, None if bounds is None or bounds.max_offset < 0 else bounds.max_offset
-
-    def _ends_in_databases(self, topic: str, queue_id: int) -> list[int]:
-        ends = (database_queues.next_offset(database, topic, queue_id) for database in self._databases())
-        return [end for end in ends if end is not None]
-
-    def _databases(self) -> list[Database]:
-        if self._opened is None:
-            self._opened = [
-                self._stack.enter_context(open_database(directory)) for directory in self._directories if is_database(directory)
-            ]
-        return self._opened
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stack.close()
+    def _copies(self, topic: str, queue_id: int) -> list[tuple[Queue, int]]:
+        """Each copy of a queue, and its end."""
+        queues = [queue_named([directory], topic, queue_id) for directory in self._directories]
+        ends = [(queue, next_offset_of(queue)) for queue in queues if queue is not None]
+        return [(queue, end) for queue, end in ends if end >= 0]
 
 
 class Tagged(NamedTuple):
@@ -91,7 +60,7 @@ class Tagged(NamedTuple):
     first: int
 
 
-def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | None, Entries]], min_offset: int) -> list[Tagged]:
+def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue, Entries]], min_offset: int) -> list[Tagged]:
     """The messages from queue offset `committed` on, by tag, most first; without those below `min_offset` of the log.
 
     After the most frequent 100,000 tags, the others are counted with those of unknown tags.
@@ -103,7 +72,7 @@ def waiting_by_tag(topic: str, committed: int, pieces: Iterable[tuple[Queue | No
         messages = np.maximum(0, np.minimum(entries.counts, entries.numbers + entries.counts - committed))
         # The entries of batches have no tags, those of the delay topic a time, and others may have an address.
         hashed = (entries.codes >= -_LARGEST_HASH - 1) & (entries.codes <= _LARGEST_HASH)
-        if topic == DELAY_TOPIC or (queue is not None and queue.batch):
+        if topic == DELAY_TOPIC or queue.batch:
             hashed[:] = False
         if not hashed.all():
             unknown += int(messages[~hashed].sum())

@@ -12,7 +12,7 @@ import numpy as np
 from native_reader.errors import DataLoss
 from native_reader.layout.begin import closes, read_pair
 from native_reader.layout.record import BLANK_HEAD, Mask, Numbers
-from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
+from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.threads import map_files
@@ -57,16 +57,13 @@ def count_listed(store: StoreFiles, end: int, counted: Callable[[int], None] | N
     `counted`: called with the size of the records that were listed since its last call, in any thread.
     """
     log = _Claimed(store, end, counted)
-    topics = topics_in(store.queues)
+    topics, copies = topics_in(store.queues), QueueCopies(store.queues)
     found = Listed()
-    with queues_in_databases(store.queues) as databases:
-        of_topics = map_files(partial(log.of_topic, databases=databases), topics, None if counted is None else partial(counted, 0))
-        counts = [(topic.name, count) for topic, count in zip(topics, of_topics, strict=True)]
-        counts += [(name, log.of_database(databases, name, queue_id)) for name, queue_id in databases.names(log.counted)]
-    for name, count in counts:
+    of_topics = map_files(partial(log.of_topic, copies=copies), topics, None if counted is None else partial(counted, 0))
+    for topic, count in zip(topics, of_topics, strict=True):
         # A topic can have ordinary queues, batch queues, and queues in RocksDB.
-        before = found.topics.get(name)
-        found.topics[name] = count if before is None else _sum(before, count)
+        before = found.topics.get(topic.name)
+        found.topics[topic.name] = count if before is None else _sum(before, count)
     left = log.left()
     found.unlisted, found.is_complete = sum(size for size in left if size > 0), not any(left)
     return found
@@ -82,8 +79,6 @@ class _Claimed:
     """For each segment: how many of its bytes are listed, and where the last of these records ends."""
 
     def __init__(self, store: StoreFiles, end: int, counted: Callable[[int], None] | None) -> None:
-        self.counted: set[tuple[str, int]] = set()
-        """The topic and the number of each queue whose files were counted."""
         self._store, self._end, self._listed = store, end, counted
         self._bases = np.array([segment.base for segment in store.segments], np.int64)
         self._stops = np.array([segment.end for segment in store.segments], np.int64)
@@ -92,22 +87,15 @@ class _Claimed:
         self._ends = self._bases.copy()
         self._lock = threading.Lock()
 
-    def of_topic(self, topic: Topic, databases: DatabaseQueues) -> Count:
-        """The count of one topic. A queue that a database has more of is left out: it is counted there."""
+    def of_topic(self, topic: Topic, copies: QueueCopies) -> Count:
+        """The count of one topic in one directory, without queues that another directory has more of: they are counted there."""
         count = Count()
         for queue in queues_of(topic):
-            if databases.is_newer(queue):
+            if copies.is_left_behind(topic, queue.queue_id):
                 continue
-            self.counted.add((queue.topic, queue.queue_id))
             with QueueReader(queue) as reader:
                 units = reader.bound()
                 self._add(count, (reader.read(first, min(first + _AT_ONCE, units)) for first in range(0, units, _AT_ONCE)))
-        return count
-
-    def of_database(self, databases: DatabaseQueues, topic: str, queue_id: int) -> Count:
-        """The count of one queue in a database."""
-        count = Count()
-        self._add(count, databases.entries_from(topic, queue_id, 0))
         return count
 
     def _add(self, count: Count, pieces: Iterable[Entries]) -> None:

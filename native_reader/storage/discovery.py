@@ -16,10 +16,13 @@ from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
 from native_reader.storage.protocol import DirEntry
+from native_reader.storage.rocksdb import CURRENT, is_database
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
+_DATABASES = ("consumequeue", "consumequeue_rocksdb")
+"""Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 """Each holds files `<topic>/<queue>/<20 digits>`."""
 _LEVELS_UP = 5
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
@@ -46,7 +49,10 @@ def find_stores(paths: Sequence[str], parts: StorePaths) -> list[StoreFiles]:
         if not stores:
             raise OptionError(f"{_QUEUE_DIRECTORY} and {_INDEX} need a path or {_LOGS}")
     queues, index = (uri_of(path) if path else None for path in (parts.consume_queue, parts.index))
-    return [replace(store, consume_queue=queues or store.consume_queue, index=index or store.index) for store in stores]
+    if queues:
+        databases = (queues,) if is_database(queues) else ()
+        stores = [replace(store, consume_queue=queues, databases=databases) for store in stores]
+    return [replace(store, index=index) for store in stores] if index else stores
 
 
 def _refuse_several(count: int) -> None:
@@ -214,7 +220,17 @@ def _store(home: Place, segments: Iterable[Segment]) -> StoreFiles:
     queues, index, config, batches = (
         f"{home.uri}/{name}" if name in names else None for name in ("consumequeue", "index", "config", "batchconsumequeue")
     )
-    return StoreFiles(home.uri, one_log(list(unique.values())), queues, index, config, batches)
+    databases = tuple(f"{home.uri}/{name}" for name in _DATABASES if name in names and _has_database(home, name))
+    return StoreFiles(home.uri, one_log(list(unique.values())), queues, index, config, batches, databases)
+
+
+def _has_database(home: Place, name: str) -> bool:
+    """Whether a directory in a store's root holds a RocksDB database."""
+    current = home.places.keep(home.places.near(home, f"{home.uri}/{name}/{CURRENT}"))
+    try:
+        return current.is_file
+    except OSError:
+        return False
 
 
 # What a directory is, by its name

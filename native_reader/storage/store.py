@@ -10,6 +10,7 @@ from native_reader.errors import StoreDamaged, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.rocksdb_queues import queues_uri
 
 PLAIN, DLEDGER = "plain", "dledger"
 _SEGMENT_NAME = re.compile("[0-9]{20}")
@@ -55,13 +56,20 @@ class StoreFiles:
     index: str | None = None
     config: str | None = None
     batch_queue: str | None = None
+    databases: tuple[str, ...] = ()
+    """The directories of databases of RocksDB that hold consume queues (5.2.0+)."""
     strays: tuple[str, ...] = ()
     """The first few names of compressed or renamed segments whose original is missing."""
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """The directories of its consume queues."""
-        return tuple(each for each in (self.consume_queue, self.batch_queue) if each is not None)
+        """The directories of its consume queues. Those in a database come as one too."""
+        return (*(each for each in (self.consume_queue, self.batch_queue) if each is not None), *map(queues_uri, self.databases))
+
+    @property
+    def queue_directories(self) -> tuple[str, ...]:
+        """The directories with the files of its consume queues."""
+        return tuple(dict.fromkeys(each for each in (self.consume_queue, self.batch_queue, *self.databases) if each is not None))
 
     @property
     def first_record(self) -> int:

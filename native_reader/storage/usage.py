@@ -50,7 +50,7 @@ def disk_of(stores: Iterable[StoreFiles]) -> Disk | None:
 
 def _of_store(store: StoreFiles) -> Usage:
     log = {segment.uri.rpartition("/")[0] for segment in store.segments}
-    queues = {*store.queues, f"{store.uri}/{_OF_QUEUES}"}
+    queues = {*store.queue_directories, f"{store.uri}/{_OF_QUEUES}"}
     index = {store.index} if store.index is not None else set[str]()
     named = log | queues | index
     rest = {store.uri} - named

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.columns.spec import ColumnSpec
+from native_reader.layout.queue_entry import lite_topic_of
 from native_reader.scan.read import Projection
 from native_reader.sides.lag import QueueEnds, tag_texts, waiting_by_tag
 from native_reader.storage.store import StoreFiles
@@ -29,6 +30,8 @@ OFFSETS_COLUMNS = _NAMES | {
     "max": ColumnSpec(pa.int64(), "queue offset of the next message that the queue will get; null if the queue has no files"),
     "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
     "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
+    "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
+    "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
     "is_broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is that of the slowest"),
     "file": ColumnSpec(pa.string(), "URI of the file or database with this offset"),
 }
@@ -37,6 +40,8 @@ TAGS_COLUMNS = _NAMES | {
     "tag": ColumnSpec(pa.string(), "the tag of the first such message; null without a tag, or if it cannot be read"),
     "messages": ColumnSpec(pa.int64(), "the number of messages after the group's offset"),
     "first_physical_offset": ColumnSpec(pa.int64(), "offset of the first one in the log"),
+    "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
+    "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
 }
 
 
@@ -73,21 +78,20 @@ def _order(each: GroupOffset) -> tuple[str, bool, str, int]:
 
 
 def _offset_rows(part: _Offsets, projection: Projection) -> list[dict[str, object]]:
-    rows, known = [], dict[tuple[str, int], int | None]()
-    with QueueEnds(part.store.queues) as queues:
-        for each in _measured(part, projection):
-            end = None
-            if each.queue_id is not None:
-                queue = each.topic, each.queue_id
-                if queue not in known:
-                    known[queue] = queues.next_offset(*queue)
-                end = known[queue]
-            lag = None if end is None or each.committed is None else end - each.committed
-            rows.append(
-                _names(part.store, each)
-                | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
-                | {"is_broadcast": each.is_broadcast, "file": each.file}
-            )
+    rows, known, queues = [], dict[tuple[str, int], int | None](), QueueEnds(part.store.queues)
+    for each in _measured(part, projection):
+        end = None
+        if each.queue_id is not None:
+            queue = each.topic, each.queue_id
+            if queue not in known:
+                known[queue] = queues.next_offset(*queue)
+            end = known[queue]
+        lag = None if end is None or each.committed is None else end - each.committed
+        rows.append(
+            _names(part.store, each)
+            | {"committed": each.committed, "max": end, "lag": lag, "pulled": each.pulled}
+            | {"is_broadcast": each.is_broadcast, "file": each.file}
+        )
     return rows
 
 
@@ -97,15 +101,15 @@ def _tag_batches(part: _Offsets, projection: Projection) -> Iterator[pa.RecordBa
 
 def _tag_rows(part: _Offsets, projection: Projection) -> Iterator[dict[str, object]]:
     store = part.store
-    with QueueEnds(store.queues) as queues:
-        for each in _measured(part, projection):
-            if each.queue_id is None or each.committed is None:
-                continue
-            entries = queues.entries_from(each.topic, each.queue_id, each.committed)
-            tagged = waiting_by_tag(each.topic, each.committed, entries, store.min_offset)
-            for one, tag in zip(tagged, tag_texts(store.segments, tagged, projection.max_record_bytes), strict=True):
-                counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
-                yield _names(store, each) | counts
+    queues = QueueEnds(store.queues)
+    for each in _measured(part, projection):
+        if each.queue_id is None or each.committed is None:
+            continue
+        entries = queues.entries_from(each.topic, each.queue_id, each.committed)
+        tagged = waiting_by_tag(each.topic, each.committed, entries, store.min_offset)
+        for one, tag in zip(tagged, tag_texts(store.segments, tagged, projection.max_record_bytes), strict=True):
+            counts = {"tags_code": one.code, "tag": tag, "messages": one.messages, "first_physical_offset": one.first}
+            yield _names(store, each) | counts
 
 
 def _measured(part: _Offsets, projection: Projection) -> Iterator[GroupOffset]:
@@ -117,7 +121,9 @@ def _measured(part: _Offsets, projection: Projection) -> Iterator[GroupOffset]:
 
 
 def _names(store: StoreFiles, offset: GroupOffset) -> dict[str, object]:
-    return {"store": store.uri, "group": offset.group, "topic": offset.topic, "queue_id": offset.queue_id}
+    parent, lite = lite_topic_of(offset.topic)
+    names: dict[str, object] = {"store": store.uri, "group": offset.group, "topic": offset.topic, "queue_id": offset.queue_id}
+    return names | {"parent_topic": parent, "lite_topic": lite}
 
 
 CONSUMER_OFFSETS = Table("consumer_offsets", OFFSETS_COLUMNS, _parts, _offset_rows)

@@ -6,15 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.broker.store_database import UndecidedHalves
 from native_reader.layout.arrays import last_of_each
-from native_reader.layout.record import Numbers
-from native_reader.tables.messages import NO_TIME, in_pieces, microseconds
+from native_reader.layout.record import Mask, Numbers
+from native_reader.tables.messages import NO_TIME, in_pieces, integers, microseconds, property_in
 from native_reader.tables.shares import KEY, groups_of
 
-HALF, PREPARED, ROLLBACK, DISCARD = range(4)
-"""The roles of messages in a transaction."""
+HALF, PREPARED, ROCKSDB_HALF, ROLLBACK, DISCARD = range(5)
+"""The roles of messages in a transaction. The first three are half messages, of brokers of different kinds."""
 
 _COMMITTED, _ROLLED_BACK, _FINISHED, _DISCARDED = range(4)
+_FATES = ("committed", "rolled_back", "finished", "discarded", "undecided", "unknown")
+_UNDECIDED, _UNKNOWN = 4, 5
+_NAMED = "TRANS_OFFSET"
 _DIGITS = r"\A[0-9]{1,18}\z"
 _AT_ONCE = 1 << 20
 
@@ -29,7 +33,7 @@ class Decisions:
         self._keys = table.column(KEY).combine_chunks()
         self._offsets = table.column("physical_offset").to_numpy()
         roles, times, groups = table.column("role").to_numpy(), microseconds(table.column("store_timestamp")), groups_of(table.column(KEY))
-        self._halves = np.flatnonzero(roles <= PREPARED)
+        self._halves = np.flatnonzero(roles <= ROCKSDB_HALF)
         known, first, counts = np.unique(groups[self._halves], return_index=True, return_counts=True)
         self.first, self.counts = self._halves[first], counts
         """The row of the first half message of each transaction, and how many it has."""
@@ -43,6 +47,7 @@ class Decisions:
         for role, kind in ((ROLLBACK, _ROLLED_BACK), (DISCARD, _DISCARDED)):
             rows = np.flatnonzero((roles == role) & (self.groups >= 0))
             self._note(kind, self.groups[rows], self._offsets[rows], times[rows])
+        self._in_database = roles == ROCKSDB_HALF
         self._ops = _Ops(table, np.flatnonzero(roles == HALF))
 
     def _note(self, kind: int, groups: Numbers, offsets: Numbers, times: Numbers) -> None:
@@ -55,6 +60,14 @@ class Decisions:
     def add_ops(self, batch: pa.RecordBatch) -> None:
         """Op messages, in log order after all earlier ones."""
         self._ops.add(batch)
+
+    def add_rocksdb_ops(self, batch: pa.RecordBatch) -> None:
+        """Op messages of brokers with transactions in RocksDB, in the same order. Each names a half message by its offset."""
+        named = integers(property_in(batch.column("properties"), _NAMED), pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        rows = np.minimum(np.searchsorted(self._offsets, named), len(self._offsets) - 1)
+        is_half = (self._offsets[rows] == named) & self._in_database[rows]
+        offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
+        self._note(_FINISHED, self.groups[rows[is_half]], offsets[is_half], times[is_half])
 
     def add_commits(self, batch: pa.RecordBatch, first_offset: int) -> None:
         """Messages with the commit flag. `first_offset`: the log has nothing before it."""
@@ -71,17 +84,33 @@ class Decisions:
         offsets, times = batch.column("physical_offset").to_numpy(), microseconds(batch.column("store_timestamp"))
         self._note(_COMMITTED, self.groups[rows[is_known]], offsets[is_known], times[is_known])
 
-    def fates(self, lost_until: int) -> tuple[pa.Array, Numbers, Numbers]:
-        """The fate of each transaction, and offset and time of the message that decided it. Nothing is lost after `lost_until`."""
+    @property
+    def are_in_database(self) -> Mask:
+        """Which transactions have half messages of a broker that keeps those that are undecided in RocksDB."""
+        return np.asarray(self._in_database[self.first], np.bool_)
+
+    def fates(self, lost_until: int, undecided: UndecidedHalves | None) -> tuple[pa.Array, Numbers, Numbers]:
+        """The fate of each transaction, and offset and time of the message that decided it.
+
+        Nothing is lost after `lost_until`. `undecided`: from the broker's database; None if it cannot be read.
+        """
         halves, offsets, times = self._ops.joined()
         self._note(_FINISHED, self.groups[halves], offsets, times)
         has = self._found != NO_TIME
         may_be_lost = self._offsets[self.first] < lost_until
         chosen = np.select([*has], list(range(4)), 4)
-        names = np.select([*has], [0, 1, np.where(may_be_lost, 2, 1), 3], 4)
-        fates = pa.array(["committed", "rolled_back", "finished", "discarded", "undecided"]).take(pa.array(names))
+        names = np.select([*has], [0, 1, np.where(may_be_lost, 2, 1), 3], self._without_message(undecided))
+        fates = pa.array(_FATES).take(pa.array(names))
         each, unset = np.arange(len(chosen)), np.full((1, len(chosen)), NO_TIME)
         return fates, np.concatenate([self._found, unset])[chosen, each], np.concatenate([self._found_at, unset])[chosen, each]
+
+    def _without_message(self, undecided: UndecidedHalves | None) -> Numbers:
+        """The fate of each transaction if no message decided it. With RocksDB, a broker that gives up only deletes its row."""
+        if undecided is None:
+            return np.where(self.are_in_database, _UNKNOWN, _UNDECIDED)
+        offsets = self._offsets[self.first]
+        is_known = np.isin(offsets, undecided.offsets) | (offsets > undecided.indexed)
+        return np.where(self.are_in_database & ~is_known, _DISCARDED, _UNDECIDED)
 
 
 class _Ops:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,7 @@ from native_reader.layout.kinds import DELAY_TOPIC
 from native_reader.layout.record import Numbers
 from native_reader.predicate.tree import And, Column, Compare, In, Not, Or, Predicate
 from native_reader.scan.read import Projection
-from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases
-from native_reader.sides.queues import Entries, Queue, QueueReader, queues_of, topics_in
+from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 from native_reader.storage.store import StoreFiles
 from native_reader.tables.messages import NO_TIME, MessagesPart, integers, microseconds, pieces_of_store, property_in
 from native_reader.tables.table import Table, TableRequest
@@ -87,46 +86,31 @@ def _waits(delivered: Mapping[int, int]) -> Predicate:
 
 
 def _batches(part: Waiting, projection: Projection) -> Iterator[pa.RecordBatch]:
-    with queues_in_databases(part.queues) as databases:
-        topics = [topic for topic in topics_in(part.queues) if topic.name == DELAY_TOPIC]
-        own = [queue for topic in topics for queue in queues_of(topic)]
-        yield from _waiting(part, projection, own, databases)
-
-
-def _waiting(part: Waiting, projection: Projection, own: Sequence[Queue], databases: DatabaseQueues) -> Iterator[pa.RecordBatch]:
+    topics = [topic for topic in topics_in(part.queues) if topic.name == DELAY_TOPIC]
+    own = [queue for topic in topics for queue in queues_of(topic)]
     for batch in part.piece.reading(projection, *_READ):
         columns = {name: batch.column(name) for name in COLUMNS if name in _READ}
         queues = batch.column("queue_id").to_numpy()
         columns |= {
             "state": pa.repeat("pending" if part.is_sure else "unknown", len(batch)),
             "delay_level": pa.array(np.minimum(queues.astype(np.int64) + 1, _BEYOND).astype(np.int32)),
-            "due_timestamp": _due(batch, own, databases),
+            "due_timestamp": _due(batch, own),
             "topic": batch.column("real_topic"),
             "queue_id": integers(property_in(batch.column("properties"), "REAL_QID"), pa.int32()),
         }
         yield DELAY.batch(columns)
 
 
-def _due(batch: pa.RecordBatch, queues_of_levels: Iterable[Queue], databases: DatabaseQueues) -> pa.Array:
+def _due(batch: pa.RecordBatch, queues_of_levels: Iterable[Queue]) -> pa.Array:
     """When each message is due, in milliseconds: the tags code of its entry. The levels themselves are only in the broker's settings."""
     offsets, sizes = batch.column("physical_offset").to_numpy(), batch.column("record_size").to_numpy()
     due = np.full(len(batch), NO_TIME)
-
-    def take(entries: Entries) -> None:
+    for queue in queues_of_levels:
+        with QueueReader(queue) as reader:
+            entries = reader.within(int(offsets.min()), int(offsets.max()) + 1)
         rows = np.minimum(np.searchsorted(offsets, entries.offsets), len(offsets) - 1)
         fits = (offsets[rows] == entries.offsets) & (sizes[rows] == entries.sizes)
         due[rows[fits]] = entries.codes[fits]
-
-    for queue in queues_of_levels:
-        with QueueReader(queue) as reader:
-            take(reader.within(int(offsets.min()), int(offsets.max()) + 1))
-    levels, numbers = batch.column("queue_id").to_numpy(), batch.column("queue_offset").to_numpy()
-    for queue_id in np.unique(levels).tolist():
-        of_level = numbers[levels == queue_id]
-        for entries in databases.entries_from(DELAY_TOPIC, queue_id, int(of_level.min())):
-            take(entries)
-            if len(entries) and int(entries.numbers[-1]) >= int(of_level.max()):
-                break
     # An older code is the hash of the tags of a message without a level.
     stored: Numbers = microseconds(batch.column("store_timestamp"))
     return timestamps(due, due < stored // 1000)

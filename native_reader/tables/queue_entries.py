@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from native_reader.broker.rocksdb import is_database, size_of_database
 from native_reader.columns.makers import timestamps
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_written
+from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.layout.record import Mask
 from native_reader.scan.read import Projection
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, type_of, written_units
-from native_reader.sides.database_queues import queues_in_databases
 from native_reader.sides.queues import QueueFile, queues_of, topics_in
 from native_reader.storage.protocol import StoredFile, storage_of
+from native_reader.storage.rocksdb_queues import database_of, times_of
 from native_reader.storage.threads import map_files
 from native_reader.tables.queues import warn_of_rocksdb
 from native_reader.tables.ranges import OF_OFFSETS, VALID, LogRange, labels, ranges_of, repeated
@@ -82,36 +80,26 @@ class EntryFiles(NamedTuple):
         return sum(file.file.units * _dtype(file).itemsize for file in self.files)
 
 
-class DatabaseEntries(NamedTuple):
-    """The entries of a store's queues in RocksDB; otherwise as `EntryFiles`."""
-
-    store: str
-    log: LogRange | None
-    directory: str
-    work: int
-
-
 class _FileEntries(NamedTuple):
-    """Written entries of one file: their positions, and which are out of order."""
+    """Written entries of one file: their positions, which are out of order, and when their records were stored, where it is known."""
 
     file: EntryFile
     positions: NDArray[np.int64]
     entries: NDArray[np.void]
     unordered: Mask
+    times: NDArray[np.int64] | None
 
 
-def _parts(request: TableRequest) -> list[EntryFiles | DatabaseEntries]:
+def _parts(request: TableRequest) -> list[EntryFiles]:
     warn_of_rocksdb(request.stores)
     ranges = ranges_of(request) if request.wants("validity") else {}
-    parts: list[EntryFiles | DatabaseEntries] = []
+    parts: list[EntryFiles] = []
     for store in request.stores:
         topics = topics_in(store.queues, light=True)
         queues = [queue for of_topic in map_files(lambda topic: queues_of(topic, strict=True), topics) for queue in of_topic]
         files = [EntryFile(queue.topic, queue.queue_id, type_of(queue), file) for queue in queues for file in queue.files]
         packed = _packed(files, request.planning.max_partition_bytes)
         parts += [EntryFiles(store.uri, ranges.get(store.uri), each) for each in packed]
-        databases = [directory for directory in store.queues if is_database(directory)]
-        parts += [DatabaseEntries(store.uri, ranges.get(store.uri), database, size_of_database(database)) for database in databases]
     return parts
 
 
@@ -134,10 +122,7 @@ def _dtype(file: EntryFile) -> np.dtype[np.void]:
     return BATCH_ENTRY if file.type == BATCH else QUEUE_ENTRY
 
 
-def _batches(part: EntryFiles | DatabaseEntries, projection: Projection) -> Iterator[pa.RecordBatch]:
-    if isinstance(part, DatabaseEntries):
-        yield from _of_database(part, projection)
-        return
+def _batches(part: EntryFiles, projection: Projection) -> Iterator[pa.RecordBatch]:
     pieces: list[_FileEntries] = []
     room = _BATCH
     for file in part.files:
@@ -151,40 +136,6 @@ def _batches(part: EntryFiles | DatabaseEntries, projection: Projection) -> Iter
                 pieces, room = [], _BATCH
     if pieces:
         yield _batch(part, pieces, projection)
-
-
-def _of_database(part: DatabaseEntries, projection: Projection) -> Iterator[pa.RecordBatch]:
-    with queues_in_databases([part.directory]) as databases:
-        for topic, queue_id in databases.names(light=True):
-            before = -1
-            for numbers, units in databases.units(topic, queue_id):
-                offsets = units["offset"].astype(np.int64)
-                unordered = np.diff(offsets, prepend=before) <= 0
-                before = int(offsets[-1])
-                makers = _of_units(part, units, offsets, unordered)
-                makers |= {
-                    "topic": partial(repeated, [topic], [len(units)]),
-                    "queue_id": partial(np.full, len(units), queue_id, np.int32),
-                    "type": partial(repeated, [LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE], [len(units)]),
-                    "queue_offset": partial(np.asarray, numbers),
-                }
-                yield QUEUE_ENTRIES.batch_of(makers, projection)
-
-
-def _of_units(part: DatabaseEntries, units: NDArray[np.void], offsets: NDArray[np.int64], unordered: Mask) -> _Makers:
-    sizes = units["size"].astype(np.int32)
-    masks = [((sizes <= 0) | (offsets < 0), INVALID), *(part.log.outside(offsets) if part.log is not None else ()), (unordered, ORDER)]
-    return {
-        "store": lambda: repeated([part.store], [len(units)]),
-        "messages": lambda: np.ones(len(units), np.int32),
-        "physical_offset": lambda: offsets,
-        "size": lambda: sizes,
-        "tags_code": lambda: units["tags_code"].astype(np.int64),
-        "store_timestamp": lambda: timestamps(units["store_timestamp"].astype(np.int64)),
-        "validity": lambda: labels(masks, len(units)),
-        "file": lambda: repeated([part.directory], [len(units)]),
-        "position": lambda: pa.nulls(len(units), pa.int64()),
-    }
 
 
 def _pieces(file: EntryFile) -> Iterator[_FileEntries]:
@@ -206,7 +157,8 @@ def _pieces(file: EntryFile) -> Iterator[_FileEntries]:
             unordered = np.zeros(len(entries), np.bool_)
             unordered[named] = np.diff(offsets[named], prepend=before) <= 0
             before = int(offsets[named[-1]]) if len(named) else before
-            yield _FileEntries(file, position + which * units.dtype.itemsize, entries, unordered)
+            times = entries["store_timestamp"].astype(np.int64) if file.type == BATCH else times_of(stored, position, which)
+            yield _FileEntries(file, position + which * units.dtype.itemsize, entries, unordered, times)
 
 
 def _units(stored: StoredFile, file: EntryFile) -> Iterator[tuple[int, NDArray[np.void]]]:
@@ -243,17 +195,24 @@ def _batch(part: EntryFiles, pieces: list[_FileEntries], projection: Projection)
         "physical_offset": lambda: offsets,
         "size": lambda: sizes,
         "tags_code": lambda: codes,
-        "store_timestamp": lambda: _times(pieces, counts),
+        "store_timestamp": lambda: _times(pieces),
         "validity": lambda: _validity(part, pieces, offsets, sizes),
-        "file": lambda: repeated([file.file.uri for file in files], counts),
-        "position": lambda: np.concatenate([piece.positions for piece in pieces]),
+        "file": lambda: repeated([database_of(file.file.uri) or file.file.uri for file in files], counts),
+        "position": lambda: pa.concat_arrays([_positions(piece) for piece in pieces]),
     }
     return QUEUE_ENTRIES.batch_of(makers, projection)
 
 
-def _times(pieces: list[_FileEntries], counts: list[int]) -> pa.Array:
-    is_batch = np.repeat([piece.file.type == BATCH for piece in pieces], counts)
-    return timestamps(np.concatenate([_of_batch(piece, "store_timestamp", 0) for piece in pieces]), ~is_batch)
+def _times(pieces: list[_FileEntries]) -> pa.Array:
+    absent = np.concatenate([np.full(len(piece.entries), piece.times is None) for piece in pieces])
+    return timestamps(
+        np.concatenate([np.zeros(len(piece.entries), np.int64) if piece.times is None else piece.times for piece in pieces]), absent
+    )
+
+
+def _positions(piece: _FileEntries) -> pa.Array:
+    is_file = database_of(piece.file.file.uri) is None
+    return pa.array(piece.positions) if is_file else pa.nulls(len(piece.positions), pa.int64())
 
 
 def _validity(part: EntryFiles, pieces: list[_FileEntries], offsets: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.Array:

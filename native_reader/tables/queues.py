@@ -15,12 +15,13 @@ from native_reader.broker.settings import TopicConfig, topic_configs
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
-from native_reader.layout.queue_entry import BATCH_ENTRY, LIGHT_TOPIC, QUEUE_ENTRY
+from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
 from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
-from native_reader.sides.database_queues import DatabaseQueues, queues_in_databases, why_unreadable
+from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
+from native_reader.storage.rocksdb_queues import is_in_database, why_unreadable
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.tables.table import Table, TableRequest, batches_of
@@ -49,6 +50,8 @@ COLUMNS = {
     "state": ColumnSpec(pa.string(), "one of the states below; null if unknown"),
     "files": ColumnSpec(pa.int64(), "the number of its files; 0 in RocksDB"),
     "bytes": ColumnSpec(pa.int64(), "bytes of its files, including those not written yet; 0 in RocksDB"),
+    "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
+    "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
     "found": ColumnSpec(pa.string(), "what is wrong with its files; null if nothing was found. The entries between the ends are not read"),
 }
 _WORK = 64 << 10
@@ -103,14 +106,11 @@ def _batches(part: StoreQueues, projection: Projection) -> Iterator[pa.RecordBat
 
 def list_queues(part: StoreQueues, advanced: Callable[[int], None] | None = None) -> list[FoundQueue]:
     """All queues of a store, light ones too, with their bounds."""
-    lowest = part.store.first_record
-    with queues_in_databases(part.store.queues) as databases:
-        of_topics = map_files(
-            lambda topic: _of_topic(topic, lowest, databases), part.topics, None if advanced is None else partial(advanced, _WORK)
-        )
-        found = [each for of_topic in of_topics for each in of_topic]
-        in_files = {(each.topic, each.queue_id) for each in found}
-        return found + [_in_database(databases, *queue, lowest) for queue in databases.names(in_files, light=True)]
+    lowest, copies = part.store.first_record, QueueCopies(part.store.queues)
+    of_topics = map_files(
+        lambda topic: _of_topic(topic, lowest, copies), part.topics, None if advanced is None else partial(advanced, _WORK)
+    )
+    return [each for of_topic in of_topics for each in of_topic]
 
 
 def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:
@@ -118,7 +118,7 @@ def warn_of_rocksdb(stores: Iterable[StoreFiles]) -> None:
 
     Called when a read is planned: warnings of Spark's tasks are hard to find.
     """
-    for why in (why_unreadable(directory) for store in stores for directory in store.queues):
+    for why in (why_unreadable(directory) for store in stores for directory in store.databases):
         if why is not None:
             _log.warning("%s. %s", why, _NOT_LISTED)
 
@@ -132,14 +132,9 @@ def configured_topics(store: StoreFiles) -> Mapping[str, TopicConfig] | None:
         return None
 
 
-def _in_database(databases: DatabaseQueues, topic: str, queue_id: int, lowest: int) -> FoundQueue:
-    bounds = databases.bounds(topic, queue_id, lowest)
-    return FoundQueue(topic, queue_id, LIGHT if topic.startswith(LIGHT_TOPIC) else SIMPLE, 0, 0, bounds, bounds.found)
-
-
-def _of_topic(topic: Topic, lowest: int, databases: DatabaseQueues) -> list[FoundQueue]:
+def _of_topic(topic: Topic, lowest: int, copies: QueueCopies) -> list[FoundQueue]:
     try:
-        queues = [queue for queue in queues_of(topic, strict=True) if not databases.is_newer(queue)]
+        queues = [queue for queue in queues_of(topic, strict=True) if not copies.is_left_behind(topic, queue.queue_id)]
     except OSError as error:
         _log.warning("%s", error)
         return []
@@ -156,8 +151,9 @@ def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
     except OSError as error:
         bounds, found = None, str(error)
     width = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
-    size = sum(file.units for file in queue.files) * width
-    return FoundQueue(queue.topic, queue.queue_id, type_of(queue), len(queue.files), size, bounds, found)
+    files = [file for file in queue.files if not is_in_database(file.uri)]
+    size = sum(file.units for file in files) * width
+    return FoundQueue(queue.topic, queue.queue_id, type_of(queue), len(files), size, bounds, found)
 
 
 def _states(store: StoreFiles, queues: Sequence[FoundQueue], end: int, projection: Projection) -> list[str | None]:
@@ -203,6 +199,7 @@ def _undispatched(store: StoreFiles, start: int, end: int, projection: Projectio
 def _row(store: StoreFiles, queue: FoundQueue, state: str | None) -> dict[str, object]:
     row: dict[str, object] = {"store": store.uri, "state": state}
     row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes", "found")}
+    row["parent_topic"], row["lite_topic"] = lite_topic_of(queue.topic)
     if (bounds := queue.bounds) is None:
         return row
     row |= {name: getattr(bounds, name) for name in ("min_offset", "max_offset", "entries", "gaps", "expired")}

@@ -1,7 +1,7 @@
 """`timers`: one row for each message that waits in the timer topic of a 5.x broker.
 
 A broker stores a message with a long delay in that topic again each time the wheel turns. Only the last of these counts. The file
-`timercheck` has the time up to which messages were delivered.
+`timercheck` has the time up to which messages were delivered; with the timer in RocksDB (5.4.0+), `rocksdbstore` has it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from native_reader.broker.checkpoint import timer_check_of
+from native_reader.broker.timer import timer_check_of
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
 from native_reader.layout.arrays import last_of_each
 from native_reader.layout.kinds import TIMER_TOPIC
@@ -61,7 +61,7 @@ class Timers(NamedTuple):
 
 def _parts(request: TableRequest) -> list[Timers]:
     configs = {store.uri: store.config for store in request.stores}
-    return [Timers(uri, timer_check_of(configs[uri]), tuple(own)) for uri, own in pieces_by_store(request, _TIMERS).items()]
+    return [Timers(uri, timer_check_of(uri, configs[uri]), tuple(own)) for uri, own in pieces_by_store(request, _TIMERS).items()]
 
 
 def _batches(part: Timers, projection: Projection) -> Iterator[pa.RecordBatch]:

@@ -1,18 +1,22 @@
 """`transactions`: one row for each transaction whose half message is in the log, with its fate.
 
-A broker stores a half message again each time it asks the producer, so one transaction has several, all with one UNIQ_KEY:
+A broker stores a half message again each time it asks the producer, so one transaction has several, all with one UNIQ_KEY. A broker
+with transactions in RocksDB (5.4.0+) stores it once, in a topic of its own, and counts in `rocksdbstore`:
 
     committed      a message with the commit flag names the offset of one of its half messages
-    rolled_back    an op message names the queue offset of one of them, or there is a rollback record (4.0 to 4.2)
+    rolled_back    an op message names the queue offset of one of them, or there is a rollback record (4.0 to 4.2);
+                   with RocksDB, an op message names its offset in the log
     finished       as rolled_back, but a part of the log is damaged or missing, and may have held the committed message
-    discarded      given up after too many checks: a copy is in TRANS_CHECK_MAX_TIME_TOPIC
+    discarded      given up after too many checks: a copy is in TRANS_CHECK_MAX_TIME_TOPIC; with RocksDB, only its row is gone
     undecided      none of these so far. Brokers since 5.1 write op messages seconds late
+    unknown        undecided or discarded: the database tells, but it cannot be read
 
 The first that applies counts: a broker can give up a half message before it writes the op message of another copy.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,8 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from native_reader.broker.store_database import NONE_UNDECIDED, UndecidedHalves, undecided_halves
 from native_reader.columns.spec import TIMESTAMP, ColumnSpec
-from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC
+from native_reader.errors import UnreadableError
+from native_reader.layout.kinds import HALF_TOPIC, MAX_TIME_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, ROCKSDB_OP_TOPIC
 from native_reader.layout.record import Numbers
 from native_reader.plan.places import PlacesOfStores
 from native_reader.plan.planner import plan_read
@@ -39,7 +45,7 @@ from native_reader.tables.table import Table, TableRequest
 COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     "uniq_key": ColumnSpec(pa.string(), "the `uniq_key` of its messages; null if they have none"),
-    "fate": ColumnSpec(pa.string(), "`committed`, `rolled_back`, `finished`, `discarded` or `undecided`"),
+    "fate": ColumnSpec(pa.string(), "`committed`, `rolled_back`, `finished`, `discarded`, `undecided` or `unknown`"),
     "topic": ColumnSpec(pa.string(), "the topic that the message is for"),
     "queue_id": ColumnSpec(pa.int32(), "the queue that it is for"),
     "producer_group": ColumnSpec(pa.string(), "the producers that can decide it"),
@@ -55,10 +61,11 @@ COLUMNS = {
     "decided_physical_offset": ColumnSpec(pa.int64(), "physical offset of the message that decided it"),
 }
 
+_log = logging.getLogger("native_reader")
 _TOPIC, _KIND = Column("topic"), Column("kind")
 _HALVES = Or(
     (
-        In(_TOPIC, (HALF_TOPIC, MAX_TIME_TOPIC)),
+        In(_TOPIC, (HALF_TOPIC, ROCKSDB_HALF_TOPIC, MAX_TIME_TOPIC)),
         # Brokers 4.0 to 4.2 store both in the topic itself, in no queue and with queue offset 0. With the offset in the condition,
         # queues can exclude all messages except the first of each.
         And((In(_KIND, ("prepared", "rollback")), Compare(Column("queue_offset"), "=", 0))),
@@ -68,7 +75,10 @@ _READ = (
     *("topic", "kind", "queue_id", "queue_offset", "uniq_key", "real_topic", "properties", "born_host"),
     *("born_timestamp", "store_timestamp", "physical_offset", "prepared_transaction_offset"),
 )
-_DECIDING = ("topic", "queue_id", "tags", "body", "uniq_key", "store_timestamp", "physical_offset", "prepared_transaction_offset")
+_DECIDING = (
+    *("topic", "queue_id", "tags", "body", "uniq_key", "properties"),
+    *("store_timestamp", "physical_offset", "prepared_transaction_offset"),
+)
 _OP_TAG = "d"
 
 _MOST_TOPICS = 1000
@@ -129,8 +139,9 @@ def _read(log: HalfMessages, projection: Projection, lost: _LastLoss) -> Iterato
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """What is held of each message. Texts that repeat are held once."""
     topic, kind, properties = batch.column("topic"), batch.column("kind"), batch.column("properties")
-    roles = pc.index_in(kind, pa.array(["half", "prepared", "rollback", "system"]))  # HALF, PREPARED, ROLLBACK, DISCARD
     is_half = pc.equal(kind, "half")
+    role = pc.if_else(pc.equal(topic, ROCKSDB_HALF_TOPIC), "of RocksDB", kind)
+    roles = pc.index_in(role, pa.array(["half", "prepared", "of RocksDB", "rollback", "system"]))  # in the order of decisions.HALF…
     target = pc.if_else(is_half, batch.column("real_topic"), topic)
     target_queue = pc.if_else(is_half, integers(property_in(properties, "REAL_QID"), pa.int32()), batch.column("queue_id"))
     # A message without a key has its own offset, and the one that decides it names that offset.
@@ -159,16 +170,23 @@ def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lo
     for piece in deciding:
         reading = piece.reading(scaled, *_DECIDING)
         for batch in reading:
-            is_op = pc.equal(batch.column("topic"), OP_TOPIC)
+            topic = batch.column("topic")
+            is_op, is_rocksdb_op = pc.equal(topic, OP_TOPIC), pc.equal(topic, ROCKSDB_OP_TOPIC)
             decisions.add_ops(batch.filter(is_op))
-            decisions.add_commits(batch.filter(pc.invert(is_op)), log.store.first_record)
+            decisions.add_rocksdb_ops(batch.filter(is_rocksdb_op))
+            decisions.add_commits(batch.filter(pc.invert(pc.or_(is_op, is_rocksdb_op))), log.store.first_record)
         lost.note(damage.end for damage in reading.report.damage)
-    fates, decided, decided_at = decisions.fates(lost.end)
+    undecided = _undecided(log.store.uri, decisions)
+    fates, decided, decided_at = decisions.fates(lost.end, undecided)
 
     first, last = table.take(pa.array(decisions.first)), table.take(pa.array(decisions.last))
     checks = np.zeros(len(first), np.int32)
     known = np.flatnonzero(decisions.groups >= 0)
     np.maximum.at(checks, decisions.groups[known], table.column("checks").fill_null(0).to_numpy()[known])
+    if undecided is not None and len(undecided.offsets):
+        offsets = first.column("physical_offset").to_numpy()
+        rows = np.minimum(np.searchsorted(undecided.offsets, offsets), len(undecided.offsets) - 1)
+        checks = np.where(undecided.offsets[rows] == offsets, undecided.checks[rows], checks)
     columns = {
         "store": pa.repeat(pa.scalar(log.store.uri), len(first)),
         "uniq_key": pc.if_else(pc.starts_with(first.column(KEY), NO_KEY), None, first.column(KEY)),
@@ -178,7 +196,7 @@ def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lo
         "last_store_timestamp": last.column("store_timestamp"),
         "decided_timestamp": _set(decided_at).cast(TIMESTAMP),
         "halves": pa.array(decisions.counts.astype(np.int32)),
-        "checks": pa.array(checks),
+        "checks": pa.array(checks, pa.int32()),
         "first_physical_offset": first.column("physical_offset"),
         "last_physical_offset": last.column("physical_offset"),
         "decided_physical_offset": _set(decided),
@@ -188,13 +206,24 @@ def _transactions(log: HalfMessages, projection: Projection, table: pa.Table, lo
     return pa.table(columns, schema=TRANSACTIONS.schema)
 
 
+def _undecided(store: str, decisions: Decisions) -> UndecidedHalves | None:
+    """The half messages that a broker has not decided, if any transaction needs them; None if the database cannot be read."""
+    if not decisions.are_in_database.any():
+        return NONE_UNDECIDED
+    try:
+        return undecided_halves(store)
+    except UnreadableError as error:
+        _log.warning("%s. Transactions that no message decided are `unknown`", error)
+        return None
+
+
 def _deciding(log: HalfMessages, table: pa.Table, lost: _LastLoss) -> list[MessagesPart]:
     """The splits that may hold messages that decide these transactions: op messages, and committed ones of the target topics."""
     topics = [topic for topic in table.column("topic").unique().to_pylist() if topic is not None]
     committed: list[Predicate] = [Compare(_KIND, "=", "committed")]
     if len(topics) <= _MOST_TOPICS:
         committed.append(In(_TOPIC, tuple(topics)))
-    ops = And((Compare(_TOPIC, "=", OP_TOPIC), Compare(Column("tags"), "=", _OP_TAG)))
+    ops = And((In(_TOPIC, (OP_TOPIC, ROCKSDB_OP_TOPIC)), Compare(Column("tags"), "=", _OP_TAG)))
     after = Compare(Column("physical_offset"), ">=", int(table.column("physical_offset")[0].as_py()))
     predicate = And((after, Or((ops, all_of(committed)))))
     plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)}, log.seen)

@@ -95,7 +95,11 @@ CODES = {
     "queue-file": Code(WARNING, "a file of a queue has an impossible name or size", "restore the file; the rest of it is used"),
     "queue-unreadable": Code(ERROR, "a queue cannot be read", "check the disk and the permissions"),
     "queue-of-unknown-topic": Code(NOTE, "a topic has queues, but no configuration", "no action needed"),
-    "queue-not-checked": Code(NOTE, "the queues are in RocksDB, or the store has none", "no action needed"),
+    "queue-left-behind": Code(
+        NOTE, "a queue is in files and in RocksDB, and the broker maintains only the other, which has more entries", "no action needed"
+    ),
+    "queue-copies-differ": Code(ERROR, "a queue in files and its copy in RocksDB have different entries", _REBUILD),
+    "queue-not-checked": Code(NOTE, "the store has no queues, or their database cannot be opened", "no action needed"),
     # The index
     "index-header": Code(ERROR, "the header of an index file contradicts its entries", _REINDEX),
     "index-slot": Code(ERROR, "a slot of an index file does not lead to the newest entry of its chain", _REINDEX),
@@ -109,7 +113,11 @@ CODES = {
         WARNING, "index entries name offsets after the end of the log", "look for missing or cut-off segments at the end"
     ),
     "index-unreadable": Code(ERROR, "an index file cannot be read", "check the disk and the permissions"),
-    "index-not-checked": Code(NOTE, "the store has no index, or its number of slots is unknown", f"set {option_name('max_hash_slot_num')}"),
+    "index-not-checked": Code(
+        NOTE,
+        "the store has no index files, or their number of slots is unknown",
+        f"no action needed; for files of an unknown size, set {option_name('max_hash_slot_num')}",
+    ),
     "key-without-entry": Code(ERROR, "a key of a record is missing in an index file that covers it", _REINDEX),
     "key-not-covered": Code(WARNING, "no index file covers records with keys", f"read keys with {option_name('access=scan')}"),
     "key-rolled-back": Code(NOTE, "keys of records that roll back a transaction: brokers do not index them", f"{_SCAN} to find them"),
@@ -124,7 +132,7 @@ CODES = {
     "config-damaged": Code(
         WARNING, "a configuration file is empty, truncated or not JSON", "a broker then uses its .bak, if that is whole"
     ),
-    "config-not-checked": Code(NOTE, "the configuration is in RocksDB", "no action needed"),
+    "config-not-checked": Code(NOTE, "the configuration is in RocksDB, which cannot be opened", "install the extra `rocksdb`"),
     "offset-after-queue": Code(WARNING, "a consumer offset is after the end of its queue", "reset it, or look for lost records"),
 }
 """Every code, in the order of the documentation."""

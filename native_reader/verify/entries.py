@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import LIGHT_TOPIC, is_hash
 from native_reader.layout.record import Mask, Numbers
 from native_reader.sides.queues import Entries, QueueReader
+from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.verify.cursors import COLUMNS, Cursor
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import BY_HASH, BY_TIME, IN_BATCH, NO_ENTRY, NO_QUEUE, Pairs, RecordFacts, within
@@ -264,6 +265,9 @@ class EntryCheck:
             yield "record-of-deleted-topic" if self._queues.is_deleted(topic) else "queue-missing", rows[~is_earlier]
             return
         rows = self._found_by_number(facts, rows, number)
+        if is_in_database(self._queues.uri(number)):
+            # 5.5.0 leaves out the first record of a log whose queues it makes anew in RocksDB.
+            rows = rows[facts.offset[rows] != 0]
         first = self._queues.first(number)
         if first is not None:
             is_earlier = (facts.offset[rows] < first[0]) & (facts.queue_offset[rows] >= first[1])

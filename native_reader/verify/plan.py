@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from native_reader.broker.rocksdb import is_database
 from native_reader.log.recovery import recovery_begins
 from native_reader.log.witness import is_live
 from native_reader.plan.lost import CheckedEnd
@@ -14,6 +13,7 @@ from native_reader.plan.planning import Planning
 from native_reader.sides.index import IndexFile, index_files
 from native_reader.sides.queues import topics_in
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb_queues import database_of, why_unreadable
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.log import LogPart
 from native_reader.verify.queue_files import QueuePart
@@ -52,7 +52,9 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
     if end.lost is not None:
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
     gaps = tuple((start, min(stop, read.end)) for start, stop in read.gaps())
-    yield StorePart(sides, lost, gaps, end.stale, not sides.directories)
+    unread = [why for database in store.databases if (why := why_unreadable(database)) is not None]
+    unread += [] if sides.directories else ["no queue was checked"]
+    yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)
     begins, queues = recovery_begins(store), QueueNumbering(sides)
     for number, segment in enumerate(segments):
         split = read.whole(segment)
@@ -66,14 +68,20 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
         yield IndexPart(sides, file, file is files[-1])
 
 
+def _is_checked(store: StoreFiles, directory: str) -> bool:
+    """Whether a directory of queues can be checked: not a database that cannot be opened, nor one as a directory of files."""
+    database = database_of(directory)
+    if database is not None:
+        return why_unreadable(database) is None
+    return directory not in store.databases or bool(topics_in((directory,), light=True))
+
+
 def _sides_of(store: StoreFiles, end: CheckedEnd, planning: Planning) -> Sides:
     live = is_live(store.uri)
     crashed = storage_of(store.uri).entry(f"{store.uri}/abort") is not None
-    # RocksDB keeps its own files in the place of the queues.
-    directories = tuple(directory for directory in store.queues if not is_database(directory))
     return Sides(
         store.uri,
-        directories,
+        tuple(directory for directory in store.queues if _is_checked(store, directory)),
         store.index,
         store.config,
         store.first_record,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from native_reader.broker.settings import Topics
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOPIC, QUEUE_ENTRY, is_hash, is_written
+from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
 from native_reader.storage.store import is_segment_name
@@ -30,7 +31,7 @@ class QueuePart(NamedTuple):
 
 def check_queues(part: QueuePart, findings: Findings) -> None:
     """Add what is wrong in the queues of these topics."""
-    configured = frozenset(Topics(part.sides.config).names())
+    configured, copies = frozenset(Topics(part.sides.config).names()), QueueCopies(part.sides.directories)
     for topic in part.topics:
         is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
         try:
@@ -50,8 +51,20 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
                 findings.add("queue-unreadable", uri, str(error), topic=topic.name, queue_id=queue_id)
                 continue
             queue = queue_in(topic, queue_id, entries)
+            if copies.is_left_behind(topic, queue_id):
+                _left_behind(uri, queue, copies, findings)
             _names(uri, queue, entries, findings)
             _QueuePass(uri, queue, part.sides, findings).check()
+
+
+def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
+    """A queue that is in files and in RocksDB: the other one is compared with the log, and this one with the other."""
+    if behind := copies.missing(queue):
+        text = f"it ends {behind:,} entries before its copy, which the broker maintains"
+        findings.add("queue-left-behind", uri, text, topic=queue.topic, queue_id=queue.queue_id)
+    if (differing := copies.differing(queue)) is not None:
+        text = f"entry {differing:,} is another one in its copy"
+        findings.add("queue-copies-differ", uri, text, topic=queue.topic, queue_id=queue.queue_id)
 
 
 def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findings) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from threading import Lock
 
 from native_reader.broker.settings import Topics
+from native_reader.sides.copies import QueueCopies
 from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
 
@@ -75,11 +76,12 @@ class QueueNumbering:
 
     @property
     def all(self) -> list[Queue]:
-        """Every queue with a file."""
+        """Every queue with a file; of copies of a queue, the one that the broker maintains."""
         with self._listing:  # threads begin with it at the same time, and thousands of queues take long
             if self._all is None:
-                topics = topics_in(self._sides.directories, light=True)
-                self._all = [queue for topic in topics for queue in queues_of(topic) if queue.files]
+                topics, copies = topics_in(self._sides.directories, light=True), QueueCopies(self._sides.directories)
+                queues = ((topic, queue) for topic in topics for queue in queues_of(topic) if queue.files)
+                self._all = [queue for topic, queue in queues if not copies.is_left_behind(topic, queue.queue_id)]
             return self._all
 
     @cached_property

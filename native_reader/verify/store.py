@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from native_reader.broker.config_files import BACKUP, versions
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
-from native_reader.broker.rocksdb import is_database
+from native_reader.broker.store_database import has_store_database
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
+from native_reader.storage.rocksdb import is_database
+from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, Sides, last_entry
 
@@ -23,17 +25,20 @@ _JSON = (
     "delayOffset.json",
     "consumerFilter.json",
 )
-_IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
+_IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
 
 class StorePart(NamedTuple):
-    """A store. `lost`: code, offset and text of what is missing at the end of its log; `gaps`: ranges without a file."""
+    """A store. `lost`: code, offset and text of what is missing at the end of its log; `gaps`: ranges without a file.
+
+    `queues_unread`: why queues are not checked.
+    """
 
     sides: Sides
     lost: tuple[str, int, str] | None
     gaps: tuple[tuple[int, int], ...]
     stale: int
-    queues_unread: bool
+    queues_unread: str | None
 
 
 def check_store(part: StorePart, findings: Findings) -> None:
@@ -46,10 +51,11 @@ def check_store(part: StorePart, findings: Findings) -> None:
         add(code, sides.uri, text, offset)
     if part.stale:
         add("log-old-records", sides.uri, f"{part.stale:,} bytes of old records follow the end of the log", sides.end)
-    if part.queues_unread:
-        add("queue-not-checked", sides.uri, "no queue was checked")
+    if part.queues_unread is not None:
+        add("queue-not-checked", sides.uri, part.queues_unread)
     if not index_files(sides.index):
-        add("index-not-checked", sides.uri, "the store has no index")
+        in_rocksdb = has_store_database(sides.uri)
+        add("index-not-checked", sides.uri, "an index in RocksDB is not checked" if in_rocksdb else "the store has no index")
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", "the file `abort` exists")
     _checkpoint(sides, findings)
@@ -76,8 +82,8 @@ def _config(sides: Sides, findings: Findings) -> None:
     if sides.config is None:
         return
     for name in _IN_ROCKSDB:
-        if is_database(uri := f"{sides.config}/{name}"):
-            findings.add("config-not-checked", uri, "a RocksDB database")
+        if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
+            findings.add("config-not-checked", uri, why)
     for name in _JSON:
         uri, found = f"{sides.config}/{name}", dict(versions(sides.config, name))
         problem = found.get(uri, "is missing") if found else None

@@ -92,6 +92,7 @@ DIMENSIONS = {
     "producer": Dimension("born_host", _host),
     "kind": Dimension("kind"),
     "queue": Dimension("queue_id", ordered=True),
+    "lite": Dimension("lite_topic"),
     "size": Dimension("record_size", _size_class, ordered=True),
 }
 

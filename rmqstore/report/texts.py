@@ -243,6 +243,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "fate_finished": ("finished, outcome unknown", "已结束，结果未知"),
     "fate_discarded": ("given up after too many checks", "超过最大回查次数，已丢弃"),
     "fate_undecided": ("undecided", "未决"),
+    "fate_unknown": ("not known: undecided or given up", "未知：未决或已丢弃"),
     # Damage
     "damage": ("Damage and findings", "损坏与检查结果"),
     "map": ("Map of the segments", "commitlog 文件分布图"),

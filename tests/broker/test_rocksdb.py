@@ -19,8 +19,11 @@ from support.plain_decoder import Row
 from support.stores import files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
-from native_reader.broker.rocksdb import is_database, open_database
-from native_reader.sides.database_queues import entries_from, next_offset, queues_in_databases
+from native_reader.sides.bounds import bounds_of
+from native_reader.sides.copies import next_offset_of
+from native_reader.sides.queues import QueueReader, queue_named
+from native_reader.storage.rocksdb import is_database, open_database
+from native_reader.storage.rocksdb_queues import queues_uri
 
 Get = Callable[[str], Golden]
 TABLES = ("consumer_offsets", "lag_by_tag", "config")
@@ -83,22 +86,24 @@ def test_queues_are_those_that_java_reads(golden_store: Get) -> None:
     of_queues: dict[tuple[str, int], list[Row]] = {}
     for row in sorted(store.lines("queues_rocksdb_raw"), key=lambda row: row["queue_offset"]):
         of_queues.setdefault((row["topic"], row["queue_id"]), []).append(row)
-    with open_database((store.root / "consumequeue").as_uri()) as database:
-        for (topic, queue_id), rows in of_queues.items():
-            end = next_offset(database, topic, queue_id)
-            assert end == rows[-1]["queue_offset"] + 1
-            # Java lets a broker open a copy, which finds the records of a deleted topic again.
-            assert end == store.meta["queues"][f"{topic}@{queue_id}"][1] or topic.startswith("Recreated")
-            for first in {0, len(rows) // 2, len(rows)}:
-                start = rows[first]["queue_offset"] if first < len(rows) else rows[-1]["queue_offset"] + 1
+    directory = queues_uri((store.root / "consumequeue").as_uri())
+    for (topic, queue_id), rows in of_queues.items():
+        queue = queue_named([directory], topic, queue_id)
+        assert queue is not None
+        end = next_offset_of(queue)
+        assert end == rows[-1]["queue_offset"] + 1
+        # Java lets a broker open a copy, which finds the records of a deleted topic again.
+        assert end == store.meta["queues"][f"{topic}@{queue_id}"][1] or topic.startswith("Recreated")
+        for first in {0, len(rows) // 2, len(rows)}:
+            start = rows[first]["queue_offset"] if first < len(rows) else rows[-1]["queue_offset"] + 1
+            with QueueReader(queue) as reader:
                 found = [
                     row
-                    for piece in entries_from(database, topic, queue_id, start)
+                    for piece in reader.entries_from(start)
                     for row in zip(*(each.tolist() for each in (piece.numbers, piece.offsets, piece.sizes, piece.codes)), strict=True)
                 ]
-                assert found == [(row["queue_offset"], row["physical_offset"], row["size"], row["tags_code"]) for row in rows[first:]]
-        assert next_offset(database, "no such topic", 0) is None
-        assert list(entries_from(database, "no such topic", 0, 0)) == []
+            assert found == [(row["queue_offset"], row["physical_offset"], row["size"], row["tags_code"]) for row in rows[first:]]
+    assert queue_named([directory], "no such topic", 0) is None
 
 
 def test_the_tables_of_queues_are_those_that_java_reads(golden_store: Get) -> None:
@@ -161,24 +166,27 @@ def database_at(where: Path, entries: dict[int, int]) -> None:
 def test_entries_of_expired_records_are_not_counted(tmp_path: Path, first: int, begins: int) -> None:
     """A broker deletes entries long after their records, so a queue can begin at any of them, or after the last one."""
     database_at(tmp_path / "consumequeue", {number: 10 * number for number in range(begins, 100)})
-    with queues_in_databases([tmp_path.as_uri() + "/consumequeue"]) as databases:
-        assert databases.names() == [("T0", 0)]
-        bounds = databases.bounds("T0", 0, 10 * first - 5)
+    queue = queue_named([queues_uri(f"{tmp_path.as_uri()}/consumequeue")], "T0", 0)
+    assert queue is not None
+    bounds = bounds_of(queue, 10 * first - 5)
+    assert bounds is not None
     begin = max(first, begins)
     assert (bounds.min_offset, bounds.max_offset, bounds.entries, bounds.expired) == (begin, 100, 100 - begin, begin - begins)
     assert bounds.found is None
 
 
-def test_a_queue_without_its_last_entry_says_so(tmp_path: Path) -> None:
+def test_a_queue_ends_with_its_last_entry(tmp_path: Path) -> None:
     database_at(tmp_path / "consumequeue", {0: 0, 1: 10})
     database = rocksdict.Rdict(
         os.fspath(tmp_path / "consumequeue"), rocksdict.Options(raw_mode=True), {"offset": rocksdict.Options(raw_mode=True)}
     )
     database.delete(struct.pack(">i", 2) + b"\x01T0\x01" + struct.pack(">i", 0) + b"\x01" + struct.pack(">q", 1))
     database.close()
-    with queues_in_databases([tmp_path.as_uri() + "/consumequeue"]) as databases:
-        bounds = databases.bounds("T0", 0, 0)
-    assert (bounds.max_offset, bounds.last, bounds.found) == (2, None, "it has no entry 1, which should be its last")
+    queue = queue_named([queues_uri(f"{tmp_path.as_uri()}/consumequeue")], "T0", 0)
+    assert queue is not None
+    bounds = bounds_of(queue, 0)
+    assert bounds is not None
+    assert (bounds.max_offset, bounds.found) == (1, None)  # the entry is what counts, not the broker's note of it
 
 
 def test_queues_in_files_beside_a_database(golden_store: Get, tmp_path: Path) -> None:
@@ -262,7 +270,7 @@ def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch:
     memory = in_memory(files | files_of(log_of(3)))
     there = nr.open(f"{memory.url}/store").table("consumer_offsets").to_table().drop(["store", "file"])
     assert there == opened(source).table("consumer_offsets").to_table().drop(["store", "file"])
-    monkeypatch.setattr("native_reader.broker.rocksdb._MOST_COPIED", 1000)
+    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_COPIED", 1000)
     with pytest.raises(nr.StoreError, match="which can be read only from a local disk"):
         nr.open(f"{memory.url}/store").table("consumer_offsets").to_table()
 
@@ -270,7 +278,7 @@ def test_a_database_in_another_storage_is_copied(golden_store: Get, monkeypatch:
 @pytest.mark.parametrize("table", TABLES)
 def test_more_entries_than_are_held_in_memory_are_an_error(golden_store: Get, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
     """Entries of queues are read in pieces, so they have no such limit."""
-    monkeypatch.setattr("native_reader.broker.rocksdb._MOST_HELD", 100)
+    monkeypatch.setattr("native_reader.storage.rocksdb._MOST_HELD", 100)
     source = golden_store(GOLDEN)
     said = r"^the RocksDB database file:.*/config/\w+ has more than 100 bytes of entries, .*mqadmin rocksDBConfigToJson prints them$"
     with pytest.raises(nr.UnreadableError, match=said):
@@ -304,7 +312,7 @@ def sized(name: str) -> bytes:
 
 
 def test_the_binary_configuration(tmp_path: Path) -> None:
-    """ConsumerOffsetManagerV2, TopicConfigManagerV2 and SubscriptionGroupManagerV2 of 5.3.3. It counts before the JSON files."""
+    """ConsumerOffsetManagerV2, TopicConfigManagerV2 and SubscriptionGroupManagerV2 of 5.3.3. The JSON file is older."""
     root = on_disk(tmp_path, files_of(log_of(3)) | {"store/config/consumerOffset.json": b'{"offsetTable":{"T0@g":{0:1},"old@g":{0:1}}}'})
     where = root / "store" / "config" / "rdb"
     database = rocksdict.Rdict(os.fspath(where), rocksdict.Options(raw_mode=True))
@@ -319,7 +327,6 @@ def test_the_binary_configuration(tmp_path: Path) -> None:
     rows = store.table("consumer_offsets").to_table().to_pylist()
     assert [(row["group"], row["topic"], row["queue_id"], row["committed"], row["pulled"], row["is_broadcast"]) for row in rows] == [
         ("g", "T0", 0, 5, 7, False),
-        ("g", "old", 0, 1, None, False),
         ("é", "T1", 3, 2, None, True),
     ]
     settings = store.table("config").to_table().to_pylist()

@@ -216,8 +216,10 @@ def test_one_key_in_two_topics_and_one_text_of_two_parts() -> None:
 def test_without_an_index() -> None:
     _, files = store()
     agree({name: content for name, content in files.items() if name not in indexes(files)}, why="there are no index files")
-    rocks = {name: content for name, content in files.items() if name not in indexes(files)} | {"store/rocksdbstore/CURRENT": b"x"}
-    agree(rocks, why="an index in RocksDB (indexRocksDBEnable) is not supported")
+    rocks = {name: content for name, content in files.items() if name not in indexes(files)}
+    rocks |= {"store/rocksdbstore/CURRENT": b"x", "store/rocksdbstore/000004.log": b""}
+    agree(rocks, why="there are no index files")
+    agree(rocks | {"store/rocksdbstore/000004.log": b"x"}, why="an index in RocksDB (indexRocksDBEnable) is not read")
 
 
 def test_an_index_of_part_of_the_log() -> None:

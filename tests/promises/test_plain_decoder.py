@@ -15,7 +15,7 @@ from support.plain_decoder import Account, Log, decompressed, host, properties_o
 
 COLUMNS = (
     *SAID_BY_JAVA, "physical_offset", "record_size", "magic", "sys_flag", "body", "body_size", "stored_body", "uniq_key", "keys",
-    "inner_index", "real_topic", "delay_level", "origin_topic", "origin_msg_id", "body_text",
+    "inner_index", "real_topic", "lite_topic", "delay_level", "origin_topic", "origin_msg_id", "body_text",
 )  # fmt: skip
 
 Get = Callable[[str], Golden]

@@ -62,7 +62,7 @@ def test_a_store_without_queues_or_with_a_broken_configuration_proves_nothing() 
     assert deleted(files | {TOPICS: b"{ broken"}) == []
 
 
-def test_queues_in_rocksdb_prove_nothing() -> None:
+def test_queues_in_a_database_that_cannot_be_opened_prove_nothing() -> None:
     assert deleted(without(dict(healthy()[1]), "T1") | {"store/consumequeue/CURRENT": b"MANIFEST-000001\n"}) == []
 
 

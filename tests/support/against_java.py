@@ -16,7 +16,8 @@ SCHEMA = {  # written again, independent of the product's
     "born_host": pa.string(), "store_host": pa.string(), "reconsume_times": pa.int32(), "flag": pa.int32(), "sys_flag": pa.int32(),
     "prepared_transaction_offset": pa.int64(), "body_crc": pa.int32(), "record_size": pa.int32(), "uniq_key": pa.string(),
     "offset_msg_id": pa.string(), "inner_index": pa.int32(), "stored_body": pa.binary(), "body_size": pa.int32(), "magic": pa.int32(),
-    "real_topic": pa.string(), "delay_level": pa.int32(), "origin_topic": pa.string(), "origin_msg_id": pa.string(),
+    "real_topic": pa.string(), "lite_topic": pa.string(), "delay_level": pa.int32(),
+    "origin_topic": pa.string(), "origin_msg_id": pa.string(),
     "body_text": pa.string(), "segment": pa.string(), "corrupt_record": pa.binary(), "corrupt_reason": pa.string(),
 }  # fmt: skip
 NOT_IN_JAVA = ("kind", "corrupt_record", "corrupt_reason")

@@ -24,6 +24,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden"
 STORES = (
     "v4-kinds", "v4-lmq", "v4-killed-transient", "v5-kinds", "v5-propcrc", "v5-inproc",
     "v5-killed", "v5-dledger", "v5-multipath", "v5-compaction", "v5-expired", "v5-rocksdb-cq",
+    "v55-all-rocks", "v55-double-rocks", "v55-lite-rocks", "v55-timer-rocks", "v55-trans-rocks",
 )  # fmt: skip
 
 KINDS = {  # rows of each kind, counted from the topics and flags in each store's meta.json
@@ -44,6 +45,11 @@ KINDS = {  # rows of each kind, counted from the topics and flags in each store'
     "v5-compaction": {"normal": 1054},
     "v5-expired": {"normal": 165},
     "v5-rocksdb-cq": {"normal": 332, "half": 61, "op": 3, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 14, "trace": 1},
+    "v55-all-rocks": {"normal": 244, "half": 44, "op": 1, "committed": 4, "delay": 11, "retry": 4, "dlq": 2, "system": 9},
+    "v55-double-rocks": {"normal": 194, "half": 52, "op": 4, "committed": 8, "delay": 11, "retry": 4, "dlq": 2, "system": 13},
+    "v55-lite-rocks": {"normal": 264, "delay": 7, "system": 6},
+    "v55-timer-rocks": {"normal": 120, "delay": 11, "retry": 4, "dlq": 2, "timer": 25},
+    "v55-trans-rocks": {"normal": 194, "half": 45, "op": 29, "committed": 15, "delay": 11, "retry": 4, "dlq": 2},
 }  # fmt: skip
 
 SAID_BY_JAVA = (  # our columns that Java's decoder has by the same names
@@ -83,6 +89,13 @@ class Golden:
     def lines(self, kind: str) -> list[Row]:
         with gzip.open(self.folder / f"{kind}.jsonl.gz") as file:
             return [json.loads(line) for line in file]
+
+    def rows_in(self, database: str, family: str = "default") -> dict[bytes, bytes]:
+        """The entries of a RocksDB database, as RocksDB's Java library read them; empty if there is none."""
+        if not (self.folder / "rocksdb_rows.jsonl.gz").exists():
+            return {}
+        rows = (row for row in self.lines("rocksdb_rows") if (row["db"], row["cf"]) == (database, family))
+        return {bytes.fromhex(row["key"]): bytes.fromhex(row["value"]) for row in rows}
 
     @cached_property
     def expected_rows(self) -> list[Row]:
@@ -128,7 +141,11 @@ def _unit(unit: Row, index: int) -> Row:
 def _from_properties(dumped: Row) -> Row:
     properties = dumped["properties"] or {}
     level = properties.get("DELAY")
-    row = {"real_topic": properties.get("REAL_TOPIC"), "delay_level": None if level is None else int(level)}
+    row = {
+        "real_topic": properties.get("REAL_TOPIC"),
+        "lite_topic": properties.get("__LITE_TOPIC"),
+        "delay_level": None if level is None else int(level),
+    }
     row |= {"origin_topic": None, "origin_msg_id": None, "body_text": _text(_bytes(dumped["body"]))}
     if dumped.get("topic", "").startswith(("%RETRY%", "%DLQ%")):  # messages of a batch have no topic
         of_pop = dumped["topic"].removeprefix(f"%RETRY%{properties.get('ORIGIN_GROUP')}_")
@@ -181,7 +198,7 @@ EXPLAINED = (
     Explanation("Java drops a record whose body cannot be decompressed; ours has a row with a null body", ("body", "body_text"),
                 lambda java, ours: java is MISSING and ours is None),
     Explanation("Java has no values for a record that it drops",
-                (*SAID_BY_JAVA, "real_topic", "delay_level", "origin_topic", "origin_msg_id"),
+                (*SAID_BY_JAVA, "real_topic", "lite_topic", "delay_level", "origin_topic", "origin_msg_id"),
                 lambda java, ours: java is MISSING),
 )  # fmt: skip
 
@@ -212,8 +229,9 @@ def differences(
 def unpack(name: str, into: Path, folder: Path = FOLDER) -> Golden:
     """Unpack one store; sparse files stay sparse."""
     with tarfile.open(folder / f"{name}.tar.xz") as archive:
+        inside = archive.getnames()[0].partition("/")[0]
         archive.extractall(into, filter="data")
-    return Golden(name, into / name)
+    return Golden(name, into / inside)
 
 
 def opened(store: Golden) -> nr.Store:

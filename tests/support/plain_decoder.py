@@ -15,7 +15,9 @@ import pyarrow as pa  # only for its LZ4 and zstd streams
 
 V1, V2, BLANK = -626843481, -626843477, -875286124  # DAA320A7, DAA320AB, CBD43194
 MAX_BODY = 64 << 20  # maxDecompressedBytes
-SYSTEM_TOPICS = {"TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"}
+SYSTEM_TOPICS = {"TBW102", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"} | {
+    "DefaultHeartBeatSyncerTopic"
+}
 
 Row = dict[str, Any]
 
@@ -192,6 +194,7 @@ def columns(stored_body: bytes, body: bytes | None, raw: bytes, outer: Row) -> R
         "stored_body": stored_body, "body_size": len(stored_body), "body": body, "properties": properties,
         "tags": properties.get("TAGS"), "keys": None if keys is None else [key for key in keys.split(" ") if key],
         "uniq_key": uniq_key, "msg_id": uniq_key or outer["offset_msg_id"], "real_topic": properties.get("REAL_TOPIC"),
+        "lite_topic": properties.get("__LITE_TOPIC"),
         "delay_level": level if level is not None and -(2**31) <= level < 2**31 else None,
         "origin_topic": origin_topic(outer["topic"], properties), "origin_msg_id": origin_msg_id(outer["topic"], properties),
         "body_text": None if text is None or re.search("[\ud800-\udfff]", text) else text,
@@ -276,13 +279,13 @@ def kind_of(topic: str, sys_flag: int) -> str:
     rules = [
         ("prepared", transaction == 0x4),
         ("rollback", transaction == 0xC),
-        ("half", topic == "RMQ_SYS_TRANS_HALF_TOPIC"),
-        ("op", topic == "RMQ_SYS_TRANS_OP_HALF_TOPIC"),
+        ("half", topic in ("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC")),
+        ("op", topic in ("RMQ_SYS_TRANS_OP_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC")),
         ("delay", topic == "SCHEDULE_TOPIC_XXXX"),
         ("timer", topic == "rmq_sys_wheel_timer"),
         ("retry", topic.startswith("%RETRY%")),
         ("dlq", topic.startswith("%DLQ%")),
-        ("trace", topic == "RMQ_SYS_TRACE_TOPIC"),
+        ("trace", topic == "RMQ_SYS_TRACE_TOPIC" or topic.startswith("rmq_sys_TRACE_DATA_")),
         ("pop", topic.startswith("rmq_sys_REVIVE_LOG_")),
         ("system", topic.startswith("rmq_sys_") or topic in SYSTEM_TOPICS or topic.endswith("_REPLY_TOPIC")),
         ("committed", transaction == 0x8),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from native_reader.testing.records import Message, pack_properties
 TIMER = "rmq_sys_wheel_timer"
 DUE = 1_700_000_100_000
 CHECK = "store/config/timercheck"
+SCANNED = b"sys_topic_scan_offset_checkpoint"
 
 
 def time(milliseconds: int) -> datetime:
@@ -112,16 +114,36 @@ def plain(store: Golden, read_time: int, queue_offset: int) -> dict[str, Any]:
     return {key: "recalled" if (key, due) in recalled else state for (key, due), state in waiting.items()}
 
 
-@pytest.mark.parametrize("name", ["v5-kinds", "v4-kinds"])
+@pytest.mark.parametrize("name", ["v5-kinds", "v4-kinds", "v55-timer-rocks"])
 def test_what_waits_in_the_stores_of_real_brokers(golden_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
-    """v5-kinds: six messages are due an hour after the broker stopped, and three of them were recalled."""
+    """v5-kinds, v55-timer-rocks: six messages are due an hour after the broker stopped, and three of them were recalled."""
     store = golden_store(name)
     path = store.root / "config" / "timercheck"
     read_time, _, queue_offset, _ = struct.unpack(">4q", path.read_bytes()[:32]) if path.exists() else (0, 0, 0, 0)
+    if in_database := store.rows_in("rocksdbstore", "timer"):
+        read_time, queue_offset = (int.from_bytes(in_database[name], "big") for name in (b"timeline_checkpoint", SCANNED))
     found = nr.open(store.root).table("timers")
     rows = {row["uniq_key"]: row["state"] for row in found.to_table().to_pylist()}
     assert rows == plain(store, read_time, queue_offset)
-    assert sorted(rows.values()) == {"v5-kinds": ["pending"] * 3 + ["recalled"] * 3, "v4-kinds": []}[name]
+    assert sorted(rows.values()) == ([] if name == "v4-kinds" else ["pending"] * 3 + ["recalled"] * 3)
     tune(grouped_at_once=500)
     again = nr.open(store.root).table("timers").to_table().to_pylist()
     assert {row["uniq_key"]: row["state"] for row in again} == rows
+
+
+def test_without_the_extra_the_timer_in_rocksdb_is_unknown(
+    golden_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    rows = nr.open(golden_store("v55-timer-rocks").root).table("timers").to_table().to_pylist()
+    assert {row["state"] for row in rows} == {"unknown", "recalled"}
+    assert "Messages of the timer are `unknown` without it" in caplog.text
+
+
+def test_the_timer_of_a_broker_without_it_in_rocksdb_needs_no_extra(
+    golden_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each broker since 5.4.0 has the database; this one wrote nothing to it."""
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    assert nr.open(golden_store("v55-double-rocks").root).table("timers").to_table().num_rows == 0
+    assert caplog.text == ""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,6 +23,7 @@ from support.tune import Tune
 import native_reader as nr
 from native_reader.testing.records import COMMIT, PREPARED, ROLLBACK, Message, pack_properties
 
+ROCKSDB_HALF, ROCKSDB_OP = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
 HALF, OP, GIVEN_UP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"
 TRANSACTION = 0xC
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,8 +43,14 @@ def fates_of(files: Files) -> dict[str | None, str]:
     return {row["uniq_key"]: row["fate"] for row in rows_of(nr.open(f"{memory.url}/store"))}
 
 
-def expected_of(records: Iterable[Row], store: str) -> list[Row]:
-    """The table, from records one by one: dicts and no columns."""
+def undecided_in(store: Golden) -> dict[int, int]:
+    """The rows of the broker's database: offset of the half message, and how often it asked."""
+    rows = store.rows_in("rocksdbstore", "trans").items()
+    return {int.from_bytes(key[:8], "big"): int.from_bytes(value[:4], "big") for key, value in rows if key[8:9] == b"@"}
+
+
+def expected_of(records: Iterable[Row], store: str, undecided: Mapping[int, int] = MappingProxyType({})) -> list[Row]:
+    """The table, from records one by one: dicts and no columns. `undecided`: of transactions in RocksDB."""
     transactions: dict[str, dict[str, Any]] = {}
     by_place: dict[tuple[int, int], str] = {}
     by_offset: dict[int, str] = {}
@@ -46,11 +58,13 @@ def expected_of(records: Iterable[Row], store: str) -> list[Row]:
         properties, topic, offset = record.get("properties") or {}, record.get("topic"), record["physical_offset"]
         key, state = properties.get("UNIQ_KEY", f"#{offset}"), record["sys_flag"] & TRANSACTION
         decision = (offset, record.get("store_timestamp"))
-        if state == PREPARED or (topic == HALF and state == 0):
+        if state == PREPARED or (topic in (HALF, ROCKSDB_HALF) and state == 0):
             group = transactions.setdefault(key, {"first": record, "halves": 0, "checks": 0})
             group |= {"last": record, "halves": group["halves"] + 1, "old": state == PREPARED}
             by_offset[offset] = key
-            if state == 0:
+            if topic == ROCKSDB_HALF:
+                group |= {"checks": undecided.get(offset, 0), "given_up": offset not in undecided}
+            elif state == 0:
                 by_place[record["queue_id"], record["queue_offset"]] = key
         elif state == COMMIT:
             transactions.get(by_offset.get(record["prepared_transaction_offset"], ""), {}).setdefault("committed", decision)
@@ -59,6 +73,8 @@ def expected_of(records: Iterable[Row], store: str) -> list[Row]:
         elif topic == OP and properties.get("TAGS") == "d":
             for number in filter(None, record["body"].decode().split(",")):
                 transactions.get(by_place.get((record["queue_id"], int(number)), ""), {}).setdefault("rolled_back", decision)
+        elif topic == ROCKSDB_OP:
+            transactions.get(by_offset.get(int(properties["TRANS_OFFSET"]), ""), {}).setdefault("rolled_back", decision)
         elif topic == GIVEN_UP:
             transactions.get(key, {}).setdefault("discarded", decision)
         if (topic in (HALF, GIVEN_UP) or state == PREPARED) and key in transactions:
@@ -71,6 +87,7 @@ def _row(key: str, transaction: dict[str, Any], store: str) -> Row:
     first, last = transaction["first"], transaction["last"]
     fate = next((each for each in ("committed", "rolled_back", "discarded") if each in transaction), "undecided")
     decided, decided_at = transaction.get(fate, (None, None))
+    fate = "discarded" if fate == "undecided" and transaction.get("given_up") else fate
     properties = first["properties"] or {}
     topic, queue = (first["topic"], first["queue_id"]) if transaction["old"] else _target(properties)
     return {
@@ -101,13 +118,14 @@ def _target(properties: dict[str, str]) -> tuple[str | None, int | None]:
 FATES = {  # what the producers of these stores decided, counted from what they sent
     "v4-kinds": {"committed": 4, "rolled_back": 4, "discarded": 2, "undecided": 7},
     "v5-kinds": {"committed": 4, "rolled_back": 4, "discarded": 9},
+    "v55-trans-rocks": {"committed": 15, "rolled_back": 14, "discarded": 11, "undecided": 5},
 }
 
 
 @pytest.mark.parametrize("name", golden.STORES)
 def test_the_fates_follow_from_javas_records(golden_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     store = golden_store(name)
-    found, expected = golden.opened(store), expected_of(store.expected_rows, store.root.as_uri())
+    found, expected = golden.opened(store), expected_of(store.expected_rows, store.root.as_uri(), undecided_in(store))
     assert rows_of(found) == expected
     assert {fate: [row["fate"] for row in expected].count(fate) for fate in FATES.get(name, ())} == FATES.get(name, {})
     tune(grouped_at_once=3000, small_range=0, small_part=0, most_share=2)  # in shares, and with the queues
@@ -269,3 +287,35 @@ def test_progress_counts_what_decides_as_the_second_half(monkeypatch: pytest.Mon
     assert any(0 < share < 0.5 for share in shares)
     assert any(0.5 < share < 1 for share in shares)
     assert shares[-1] == 1
+
+
+def test_transactions_of_a_database_that_is_missing_or_cannot_be_opened(
+    golden_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """What messages decided stays decided."""
+    store = golden_store("v55-trans-rocks")
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    known = {"committed": 15, "rolled_back": 14, "unknown": 16}
+    assert Counter(row["fate"] for row in rows_of(golden.opened(store))) == known
+    assert "rocksdbstore is a RocksDB database. To read it, install the extra" in caplog.text
+    shutil.copytree(store.root, tmp_path / "store", ignore=shutil.ignore_patterns("rocksdbstore"))
+    assert Counter(row["fate"] for row in rows_of(nr.open(tmp_path / "store"))) == known
+
+
+def rocksdb_op(offset: object, **fields: Any) -> Message:
+    properties = pack_properties({"TAGS": "d", "TRANS_OFFSET": str(offset)})
+    return Message(topic=ROCKSDB_OP, body=b"\0", properties=properties, **fields)
+
+
+@pytest.mark.parametrize("named", ["", "x", "-1", "9" * 30, "1", "0 "])
+def test_an_op_of_rocksdb_that_names_no_half_message_decides_nothing(named: str) -> None:
+    halves = [half("A", topic=ROCKSDB_HALF), half("B", 1)]
+    assert fates_of(files_of(log_of([*halves, rocksdb_op(named)]))) == {"A": "unknown", "B": "undecided"}
+    assert fates_of(files_of(log_of([*halves, rocksdb_op(0)]))) == {"A": "rolled_back", "B": "undecided"}
+
+
+def test_ops_of_either_kind_name_only_halves_of_their_kind() -> None:
+    """Both topics have a queue 0 and an offset 0."""
+    halves = [half("A", topic=ROCKSDB_HALF), half("B")]
+    places = [placed.offset for placed in log_of(halves).placed]
+    assert fates_of(files_of(log_of([*halves, op(b"0"), rocksdb_op(places[1])]))) == {"A": "unknown", "B": "rolled_back"}

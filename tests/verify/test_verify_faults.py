@@ -227,7 +227,7 @@ def test_57_a_changed_field_of_a_batch_entry(place: int, fields: str, code: str,
     assert codes(changed(files, name, 46 * 3 + place, fields, before + change))[code] >= 1
 
 
-def test_58_queues_in_rocksdb() -> None:
+def test_58_queues_in_a_database_that_cannot_be_opened() -> None:
     _, files = healthy()
     kept = {name: content for name, content in files.items() if "consumequeue" not in name}
     assert codes(kept | {"store/consumequeue/CURRENT": b"MANIFEST-000004\n"}) == {"queue-not-checked": 1}
@@ -310,7 +310,7 @@ def test_71_checkpoints() -> None:
     assert set(found) <= {"log-short"}
 
 
-def test_72_configuration_in_rocksdb() -> None:
+def test_72_configuration_in_a_database_that_cannot_be_opened() -> None:
     _, files = healthy()
     del files[TOPICS]
     assert codes(files | {"store/config/topics/CURRENT": b"MANIFEST-000004\n"}) == {"config-not-checked": 1}

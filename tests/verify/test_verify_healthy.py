@@ -23,7 +23,6 @@ from native_reader.verify.codes import CODES, NOTE
 DELETED = {"record-of-deleted-topic", "record-of-earlier-topic"}
 EXPIRED = {"entry-expired", "index-expired"}
 WITHOUT_CONFIG = {"key-rolled-back", "queue-of-unknown-topic"}
-IN_ROCKSDB = {"queue-not-checked", "config-not-checked"}
 CRASHED = {"broker-crashed"}
 
 EXPECTED: dict[str, set[str]] = {
@@ -35,7 +34,8 @@ EXPECTED: dict[str, set[str]] = {
     "v5-expired": EXPIRED,
     "v5-inproc": WITHOUT_CONFIG,  # written through the store's own class: no broker configured these topics
     "v5-killed": CRASHED | {"record-not-dispatched"},
-    "v5-rocksdb-cq": IN_ROCKSDB,
+    "v5-rocksdb-cq": DELETED,
+    **{f"v55-{name}-rocks": {"record-of-deleted-topic"} for name in ("all", "double", "lite", "timer", "trans")},
     "4.9.7-kinds": DELETED,
     "4.9.7-killed-pooled": CRASHED,
     "5.5.0-kinds": DELETED,
@@ -44,7 +44,6 @@ EXPECTED: dict[str, set[str]] = {
     "5.5.0-expired": EXPIRED,
     "5.5.0-killed": CRASHED,
     "5.5.0-rare": WITHOUT_CONFIG,
-    "5.5.0-rocksdb-queues": IN_ROCKSDB,
 }
 """The notes of each store; those that are not here have none."""
 
