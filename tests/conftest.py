@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 from typing import NoReturn
@@ -27,6 +27,7 @@ from native_reader.storage import Storage
 from native_reader.testing.faulty import FaultyStorage
 from native_reader.tuning import tuned
 
+_GIVES_WAY = 5
 os.environ.setdefault("JDK_JAVA_OPTIONS", java_options())
 
 
@@ -50,7 +51,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests marked `kernel` need the compiled kernel. If it is missing, they are skipped; with CI=true and cargo, they fail."""
+    """Tests marked `kernel` need the compiled kernel. If it is missing, they are skipped; with CI=true and cargo, they fail.
+
+    Those that share one Spark run one after another, longer than all others, which therefore give way to them.
+    """
+    group = item.get_closest_marker("xdist_group")
+    with suppress(PermissionError):  # only root can take it back
+        os.setpriority(os.PRIO_PROCESS, 0, 0 if group is not None and group.args == ("spark",) else _GIVES_WAY)
     compiled, info = kernel.chosen("")
     if compiled is None and item.get_closest_marker("kernel"):
         own = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "bin"

@@ -27,8 +27,11 @@ log = logging.getLogger(__name__)
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("settings", "asked"),
-    [({}, {}), (TRANSIENT, {}), ({}, ASKED)],
-    ids=["mapped", "pooled", "through its queues"],
+    [
+        pytest.param({}, {}, id="mapped"),
+        pytest.param(TRANSIENT, {}, id="pooled", marks=pytest.mark.long),
+        pytest.param({}, ASKED, id="through its queues"),
+    ],
 )
 def test_a_store_that_is_being_written(
     rocketmq: Callable[[str], Java],

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,13 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return output
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", SCHEMES)
+PICTURES = [
+    pytest.param(scheme, width, marks=[] if (scheme, width) in (("light", 400), ("dark", 1600)) else pytest.mark.long)
+    for scheme, width in product(SCHEMES, WIDTHS)
+]
+
+
+@pytest.mark.parametrize(("scheme", "width"), PICTURES)
 def test_a_picture_is_taken(browser: Browser, page: Path, width: int, scheme: str) -> None:
     folder = Path(os.environ.get("RMQSTORE_SCREENSHOTS", page.parent))
     picture = folder / f"{page.stem}.{scheme}.{width}.png"
