@@ -4,7 +4,8 @@
 `rocksdb+file:///x/consumequeue/CURRENT/orders/0/00000000000000000000` the file of queue 0 of `orders`. So whatever reads queues reads
 these too, and checks them in the same way. An entry that the database does not have is zeros: not written.
 
-The state of the database is that of its first use in a process. It is opened again when its files are others.
+A database stays open while it is used, and a second longer: to open it takes as long as thousands of entries. When its files are
+others, it is opened again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import errno
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
-from threading import Lock
+from multiprocessing import current_process
+from threading import Lock, Thread
+from time import monotonic, sleep
 from typing import NamedTuple
 from weakref import finalize
 
@@ -43,7 +46,9 @@ _WIDTH = QUEUE_ENTRY.itemsize
 _LARGEST = 2**62 // _WIDTH
 _AT_ONCE = 32 << 10
 _KEPT = 4
-"""Databases that stay open in a process."""
+"""Databases that are open at once in a process."""
+_LINGERS = 1.0
+"""How many seconds a database stays open without being used."""
 
 
 def queues_uri(database: str) -> str:
@@ -81,11 +86,11 @@ class _OpenQueues:
     """An open database, as long as anything uses it. `stamp`: its files when it was opened."""
 
     def __init__(self, uri: str, stamp: tuple[DirEntry, ...]) -> None:
-        self.stamp = stamp
+        self.stamp, self.used = stamp, monotonic()
         self.identity = hash(stamp) & (2**63 - 1)
         stack = ExitStack()
         self.database: Database = stack.enter_context(open_database(uri))
-        finalize(self, stack.close)
+        finalize(self, stack.close).atexit = False
 
     @cached_property
     def queues(self) -> Mapping[str, Mapping[int, int]]:
@@ -116,6 +121,9 @@ class RocksdbQueues(Storage):
         self.call_costs = self._inner.call_costs
         self._lock = Lock()
         self._open_queues: dict[str, _OpenQueues] = {}
+        self._inherited = self._open_queues
+        self._closes_in: int | None = None
+        """The process with a thread that closes databases."""
 
     def _list(self, uri: str) -> list[DirEntry]:
         database, parts = self._split(uri)
@@ -166,6 +174,10 @@ class RocksdbQueues(Storage):
     def _look(self, database: str, *, again: bool = False) -> _OpenQueues:
         """The open database. `again`: as it is now, not as it was when it was opened."""
         with self._lock:
+            if self._closes_in != current_process().ident:
+                # In a fork, RocksDB has no threads: the databases of its parent are neither used nor closed.
+                self._inherited, self._open_queues, self._closes_in = self._open_queues, {}, current_process().ident
+                Thread(target=self._close_unused, name="rocksdb queues", daemon=True).start()
             opened = self._open_queues.get(database)
             if opened is None or again:
                 stamp = tuple(data_files(database))
@@ -175,7 +187,20 @@ class RocksdbQueues(Storage):
             if len(self._open_queues) >= _KEPT:
                 del self._open_queues[next(iter(self._open_queues))]
             self._open_queues[database] = opened
+            opened.used = monotonic()
             return opened
+
+    def _close_unused(self) -> None:
+        """Let go of databases that were not used for a while, until there is none."""
+        while True:
+            sleep(_LINGERS / 2)
+            with self._lock:
+                too_old = monotonic() - _LINGERS
+                for database in [name for name, opened in self._open_queues.items() if opened.used < too_old]:
+                    del self._open_queues[database]
+                if not self._open_queues:
+                    self._closes_in = None
+                    return
 
     def quoted(self, name: str) -> str:
         return self._inner.quoted(name)

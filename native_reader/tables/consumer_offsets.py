@@ -30,10 +30,10 @@ OFFSETS_COLUMNS = _NAMES | {
     "max": ColumnSpec(pa.int64(), "queue offset of the next message that the queue will get; null if the queue has no files"),
     "lag": ColumnSpec(pa.int64(), "`max - committed`; negative if the queue has lost its newest entries"),
     "pulled": ColumnSpec(pa.int64(), "queue offset of the next message to deliver (5.0 and later)"),
-    "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
-    "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
     "is_broadcast": ColumnSpec(pa.bool_(), "whether each consumer of the group gets every message; `committed` is that of the slowest"),
     "file": ColumnSpec(pa.string(), "URI of the file or database with this offset"),
+    "parent_topic": ColumnSpec(pa.string(), "of the queue of a lite topic (5.5.0): the topic that its messages were sent to"),
+    "lite_topic": ColumnSpec(pa.string(), "of such a queue: the lite topic"),
 }
 TAGS_COLUMNS = _NAMES | {
     "tags_code": ColumnSpec(pa.int32(), "the hash of the tag, from the queue; 0 without a tag; null if the queue does not have it"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.faults import ordinary
+from support.open_files import open_files
 from support.stores import ZERO, files_of, in_memory, log_of, on_disk
 
 import native_reader as nr
@@ -83,16 +84,6 @@ def test_much_damage_takes_no_more_memory_than_its_list() -> None:
     assert peak < 40 * MIB
 
 
-def open_files() -> list[str]:
-    found = []
-    for each in os.listdir("/proc/self/fd"):
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{each}"))
-        except FileNotFoundError:  # the directory listing's own
-            continue
-    return [name for name in found if "commitlog" in name or "store" in name]
-
-
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"])
 def test_no_file_stays_open_whatever_is_wrong(tmp_path: Path, mode: str) -> None:
     files = files_of(log_of(100))
@@ -112,7 +103,7 @@ def test_no_file_stays_open_whatever_is_wrong(tmp_path: Path, mode: str) -> None
     for table in TABLES:
         nr.open(store).table(table).to_table(jobs=3)
     gc.collect()
-    assert open_files() == []
+    assert open_files("commitlog", "store") == []
 
 
 def digest(store: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from support.golden import FOLDER, opened, unpack
 from support.golden import STORES as GOLDEN
 from support.micro_batches import Query
+from support.open_files import open_files
 from support.own_stores import NAMES, STORES
 
 from rmqstore_spark import stream
@@ -36,5 +36,5 @@ def test_all_of_it_in_portions(name: str, tmp_path: Path, monkeypatch: pytest.Mo
         batches = len(query.offsets)
         assert Counter(tuple(row.values()) for row in query.rows()) == Counter(tuple(row.values()) for row in whole)
         del query
-        assert not [each for each in os.listdir("/proc/self/fd") if str(tmp_path) in os.path.realpath(f"/proc/self/fd/{each}")]
+        assert open_files(str(tmp_path)) == []
         assert batches > (len(whole) > 100 and bool(limit))
