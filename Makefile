@@ -26,9 +26,10 @@ test: java $(KERNEL)  ## create the environment, run the tests; CI=true make tes
 	$(PYTHON) -m pytest --durations=10 $(PYTEST_ARGS)
 
 # What the kernel has a part in. The other tests would only test the same code again: tables, exports and streams get the batches of tests/scan.
-OF_THE_KERNEL := $(addprefix tests/,columns kernel log promises records scan verify)
+OF_THE_KERNEL := $(addprefix tests/,columns kernel log records scan verify)
+OF_THE_KERNEL += $(patsubst %,tests/promises/test_%.py,golden truth every_bit faults_of_records pruned_is_scanned keys)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
-	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 --ignore tests/promises/test_plain_decoder.py $(OF_THE_KERNEL) $(PYTEST_ARGS)
+	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 $(OF_THE_KERNEL) $(PYTEST_ARGS)
 
 kernel: required := required
 kernel: $(KERNEL)  ## build the compiled kernel and install it: needs Rust

@@ -643,7 +643,12 @@ fn kind_of_topic(topic: &[u8]) -> Option<&'static str> {
         b"SCHEDULE_TOPIC_XXXX" => Some("delay"),
         b"rmq_sys_wheel_timer" => Some("timer"),
         b"RMQ_SYS_TRACE_TOPIC" => Some("trace"),
-        b"TBW102" | b"BenchmarkTest" | b"TRANS_CHECK_MAX_TIME_TOPIC" | b"SELF_TEST_TOPIC" | b"OFFSET_MOVED_EVENT" | b"CHECKPOINT_TOPIC"
+        b"TBW102"
+        | b"BenchmarkTest"
+        | b"TRANS_CHECK_MAX_TIME_TOPIC"
+        | b"SELF_TEST_TOPIC"
+        | b"OFFSET_MOVED_EVENT"
+        | b"CHECKPOINT_TOPIC"
         | b"DefaultHeartBeatSyncerTopic" => Some("system"),
         _ if topic.starts_with(b"%RETRY%") => Some("retry"),
         _ if topic.starts_with(b"%DLQ%") => Some("dlq"),
