@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the longest tests, and all cases of those that sample, in parts of at most 15 minutes on two cores: make sweep PART="streams bits".
+"""Runs the longest tests, and all cases of those that sample, in parts: make sweep PART="streams bits".
 
 Arguments: names of parts; after `--`, options of pytest.
 A part that passed is not run again, until a file of the product, the tests or the kernel changes: build/sweep has a note of it.

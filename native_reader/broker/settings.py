@@ -111,7 +111,8 @@ def _sources(config: str, kind: _Kind) -> Iterator[_Source]:
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
             items = [(name_in(key, kind.prefix), value) for key, value in database.few_items(kind.prefix)]
-        yield _Source(uri, _LATEST, {name: _value(f"{uri}, {kind.name} {name}", json_in(value)) for name, value in items})
+        settings = {name: _value(f"{uri}, {kind.name} {name}", json_in(value)) for name, value in items}
+        yield _Source(uri, _LATEST if settings else 0, settings)
     for uri, family, versions in (
         (f"{config}/metadata", kind.family, f"{kind.family}Version"),
         (f"{config}/{kind.database}", "default", "kvDataVersion"),

@@ -1,4 +1,4 @@
-"""Queues that are in files and in RocksDB: a broker that was changed keeps both up to date, or leaves one of them behind."""
+"""Queues that are in files and in RocksDB: the broker writes both, or it was changed from one to the other, and one copy is old."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 1 << 16
 
 
 class QueueCopies:
-    """The queues of one store that several of its directories have. The one that ends last is the one that the broker maintains."""
+    """The queues of one store that several of its directories have. The broker uses the one that ends last."""
 
     def __init__(self, directories: Sequence[str]) -> None:
         self._directories = [directory for directory in directories if not directory.endswith(f"/{BATCH_DIRECTORY}")]

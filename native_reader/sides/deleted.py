@@ -1,8 +1,8 @@
 """Which topics of the log were deleted: they have records, but neither queues nor a configuration.
 
 A store proves it only if at least one topic has queues, and all databases of queues and the configuration, if there is one, can be
-read. A deleted topic can have an empty directory: 4.x leaves it. Queue files that a broker left behind when it was changed to RocksDB
-do not count. System topics are made by the broker itself, and never deleted.
+read. A deleted topic can have an empty directory: 4.x leaves it. Old queue files of a broker that was changed to RocksDB do not
+count. System topics are made by the broker itself, and never deleted.
 """
 
 from __future__ import annotations

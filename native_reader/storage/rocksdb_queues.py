@@ -4,8 +4,7 @@
 `rocksdb+file:///x/consumequeue/CURRENT/orders/0/00000000000000000000` the file of queue 0 of `orders`. So whatever reads queues reads
 these too, and checks them in the same way. An entry that the database does not have is zeros: not written.
 
-A database stays open while it is used, and a second longer: to open it takes as long as thousands of entries. When its files are
-others, it is opened again.
+To open a database takes long. So it stays open for a second after its last use. When its files have changed, it is opened again.
 """
 
 from __future__ import annotations

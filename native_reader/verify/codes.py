@@ -96,7 +96,7 @@ CODES = {
     "queue-unreadable": Code(ERROR, "a queue cannot be read", "check the disk and the permissions"),
     "queue-of-unknown-topic": Code(NOTE, "a topic has queues, but no configuration", "no action needed"),
     "queue-left-behind": Code(
-        NOTE, "a queue is in files and in RocksDB, and the broker maintains only the other, which has more entries", "no action needed"
+        NOTE, "an old copy of a queue: the broker was changed to RocksDB, or back to files, and uses the other copy", "no action needed"
     ),
     "queue-copies-differ": Code(ERROR, "a queue in files and its copy in RocksDB have different entries", _REBUILD),
     "queue-not-checked": Code(NOTE, "the store has no queues, or their database cannot be opened", "no action needed"),

@@ -60,10 +60,10 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
 def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
     """A queue that is in files and in RocksDB: the other one is compared with the log, and this one with the other."""
     if behind := copies.missing(queue):
-        text = f"it ends {behind:,} entries before its copy, which the broker maintains"
+        text = f"it lacks the last {behind:,} entries of its other copy, which the broker uses"
         findings.add("queue-left-behind", uri, text, topic=queue.topic, queue_id=queue.queue_id)
     if (differing := copies.differing(queue)) is not None:
-        text = f"entry {differing:,} is another one in its copy"
+        text = f"entry {differing:,} is not the same in its other copy"
         findings.add("queue-copies-differ", uri, text, topic=queue.topic, queue_id=queue.queue_id)
 
 

@@ -54,8 +54,8 @@ def check_store(part: StorePart, findings: Findings) -> None:
     if part.queues_unread is not None:
         add("queue-not-checked", sides.uri, part.queues_unread)
     if not index_files(sides.index):
-        in_rocksdb = has_store_database(sides.uri)
-        add("index-not-checked", sides.uri, "an index in RocksDB is not checked" if in_rocksdb else "the store has no index")
+        beside = "; an index in RocksDB would not be checked" if has_store_database(sides.uri) else ""
+        add("index-not-checked", sides.uri, f"the store has no index files{beside}")
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", "the file `abort` exists")
     _checkpoint(sides, findings)
