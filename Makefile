@@ -7,6 +7,9 @@ STAMP  := $(VENV)/.installed
 KERNEL_PROFILE ?= release
 KERNEL := $(VENV)/.kernel-$(KERNEL_PROFILE)
 
+# Python compiles what it imports. To compile all that is installed takes longer than to install it.
+INSTALL := --quiet --disable-pip-version-check --no-compile
+
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
 PYTEST_ARGS ?= -n auto --dist loadgroup
 
@@ -27,7 +30,7 @@ test: java $(KERNEL)  ## create the environment, run the tests; CI=true make tes
 
 # What the kernel has a part in. The other tests would only test the same code again: tables, exports and streams get the batches of tests/scan.
 OF_THE_KERNEL := $(addprefix tests/,columns kernel log records scan verify)
-OF_THE_KERNEL += $(patsubst %,tests/promises/test_%.py,golden truth every_bit faults_of_records pruned_is_scanned keys)
+OF_THE_KERNEL += $(patsubst %,tests/promises/test_%.py,golden truth faults_of_records)
 test-numpy: $(STAMP)  ## the tests of what the compiled kernel does, without it; no Spark, no broker
 	RMQSTORE_KERNEL=numpy $(PYTHON) -m pytest --durations=10 $(OF_THE_KERNEL) $(PYTEST_ARGS)
 
@@ -50,7 +53,7 @@ SITE ?= build/site
 # The theme prints an advertisement at each build.
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(STAMP)  ## build the documents as a site, in build/site
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@$(PYTHON) -m pip install $(INSTALL) --editable '.[docs]'
 	@$(PYTHON) -m mkdocs build --strict --site-dir $(abspath $(SITE))
 
 map: $(STAMP)  ## write the map of files in docs/code.md, from the first line of each file
@@ -63,7 +66,7 @@ format: $(STAMP)  ## fix and format the code with ruff
 # About 40 minutes; make bench BYTES=64MiB for a quick check. It takes up to 12 GB of disk: stores go when no other benchmark needs them.
 bench: of := $(if $(BYTES),--bytes $(BYTES))
 bench: java $(KERNEL)  ## measure the speed, with both kernels
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(PYTHON) -m pip install $(INSTALL) --editable '.[bench]'
 	$(PYTHON) benchmarks/run.py $(of)
 	$(PYTHON) benchmarks/stages.py $(of)
 	@cd build/bench && rm -rf *.parquet *equal* *zlib*
@@ -103,7 +106,7 @@ fuzz: $(KERNEL)  ## read randomly changed stores with both decoders and with bot
 	$(PYTHON) tests/fuzz.py $(FUZZ) --kernels
 
 coverage: $(STAMP)  ## branch coverage of layout and scan
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check 'coverage>=7.6'
+	@$(PYTHON) -m pip install $(INSTALL) 'coverage>=7.6'
 	$(PYTHON) -m coverage run --branch --source native_reader/layout,native_reader/records,native_reader/log,native_reader/columns,native_reader/scan,native_reader/tables -m pytest -q -p no:cacheprovider \
 	  --ignore tests/spark --ignore tests/brokers
 	$(PYTHON) -m coverage report --show-missing --skip-covered
@@ -128,7 +131,7 @@ $(STAMP): setup.cfg pyproject.toml
 	  echo "or name it: make test BASE_PYTHON=/path/to/python3.12" >&2; \
 	  exit 1; }
 	@echo "environment $(VENV): installing what setup.cfg names"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[test]'
+	@$(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test]'
 	@touch $@
 
 # Where Rust is missing, nothing is made: the targets above run with numpy.

@@ -17,18 +17,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build/sweep"
+OF_FRAMES = ("frames", "large", "live", "pushdown", "where")
+OF_JOBS = ("spark_cluster", "spark_example_runs", "spark_examples", "spark_process")
 PARTS: dict[str, tuple[str, ...]] = {
     "bits": ("tests/promises/test_every_bit.py",),
     "index": ("tests/promises/test_every_index_bit.py",),
-    "queues": ("tests/promises/test_every_queue_bit.py", "tests/verify"),
+    "queues": ("tests/promises/test_every_queue_bit.py", "tests/promises/test_faults_of_queues.py", "tests/verify"),
     "pruning": (*(f"tests/promises/test_{name}.py" for name in ("pruned_is_scanned", "keys", "own_stores")), "tests/plan"),
-    "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py"),
-    "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api"),
+    "fuzz": ("tests/promises/test_fuzz.py", "tests/promises/test_truth.py", "tests/testing"),
+    "kernels": ("tests/kernel", "tests/records", "tests/log", "tests/columns", "tests/predicate", "tests/api", "tests/storage"),
     "streams": ("tests/stream", "tests/report"),
-    "brokers": ("tests/brokers/test_brokers.py", "tests/brokers/test_live_stores.py"),
+    "brokers": tuple(f"tests/brokers/test_{name}.py" for name in ("brokers", "live_stores", "recovery", "tables")),
     "followed": ("tests/brokers/test_stream_brokers.py", "tests/brokers/test_stream_torn.py", "tests/brokers/test_lake.py"),
-    "spark": tuple(f"tests/spark/test_{name}.py" for name in ("demo", "spark_cluster", "spark_live", "spark_pushdown", "spark_where")),
-    "kills": ("tests/spark/test_stream_kills.py", "tests/spark/test_spark_example_runs.py"),
+    "spark": tuple(f"tests/spark/test_spark_{name}.py" for name in (*OF_FRAMES, "recipes", "s3", "stream")),
+    "jobs": tuple(f"tests/spark/test_{name}.py" for name in ("demo", *OF_JOBS)),
+    "kills": ("tests/spark/test_stream_kills.py",),
 }
 """Files and folders of tests. tests/docs/test_sweep.py: each sampled test is in exactly one part."""
 READ = ("native_reader", "rmqstore", "rmqstore_spark", "pyspark_rmqstore", "examples", "kernel", "tests", "setup.cfg")

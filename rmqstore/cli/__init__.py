@@ -14,6 +14,14 @@ def _end(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
 
 
+class _WithoutPandas:
+    """pyarrow imports pandas, if there is one, to ask whether a value is of pandas: a third of a command's start."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("the command works without pandas", name=fullname)
+
+
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
     try:
@@ -23,6 +31,7 @@ def main() -> None:
             raise
         sys.stderr.write(_MISSING)
         sys.exit(2)
+    sys.meta_path.insert(0, _WithoutPandas())
     # A reader that ends early, as `head` does, ends this process too, without a message.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # `kill` and `docker stop` end it as Ctrl-C does, so that no temporary file is left.

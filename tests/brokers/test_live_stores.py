@@ -108,6 +108,7 @@ def test_a_broker_under_load(broker: Callable[..., Broker], tmp_path: Path, vers
     log.info("%s: %s looks at %s rows while %s were written", version, follower.looks, follower.rows, len(found))
 
 
+@pytest.mark.long
 def test_copies_of_a_store_that_is_being_written(rocketmq: Callable[[str], Java], tmp_path: Path, tune: Tune) -> None:
     """The log first, the log last, or file by file: no copy adds a record to the log, and none omits one."""
     home = tmp_path / "live"

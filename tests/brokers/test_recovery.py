@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 from rocketmq import Java
+from support.effort import mostly_long
 from support.golden import unpack
 from support.own_stores import STORES
 
@@ -61,7 +62,7 @@ FAULTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.__name__ for fault in FAULTS])
+@pytest.mark.parametrize("fault", mostly_long(FAULTS, *FAULTS[:3]), ids=[fault.__name__ for fault in FAULTS])
 def test_a_killed_brokers_log(rocketmq: Callable[[str], Java], tmp_path: Path, fault: Callable[[list[Path]], None]) -> None:
     store = unpack("5.5.0-killed", tmp_path, STORES)
     fault(sorted((store.root / "commitlog").iterdir()))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rocketmq import Java
+from support.effort import mostly_long
 from support.golden import Golden, opened
 from support.own_stores import NAMES
 from support.plain_decoder import Row
@@ -82,7 +83,7 @@ def name_of(row: Row) -> str:
     return f"{row['topic']}@{row['group']}{'@broadcast' if row['is_broadcast'] else ''}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_long(NAMES, "4.9.7-kinds", "5.5.0-grpc", "5.5.0-kinds", "5.5.0-old-client"))
 def test_offsets_and_traces_of_real_brokers(
     rocketmq: Callable[[str], Java], own_store: Callable[[str], Golden], tmp_path: Path, name: str
 ) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from support.command_line import COMMAND, ENVIRONMENT, run, run_apart
+from support.stores import files_of, on_disk
 
 from native_reader.version import version
 from rmqstore.cli.program import COMMANDS, program
@@ -35,6 +37,16 @@ sys.meta_path.insert(0, Missing())
 from rmqstore.cli import main
 main()
 """
+
+
+def test_a_command_that_reads_a_store_does_not_import_pandas(tmp_path: Path) -> None:
+    """pyarrow does, with its first array."""
+    assert find_spec("pandas")
+    store = on_disk(tmp_path, files_of()) / "store"
+    code = _LIGHT.partition("heavy =")[0] + 'sys.exit("imported" if "pandas" in sys.modules else 0)'
+    ended = subprocess.run([sys.executable, "-c", code, "cat", str(store)], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "body 29" in ended.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)

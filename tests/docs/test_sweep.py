@@ -14,7 +14,7 @@ from support.documented import ROOT
 
 SWEEP = ROOT / ".ci/sweep.py"
 OTHERS = sorted(path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__))
-FILES = [path.relative_to(ROOT) for path in OTHERS if re.search(r"mark\.(sweep|long)\b", path.read_text(encoding="utf-8"))]
+FILES = [path.relative_to(ROOT) for path in OTHERS if re.search(r"mark\.(sweep|long)\b|\bmostly_long\(", path.read_text(encoding="utf-8"))]
 
 
 @pytest.fixture

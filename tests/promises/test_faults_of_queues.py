@@ -7,6 +7,7 @@ import struct
 from dataclasses import replace
 
 import pytest
+from support.effort import mostly_long
 from support.pruning import AccessRead
 from support.queued_stores import dispatched, numbered
 from support.stores import Files, files_of, in_memory, log_of, message
@@ -236,7 +237,7 @@ def test_57_batches_in_batch_queues() -> None:
     agree(files, T1, Or((tagged, T0)))
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", mostly_long(range(8), 0, 3, 4))
 @pytest.mark.parametrize(("place", "fields", "changes"), [(36, ">h", (-3, -1, 1, 7)), (28, ">q", (-9, -4, -1, 1, 4, 64))])
 def test_57_a_changed_count_or_first_queue_offset_in_a_batch_queue(number: int, place: int, fields: str, changes: tuple[int, ...]) -> None:
     units = [InnerMessage(b"%d" % unit, pack_properties({"TAGS": f"tag{unit}"})) for unit in range(5)]

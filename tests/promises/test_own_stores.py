@@ -12,7 +12,7 @@ from unittest.mock import ANY
 import pytest
 from support.against_java import NOT_IN_JAVA, OUR_TIMES, SCHEMA
 from support.compare import rows_of
-from support.effort import at_effort
+from support.effort import at_effort, mostly_long
 from support.golden import EXPLAINED, Explanation, Golden, differences, opened
 from support.own_stores import NAMES, STORES, TRUNCATED
 from support.plain_decoder import walk
@@ -22,6 +22,7 @@ import native_reader as nr
 from native_reader.testing.java import index_hash
 
 NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
+LOADED = [name for name in NAMES if not name.endswith(NOT_LOADED)]
 INDEX_HAS_HOLES = (*TRUNCATED, *(name for name in NAMES if "killed" in name))  # a killed broker does not index all of it again
 
 
@@ -61,7 +62,7 @@ def test_every_column_of_every_message_is_as_in_java(store: Golden) -> None:
     assert [(row["physical_offset"], row["kind"]) for row in plain] == [(row["physical_offset"], row["kind"]) for row in rows]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
+@pytest.mark.parametrize("name", LOADED)
 def test_a_broker_reads_from_its_queues_what_we_read_from_the_log(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     messages_at = dispatched(store)
@@ -95,7 +96,7 @@ def test_a_broker_reads_from_its_queues_what_we_read_from_the_log(own_store: Cal
     assert len(lost) < 12
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
+@pytest.mark.parametrize("name", LOADED)
 def test_a_broker_finds_by_key_what_we_find_and_keys_of_the_same_hash(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     by_key: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -119,7 +120,7 @@ def test_a_broker_finds_by_key_what_we_find_and_keys_of_the_same_hash(own_store:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
+@pytest.mark.parametrize("name", mostly_long(LOADED, "4.9.7-light", "5.5.0-kinds", "5.5.0-multipath", "5.5.0-rare"))
 def test_a_lookup_by_key_gives_the_rows_of_a_scan_and_trust_those_of_a_broker(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     batches = {line["physical_offset"] for line in store.lines("truth") if line["sys_flag_on_disk"] & 0x80}
@@ -237,7 +238,7 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
     assert sorted(path.name for path in (store.root / "commitlog").iterdir())[0] == f"{said['first']:020}"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(NOT_LOADED)])
+@pytest.mark.parametrize("name", LOADED)
 def test_a_trusted_queue_gives_the_messages_that_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     """Message by message, as RocketMQ's own store class reads them from the same files."""
     tune(calls_per_topic=0)

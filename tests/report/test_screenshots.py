@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from support.effort import mostly_long
 
 import native_reader as nr
 from native_reader.testing.spec import StoreSpec
@@ -60,7 +61,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A report of a damaged store with everything in it."""
     folder = tmp_path_factory.mktemp("report")
     store = folder / "store"
-    write_store(store, StoreSpec(bytes=8 << 20, mapped_file_size_commit_log=1 << 20, rate=0.05, huge=True, killed=True))
+    write_store(store, StoreSpec(bytes=5 << 20, mapped_file_size_commit_log=1 << 20, rate=0.05, huge=True, killed=True))
     second, third, *_ = sorted((store / "commitlog").iterdir())[1:]
     content = bytearray(second.read_bytes())
     content[300_000:420_000] = bytes(120_000)
@@ -72,7 +73,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 PICTURES = [
-    pytest.param(scheme, width, marks=[] if (scheme, width) in (("light", 400), ("dark", 1600)) else pytest.mark.long)
+    pytest.param(scheme, width, marks=[] if (scheme, width) in (("dark", 1600),) else pytest.mark.long)
     for scheme, width in product(SCHEMES, WIDTHS)
 ]
 
@@ -85,7 +86,7 @@ def test_a_picture_is_taken(browser: Browser, page: Path, width: int, scheme: st
     assert picture.stat().st_size > 20_000
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", mostly_long(WIDTHS, 400))
 def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: int) -> None:
     frame = page.with_name(f"frame{width}.html")
     frame.write_text(_FRAME.format(page=page.name, width=width), encoding="utf-8")

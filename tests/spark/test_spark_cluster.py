@@ -190,7 +190,7 @@ ADVICE = (
 )
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_a_host_that_sees_other_files_is_named(shared: Cluster, unlike: dict[str, Path], tmp_path: Path) -> None:
     said = {
         "missing": r"no longer exists; it existed when the read was planned\. .*",

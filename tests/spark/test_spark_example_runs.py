@@ -200,7 +200,7 @@ def test_a_client_reads_through_spark_connect(server: str, stores: Path) -> None
     assert [row[1:3] for row in cells(done.stdout)[1:]] == [[str(row["queue_id"]), str(row["queue_offset"])] for row in messages[:3]]
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_a_client_of_spark_connect_prints_errors_in_one_line(server: str, stores: Path) -> None:
     for store, expected in (
         ("stor", rf"{(stores / 'stor').as_uri()} does not exist\. Did you mean 'store'\?"),

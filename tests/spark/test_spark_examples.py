@@ -72,7 +72,7 @@ def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Ca
 
 
 @pytest.mark.parametrize(
-    "script", ["dead_letters.py", *(pytest.param(each, marks=streams) for each in ("follow_to_parquet.py", "lake.py")), "topics_by_hour.py"]
+    "script", ["dead_letters.py", *(pytest.param(each, marks=[streams, pytest.mark.long]) for each in ("follow_to_parquet.py", "lake.py"))]
 )
 def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
     more = {"follow_to_parquet.py": [stores / "out", "--all", "--until-now"], "lake.py": [stores / "out", "--until-now"]}

@@ -26,6 +26,7 @@ def test_a_body_of_64_mib(spark: SparkSession, tmp_path: Path) -> None:
         refused.count()
 
 
+@pytest.mark.long
 def test_two_gibibytes_of_bodies_in_one_partition(spark: SparkSession, tmp_path: Path) -> None:
     packed = zlib.compress(bytes(32 * MIB))
     on_disk(tmp_path, files_of(log_of([message(n, body=packed, sys_flag=1) for n in range(65)], segment_size=4 * MIB)))

@@ -16,6 +16,7 @@ from rocketmq import Java
 
 
 @pytest.mark.sweep
+@pytest.mark.long
 def test_a_store_that_is_being_written(spark: SparkSession, rocketmq: Callable[[str], Java], varied: Path, tmp_path: Path) -> None:
     home = tmp_path / "live"
     assert spark.read.format("rocketmq-store").load(str(varied)).count()  # one-time work, before the clock starts

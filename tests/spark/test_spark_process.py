@@ -93,7 +93,7 @@ def test_a_pruned_read_logs_what_it_reads_and_why(job: Said) -> None:
 
 
 @streams
-@pytest.mark.gate
+@pytest.mark.long
 def test_the_example_follows_a_store_into_files(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples/follow_to_parquet.py"
     where = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYSPARK_PYTHON": sys.executable}

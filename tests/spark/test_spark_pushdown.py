@@ -9,12 +9,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from chispa import assert_df_equality
 from conditions import leaf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as spark_filters
 from pyspark.sql import functions as F
-from support.effort import WHOLE
+from same import assert_same_rows
+from support.effort import WHOLE, at_effort, mostly_long
 from support.golden import FOLDER, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
@@ -43,11 +43,6 @@ def pushed(spark: SparkSession, path: Path, **options: str) -> DataFrame:
 
 def plain(spark: SparkSession, path: Path, **options: str) -> DataFrame:
     return spark.read.format("rocketmq-store").options(**options).load(str(path))
-
-
-def same(one: DataFrame, other: DataFrame) -> None:
-    """The same rows; Spark cannot sort by maps."""
-    assert_df_equality(one.drop("properties"), other.drop("properties"), ignore_row_order=True)
 
 
 def accepted(frame: DataFrame) -> list[str]:
@@ -85,27 +80,30 @@ def test_each_filter_gives_the_same_rows(pushing: SparkSession, kept: Path, text
     frame = pushed(pushing, kept).filter(text)
     assert len(accepted(frame)) >= FILTERS[text]
     assert bool(accepted(frame)) == bool(FILTERS[text])
-    expected = plain(pushing, kept).filter(text)
-    assert expected.count() < 40
-    same(frame, expected)
+    assert assert_same_rows(frame, plain(pushing, kept).filter(text)) < 40
 
 
+@pytest.mark.sweep
 def test_generated_filters(pushing: SparkSession, odd: Path) -> None:
     random = Random(11)
     frame = plain(pushing, odd, columns="*").cache()
     counts: Counter[str] = Counter()
-    for _ in range(40):
+    tried = at_effort(12, 100)
+    for _ in range(tried):
         text = " AND ".join(leaf(random) for _ in range(random.randint(1, 3)))
         mine = pushed(pushing, odd, columns="*").filter(text)
         expected = sorted(row.physical_offset for row in frame.filter(text).select("physical_offset").collect())
         assert sorted(row.physical_offset for row in mine.collect()) == expected, text
         counts.update({"pushed": bool(accepted(mine)), "rows": bool(expected)})
-    assert counts["pushed"] > 15
-    assert counts["rows"] > 10
+    assert counts["pushed"] > tried / 3
+    assert counts["rows"] > tried / 4
+
+
+OF_EACH_KIND = ("4.9.7-kinds", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rare", "v5-rocksdb-cq", "v55-all-rocks")
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
+@pytest.mark.parametrize("name", mostly_long([*NAMES, *GOLDEN], *OF_EACH_KIND))
 def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, tmp_path: Path, name: str) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
         pytest.skip("there are no golden stores")
@@ -122,7 +120,7 @@ def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, t
     for text in texts if WHOLE else Random(name).sample(texts, 1):
         frame = plain(pushing, store.root, **told).filter(text)
         for other in (pushed(pushing, store.root, **told).filter(text), plain(pushing, store.root, where=text, **told)):
-            same(frame, other)
+            assert_same_rows(frame, other)
 
 
 def test_a_pushed_filter_prunes(pushing: SparkSession, varied: Path) -> None:
@@ -144,7 +142,7 @@ def test_spark_filters_rows_of_damage(pushing: SparkSession, tmp_path: Path) -> 
     told = {"mode": "PERMISSIVE", "columns": "topic,physical_offset,corrupt_reason"}
     frame = pushed(pushing, path, **told).filter("topic = 'T1'")
     assert accepted(frame) == []
-    same(frame, plain(pushing, path, **told).filter("topic = 'T1'"))
+    assert_same_rows(frame, plain(pushing, path, **told).filter("topic = 'T1'"))
 
 
 def test_if_pushdown_is_off_spark_says_how_to_turn_it_on(spark: SparkSession, kept: Path) -> None:

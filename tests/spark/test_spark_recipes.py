@@ -23,6 +23,7 @@ def test_spark_and_python_give_the_same_answers(spark: SparkSession, tmp_path: P
     compare(spark, tmp_path, str)
 
 
+@pytest.mark.long
 def test_they_do_so_on_the_store_of_a_real_broker(spark: SparkSession, own_store: Callable[[str], Golden], tmp_path: Path) -> None:
     store = own_store(BROKERS[-1])
     broker_stores(store, tmp_path)

@@ -82,6 +82,7 @@ def test_no_plan_and_no_error_shows_a_secret(spark: SparkSession, bucket: Bucket
 
 
 @streams
+@pytest.mark.long
 def test_a_stream_of_a_copy_that_is_synced(spark: SparkSession, bucket: Bucket, tmp_path: Path) -> None:
     """A sync replaces the last segment and adds others. Each row comes once, and the checkpoint has no secret."""
     reader = spark.readStream.format("rocketmq-store").options(**options(bucket)).option("startingOffsets", "earliest")

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pysparks import streams
+from support.effort import mostly_long
 from support.growing import Disk, GrowingStore
 from support.stores import on_disk
 
@@ -241,7 +242,7 @@ EDITED = {
 }
 
 
-@pytest.mark.parametrize("what", EDITED)
+@pytest.mark.parametrize("what", mostly_long(EDITED, "a newer version"))
 def test_an_edited_checkpoint_ends_the_query(spark: SparkSession, store: OnDisk, tmp_path: Path, what: str) -> None:
     pattern, put, sentence = EDITED[what]
     frame = followed(spark, store.path, startingOffsets="earliest")

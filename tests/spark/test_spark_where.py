@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from chispa import assert_df_equality
 from conditions import ROWS, condition, leaf
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from support.effort import at_effort
+from same import assert_same_rows
+from support.effort import at_effort, mostly_long
 
 import native_reader as nr
 from native_reader.conditions import predicate_of
@@ -21,7 +21,7 @@ SMALL = "topic,queue_id,queue_offset,tags,keys,body,store_timestamp,physical_off
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
+@pytest.mark.parametrize("zone", mostly_long(["UTC", "Asia/Shanghai"], "Asia/Shanghai"))
 def test_where_selects_the_rows_that_spark_selects(spark: SparkSession, odd: Path, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     random = Random(zone)
@@ -49,7 +49,7 @@ def _frame(spark: SparkSession, path: Path, **options: str) -> DataFrame:
     return spark.read.format("rocketmq-store").options(**options).load(str(path))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mostly_long(range(8), 0, 1))
 def test_where_and_filter_give_the_same_frame(spark: SparkSession, odd: Path, varied: Path, seed: int) -> None:
     random, zone = Random(seed), ("UTC", "Asia/Shanghai")[seed % 2]
     spark.conf.set("spark.sql.session.timeZone", zone)
@@ -58,14 +58,14 @@ def test_where_and_filter_give_the_same_frame(spark: SparkSession, odd: Path, va
         named = "topic,tags,kind,msg_id,born_host,segment,uniq_key,properties,keys,body,queue_id,queue_offset,physical_offset,flag"
         rest = ",sys_flag,record_size,delay_level,inner_index,reconsume_times,store_timestamp,born_timestamp,origin_topic,body_text"
         filtered = _frame(spark, path, columns=named + rest).filter(text).select(*SMALL.split(","))
-        assert_df_equality(asked, filtered, ignore_row_order=True)
+        assert_same_rows(asked, filtered)
 
 
 def test_queues_and_filter_give_the_same_frame(spark: SparkSession, varied: Path) -> None:
     text = "topic = 'sessions' AND queue_offset < 40 AND tags IS NOT NULL"
     for access in ("auto", "scan", "trust"):
         asked = _frame(spark, varied, where=text, access=access, columns=SMALL)
-        assert_df_equality(asked, _frame(spark, varied, columns=SMALL).filter(text), ignore_row_order=True)
+        assert_same_rows(asked, _frame(spark, varied, columns=SMALL).filter(text))
         assert asked.count() > 0
 
 
@@ -85,7 +85,7 @@ def test_queues_and_filter_give_the_same_frame(spark: SparkSession, varied: Path
 )
 def test_shorthands_are_conditions(spark: SparkSession, varied: Path, option: dict[str, str], text: str) -> None:
     both = _frame(spark, varied, **option, columns=SMALL, where="queue_offset >= 0")
-    assert_df_equality(both, _frame(spark, varied, columns=SMALL, where=f"({text}) AND queue_offset >= 0"), ignore_row_order=True)
+    assert_same_rows(both, _frame(spark, varied, columns=SMALL, where=f"({text}) AND queue_offset >= 0"))
 
 
 def test_an_id_matches_as_clients_show_it(spark: SparkSession, varied: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, acce
     for told in ({"keys": last["keys"][0], "topic": last.topic}, {"keys": last["keys"][0]}):
         asked = _frame(spark, varied, columns=SMALL, access=access, **told)
         text = f"array_contains(keys, '{last['keys'][0]}')" + (f" AND topic = '{last.topic}'" if "topic" in told else "")
-        assert_df_equality(asked, _frame(spark, varied, columns=SMALL).filter(text), ignore_row_order=True)
+        assert_same_rows(asked, _frame(spark, varied, columns=SMALL).filter(text))
         assert last.physical_offset in {row.physical_offset for row in asked.collect()}
         if "topic" in told and access != "scan":
             assert asked.rdd.getNumPartitions() == 1
@@ -125,4 +125,4 @@ def test_a_time_in_the_session_zone_is_never_misread(spark: SparkSession, odd: P
         with pytest.raises(Exception, match=r"has no time zone\. Write .*\+08:00'?.*, or set timeZone=Asia/Shanghai"):
             _frame(spark, odd, columns=SMALL, **told)
         zone = spark.conf.get("spark.sql.session.timeZone")
-        assert_df_equality(_frame(spark, odd, columns=SMALL, timeZone=zone, **told), expected, ignore_row_order=True)
+        assert_same_rows(_frame(spark, odd, columns=SMALL, timeZone=zone, **told), expected)

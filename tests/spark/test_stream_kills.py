@@ -12,25 +12,21 @@ from pathlib import Path
 from random import randrange
 
 import pytest
-from lives import JAVA, Life, archived
+from lives import Life, archived
 from pysparks import streams
-from support.effort import WHOLE
 
-LIVES, RUNS = (6, 12) if WHOLE else (1, 2)
+LIVES, RUNS = 6, 12
 AT_ONCE = 2
-LEAST = {"kills": 2, "between offsets and commit": 1, "of batch 0": 1}
-if WHOLE:
-    LEAST = {"kills": 72, "between offsets and commit": 25, "of batch 0": 5, "workers_of": 10, "reader_of": 2, "kept again": 2}
-SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32) if WHOLE else 2665))
+LEAST = {"kills": 72, "between offsets and commit": 25, "of batch 0": 5, "workers_of": 10, "reader_of": 2, "kept again": 2}
+SEED = int(os.environ.get("RMQSTORE_SEED", randrange(1 << 32)))
 
 _log = logging.getLogger(__name__)
 
 
 @streams
-@pytest.mark.gate
-@pytest.mark.sweep
+@pytest.mark.long
 def test_rows_come_exactly_once_although_the_query_is_killed(tmp_path: Path) -> None:
-    begun, java = time.monotonic(), archived(tmp_path) if WHOLE else JAVA
+    begun, java = time.monotonic(), archived(tmp_path)
 
     def lived(which: int) -> Counter[str]:
         home = tmp_path / f"life{which}"

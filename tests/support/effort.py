@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 T = TypeVar("T")
@@ -18,7 +20,14 @@ def at_effort(some: T, whole: T) -> T:
     return whole if WHOLE else some
 
 
+def mostly_long(values: Iterable[Any], *here: Any) -> list[Any]:
+    """Parameters of a test: `here` in every run, the other values only in `make sweep`."""
+    values = list(values)
+    assert {*here} <= {*values}, "a value that is not there"
+    return [value if value in here else pytest.param(value, marks=pytest.mark.long) for value in values]
+
+
 def sampled(examples: int) -> settings:
-    """Settings for a fifth of this many examples, and four times as many in `make sweep`. Only that draws new ones in each run."""
-    count = at_effort(max(examples // 5, 10), 4 * examples)
+    """Settings for an eighth of this many examples, and four times as many in `make sweep`. Only that draws new ones in each run."""
+    count = at_effort(max(examples // 8, 10), 4 * examples)
     return settings(deadline=None, max_examples=count, derandomize=not WHOLE, suppress_health_check=SLOW)

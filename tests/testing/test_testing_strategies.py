@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from support.plain_decoder import V2, record_at, walk
@@ -45,6 +46,7 @@ def test_damaged_logs_are_still_logs(log: DrawnLog) -> None:
     assert [sum(account[1:]) for account in accounts] == [len(data) for _, data in log.segments]
 
 
+@pytest.mark.long
 def test_rare_cases_are_drawn() -> None:
     """What a seed draws also depends on the constants of the modules that are loaded, so on the tests before this one."""
     seen: set[str] = set()
