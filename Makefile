@@ -7,7 +7,9 @@ STAMP  := $(VENV)/.installed
 KERNEL_PROFILE ?= release
 KERNEL := $(VENV)/.kernel-$(KERNEL_PROFILE)
 
-# Python compiles what it imports. To compile all that is installed takes longer than to install it.
+# Python compiles what it imports, and keeps that: without, each of a thousand processes would compile it again.
+# To compile all that is installed takes longer than to install it.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := --quiet --disable-pip-version-check --no-compile
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"

@@ -105,8 +105,8 @@ def test_each_kill_leaves_only_whole_files(memory: MemoryStorage, tmp_path: Path
 
 def test_a_killed_process_continues(tmp_path: Path) -> None:
     """kill -9 of a real process with two jobs, again and again."""
-    write_store(tmp_path / "store", StoreSpec(bytes=8 << 20, queues=False, index=False))
-    code = "import native_reader as nr; nr.open('store').messages(max_partition_bytes=200_000).export('out', partition_by='topic', jobs=2)"
+    write_store(tmp_path / "store", StoreSpec(bytes=4 << 20, queues=False, index=False))
+    code = "import native_reader as nr; nr.open('store').messages(max_partition_bytes=100_000).export('out', partition_by='topic', jobs=2)"
     environment, kills = os.environ | {"PYTHONPATH": str(ROOT)}, 0
     while True:
         process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.effort import at_effort, sampled
+from support.effort import at_effort, mostly_long, sampled
 from support.forged import FORGED, START, forged_log, swallowing
 from support.queued_stores import dispatched
 from support.stores import Files, files_of, in_memory
@@ -115,7 +115,7 @@ def test_a_forged_record_that_spans_real_ones_hides_none(queues: bool, access: s
     assert places(store, starting_physical_offset=true[1] + 1, access=access) == true[2:]
 
 
-@pytest.mark.parametrize("size", [1 << 14, 1 << 18])
+@pytest.mark.parametrize("size", mostly_long([1 << 14, 1 << 18], 1 << 14))
 def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int) -> None:
     """Samples inside a segment took the times of forged records for those of the log."""
     tune(sampled_segment=0)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.effort import at_effort, sampled
-from support.golden import FOLDER, unpack
+from support.effort import at_effort, mostly_long, sampled
+from support.golden import FOLDER, OF_EACH_KIND, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
 from support.pruning import AccessRead, between, selective
@@ -162,7 +162,7 @@ def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
+@pytest.mark.parametrize("name", mostly_long([*NAMES, *GOLDEN], *OF_EACH_KIND))
 def test_on_stores_of_real_brokers(name: str, tmp_path: Path) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
         pytest.skip("there are no golden stores")

@@ -56,19 +56,24 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     return run
 
 
-@pytest.fixture(scope="module", params=LANGUAGES)
-def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of a damaged store with everything in it."""
-    folder = tmp_path_factory.mktemp("report")
-    store = folder / "store"
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A damaged store with everything in it."""
+    store = tmp_path_factory.mktemp("report") / "store"
     write_store(store, StoreSpec(bytes=5 << 20, mapped_file_size_commit_log=1 << 20, rate=0.05, huge=True, killed=True))
     second, third, *_ = sorted((store / "commitlog").iterdir())[1:]
     content = bytearray(second.read_bytes())
     content[300_000:420_000] = bytes(120_000)
     second.write_bytes(content)
     third.unlink()
-    output = folder / f"report.{request.param}.html"
-    write_report(nr.open(store), output, request.param, now=_NOW // 1000, disk_free=200 << 30, verify=True)
+    return store
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def page(request: pytest.FixtureRequest, damaged: Path) -> Path:
+    """The report of it."""
+    output = damaged.parent / f"report.{request.param}.html"
+    write_report(nr.open(damaged), output, request.param, now=_NOW // 1000, disk_free=200 << 30, verify=True)
     return output
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.effort import mostly_long
 from support.stores import ZERO, files_of, log_of, on_disk
 from support.tars import FORMATS, SPARSE, gnu_tar
 
@@ -87,7 +88,7 @@ def test_holes_are_known(opened: tuple[bytes, StoredFile]) -> None:
         assert data >= SIZE or any(content[data : data + PAGE])
 
 
-@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("kind", mostly_long(SPARSE, "gnu -S", "pax -S 1.0"))
 def test_segments_that_a_broker_allocated_ahead_need_no_room(tmp_path: Path, kind: str) -> None:
     content = files_of(log_of(30, 1 << 20))[f"store/commitlog/{ZERO}"]
     with_holes(tmp_path / "store" / "commitlog" / ZERO, [(0, content.rstrip(b"\0"))], 1 << 30)

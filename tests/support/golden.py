@@ -27,6 +27,9 @@ STORES = (
     "v55-all-rocks", "v55-double-rocks", "v55-lite-rocks", "v55-timer-rocks", "v55-trans-rocks",
 )  # fmt: skip
 
+OF_EACH_KIND = ("4.9.7-kinds", "5.5.0-dledger", "5.5.0-multipath", "5.5.0-rare", "v5-rocksdb-cq", "v55-all-rocks")
+"""Of these and of the stores in this repository, some that differ most: for tests that read all of them only in `make sweep`."""
+
 KINDS = {  # rows of each kind, counted from the topics and flags in each store's meta.json
     "v4-kinds": {"normal": 534, "half": 39, "op": 8, "committed": 4, "delay": 19, "retry": 9, "dlq": 3, "system": 2, "trace": 1},
     "v4-lmq": {"normal": 40},
