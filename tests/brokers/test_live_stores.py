@@ -24,6 +24,7 @@ TRANSIENT = {"transientStorePoolEnable": "true", "transientStorePoolSize": 4, "f
 log = logging.getLogger(__name__)
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("settings", "asked"),

@@ -62,6 +62,7 @@ FAULTS = (
 )  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("fault", mostly_long(FAULTS, *FAULTS[:3]), ids=[fault.__name__ for fault in FAULTS])
 def test_a_killed_brokers_log(rocketmq: Callable[[str], Java], tmp_path: Path, fault: Callable[[list[Path]], None]) -> None:
     store = unpack("5.5.0-killed", tmp_path, STORES)

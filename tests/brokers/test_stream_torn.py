@@ -155,6 +155,7 @@ def _kept(offset: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.gate
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("settings", [MAPPED, pytest.param(POOLED, marks=pytest.mark.long)])
 def test_micro_batch_after_micro_batch(

@@ -83,6 +83,7 @@ def name_of(row: Row) -> str:
     return f"{row['topic']}@{row['group']}{'@broadcast' if row['is_broadcast'] else ''}"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", mostly_long(NAMES, "4.9.7-kinds", "5.5.0-grpc", "5.5.0-kinds", "5.5.0-old-client"))
 def test_offsets_and_traces_of_real_brokers(
     rocketmq: Callable[[str], Java], own_store: Callable[[str], Golden], tmp_path: Path, name: str

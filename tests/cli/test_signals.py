@@ -105,6 +105,7 @@ def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = sig
     return process.returncode, said.strip()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_export_leaves_whole_files_and_continues(tmp_path: Path, jobs: int) -> None:
     store, out = slow_store(tmp_path), tmp_path / "out"
@@ -119,6 +120,7 @@ def test_an_interrupted_export_leaves_whole_files_and_continues(tmp_path: Path, 
     assert exported_rows(out, "parquet", scan.schema) == expected_rows(scan.to_table())
 
 
+@pytest.mark.gate
 def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
     store, out = slow_store(tmp_path), tmp_path / "out"
     assert interrupted(out / "messages" / "_export.json", "rescue", store, out) == (130, "interrupted")
@@ -129,6 +131,7 @@ def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
     assert summary(out / "messages")["rows"] == nr.open(store).messages().count_rows()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, (130, "interrupted")), (signal.SIGTERM, (143, ""))])
 def test_a_report_that_is_stopped_leaves_no_file(tmp_path: Path, number: int, ended: tuple[int, str]) -> None:
     store, page = slow_store(tmp_path), tmp_path / "page.html"
@@ -136,6 +139,7 @@ def test_a_report_that_is_stopped_leaves_no_file(tmp_path: Path, number: int, en
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+@pytest.mark.gate
 def test_a_full_disk_is_an_error_in_one_line(store: Path) -> None:
     with Path("/dev/full").open("w") as full:
         for arguments in (["cat", store], ["ls", store, "--json"], ["--help"]):

@@ -41,6 +41,7 @@ def test_people_see_a_heading_and_the_body(store: Path) -> None:
     assert len(lines) == 4
 
 
+@pytest.mark.gate
 def test_without_rich_one_line_says_what_to_install(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rich.py").write_text("raise ModuleNotFoundError(\"No module named 'rich'\", name='rich')")
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
@@ -53,6 +54,7 @@ def test_without_rich_one_line_says_what_to_install(store: Path, tmp_path: Path,
     assert run_apart("stat", store).code == 0
 
 
+@pytest.mark.gate
 def test_people_see_the_store_of_a_table_once(store: Path) -> None:
     shown = run_on_terminal("tables", store, "consumer_offsets", width=120)
     lines = [line.rstrip() for line in uncolored(shown.out).splitlines()]
@@ -71,6 +73,7 @@ def test_programs_on_a_terminal_still_get_json(store: Path) -> None:
     assert run_on_terminal("ls", store, "--stores", "--json").rows[0]["store"] == store.as_uri()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("arguments", [["ls"], ["stat", "--by", "tag"], ["cat"], ["find", "--key", HOSTILE[0]], ["verify"], ["doctor"]])
 def test_no_name_of_a_store_controls_a_real_terminal(hostile: Path, arguments: list[str]) -> None:
     command, *more = arguments

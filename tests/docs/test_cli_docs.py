@@ -27,6 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield found
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_prints_what_the_document_shows(name: str, folder: Path) -> None:
     commands = list(commands_in((ROOT / name).read_text(encoding="utf-8")))

@@ -99,6 +99,7 @@ def test_disk_usage_is_printed_as_a_table(own_store: Callable[[str], Golden], tm
     assert len({line.rindex(line.split()[-1]) for line in rows}) == 1  # aligned
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("script", ["what_fills_the_disk.py", "topic_to_parquet.py"])
 def test_damage_is_an_error_of_one_line(script: str, own_store: Callable[[str], Golden], tmp_path: Path) -> None:
     broker_stores(own_store("5.5.0-kinds"), tmp_path)

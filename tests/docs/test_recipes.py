@@ -18,6 +18,7 @@ def test_there_are_fifteen_jobs() -> None:
     assert [int(recipe.title.partition(".")[0]) for recipe in recipes()] == list(range(1, 16))
 
 
+@pytest.mark.gate
 def test_python_and_the_command_line_give_the_same_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stores(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -49,6 +50,7 @@ def compared(changed: Callable[[str], str]) -> dict[str, list[Row]]:
     return answers
 
 
+@pytest.mark.gate
 def test_the_commands_for_one_order_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stores(tmp_path)
     monkeypatch.chdir(tmp_path)

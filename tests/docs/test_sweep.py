@@ -41,6 +41,7 @@ def test_a_part_of_an_unknown_name_is_an_error_that_names_the_parts(sweep: dict[
     assert ended.stderr == f"no part 'stream'; there are: {' '.join(sweep['PARTS'])}\n"
 
 
+@pytest.mark.gate
 def test_a_part_that_passed_is_not_run_again_for_the_same_files(sweep: dict[str, Any], tmp_path: Path) -> None:
     outcome, options = sweep["outcome"], ["--version"]
     assert re.fullmatch(r"passed in \d+ s", outcome("kills", "some files", options))

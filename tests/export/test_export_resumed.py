@@ -103,6 +103,7 @@ def test_each_kill_leaves_only_whole_files(memory: MemoryStorage, tmp_path: Path
         assert len({row["physical_offset"] for row in rows}) == len(rows)
 
 
+@pytest.mark.gate
 def test_a_killed_process_continues(tmp_path: Path) -> None:
     """kill -9 of a real process with two jobs, again and again."""
     write_store(tmp_path / "store", StoreSpec(bytes=4 << 20, queues=False, index=False))

@@ -39,6 +39,7 @@ def queues(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
+@pytest.mark.gate
 def test_a_search_would_find_the_forged_records() -> None:
     """Otherwise these tests prove nothing."""
     log = forged_log(60, 1 << 16)
@@ -115,6 +116,7 @@ def test_a_forged_record_that_spans_real_ones_hides_none(queues: bool, access: s
     assert places(store, starting_physical_offset=true[1] + 1, access=access) == true[2:]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("size", mostly_long([1 << 14, 1 << 18], 1 << 14))
 def test_windows_of_time_over_forged_records(tune: Tune, queues: bool, size: int) -> None:
     """Samples inside a segment took the times of forged records for those of the log."""

@@ -177,6 +177,7 @@ OF_A_QUEUE = (
 )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("at_once", [16 << 10, 40])
 @pytest.mark.parametrize("other", [("T2", 0, 8), ("T2", 1, 4), ("T1", 1, 8), ("T1", 0, 12), ("T0", 1, 16)])
 def test_53_two_files_in_the_middle_of_queues_were_swapped(tune: Tune, at_once: int, other: tuple[str, int, int]) -> None:
@@ -237,6 +238,7 @@ def test_57_batches_in_batch_queues() -> None:
     agree(files, T1, Or((tagged, T0)))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("number", mostly_long(range(8), 0, 3, 4))
 @pytest.mark.parametrize(("place", "fields", "changes"), [(36, ">h", (-3, -1, 1, 7)), (28, ">q", (-9, -4, -1, 1, 4, 64))])
 def test_57_a_changed_count_or_first_queue_offset_in_a_batch_queue(number: int, place: int, fields: str, changes: tuple[int, ...]) -> None:

@@ -191,6 +191,7 @@ CUTS: tuple[Callable[[Cut], Expected], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["4.9.7-killed-pooled", "5.5.0-killed"])
 @pytest.mark.parametrize("cut", CUTS, ids=[cut.__name__ for cut in CUTS])
 def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callable[[Cut], Expected]) -> None:

@@ -119,6 +119,7 @@ def test_a_broker_finds_by_key_what_we_find_and_keys_of_the_same_hash(own_store:
         assert len(asked["Odd", "AaAa"]) == 3 > len(by_key["Odd", "AaAa"]) == 1
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", mostly_long(LOADED, "4.9.7-light", "5.5.0-kinds", "5.5.0-multipath", "5.5.0-rare"))
 def test_a_lookup_by_key_gives_the_rows_of_a_scan_and_trust_those_of_a_broker(own_store: Callable[[str], Golden], name: str) -> None:
@@ -238,6 +239,7 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
     assert sorted(path.name for path in (store.root / "commitlog").iterdir())[0] == f"{said['first']:020}"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", LOADED)
 def test_a_trusted_queue_gives_the_messages_that_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     """Message by message, as RocketMQ's own store class reads them from the same files."""

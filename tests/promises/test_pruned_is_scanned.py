@@ -153,6 +153,7 @@ SPECS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SPECS)
 def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:

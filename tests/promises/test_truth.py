@@ -35,6 +35,7 @@ def test_damage_is_found_where_it_is(log: drawn.DrawnLog, most: int, jobs: int) 
         same(log.segments, log.framing, most, jobs)
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @sampled(25)
 @given(log=drawn.commitlogs(max_messages=6))

@@ -131,6 +131,7 @@ print(rows, peak() - idle)
 """
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc, which only Linux has")
 def test_memory_of_a_scan(tmp_path: Path) -> None:
     write_store(tmp_path / "store", StoreSpec(bytes=192 << 20, queues=False, index=False))

@@ -67,6 +67,7 @@ def test_damage_rows_pass_every_condition_and_come_only_on_request(spark: SparkS
     assert typed.filter("_bad is not null").count() == 2
 
 
+@pytest.mark.gate
 def test_the_tables_equal_those_of_the_engine(spark: SparkSession, broken: Path) -> None:
     for table in TABLES:
         mine = nr.open(broken).table(table).to_table()

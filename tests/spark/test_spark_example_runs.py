@@ -36,6 +36,7 @@ def of_readme(script: str, folder: Path, **variables: str) -> subprocess.Complet
     return ended(of_store(commands()[script], folder / "store"), folder, where)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("script", ["lake.py", "lake_delta.py"])
 def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores: Path) -> None:
     done = ended([sys.executable, f"examples/{script}", "store", "out", "--topic", "Plan"], stores, {"SPARK_HOME": "nowhere"})
@@ -44,6 +45,7 @@ def test_a_lake_of_an_unknown_topic_ends_before_spark_starts(script: str, stores
     assert not (stores / "out").exists()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("script", ["follow_to_parquet.py", "lake.py", "lake_delta.py"])
 def test_a_file_in_place_of_the_folder_is_refused_before_spark_starts(script: str, stores: Path) -> None:
     (stores / "out").touch()

@@ -61,6 +61,7 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             streams.removeListener(listener)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("script", [pytest.param(each, marks=streams) if "out" in more else each for each, more in WITH_SPARK.items()])
 def test_a_wrong_path_or_no_argument_is_one_line_with_spark(script: str, run: Callable[..., Ended], stores: Path) -> None:
     more = [name if name.startswith("--") else stores / name for name in WITH_SPARK[script]]
@@ -82,6 +83,7 @@ def test_damage_is_one_line_with_spark(script: str, run: Callable[..., Ended], s
     assert re.fullmatch(r"file://.*/damaged/commitlog/\d{20} at offset [\d,]+ .*found zeros.*mode=DROPMALFORMED.*\n", failed.err)
 
 
+@pytest.mark.gate
 @streams
 def test_a_lake_has_each_message_once_and_says_so(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     count = nr.open(stores / "store").messages().count_rows()
@@ -104,6 +106,7 @@ def compare(stores: Path, topic: str = "") -> None:
     exec(code.replace("/data/store", str(stores / "store")).replace("/lake", str(stores / "out")), {})
 
 
+@pytest.mark.gate
 @streams
 def test_a_lake_of_one_topic(run: Callable[..., Ended], stores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = run("lake.py", stores / "store", stores / "out", "--topic", "Plain", "--until-now")

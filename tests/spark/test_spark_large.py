@@ -13,6 +13,7 @@ from support.stores import files_of, log_of, message, on_disk
 MIB = 1 << 20
 
 
+@pytest.mark.gate
 def test_a_body_of_64_mib(spark: SparkSession, tmp_path: Path) -> None:
     raw = bytes(range(256)) * (64 * MIB // 256)
     packed = message(1, body=zlib.compress(raw, 1), sys_flag=1)

@@ -70,6 +70,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Said:
     return Said(big, pruned, keyed["topic"], keyed["keys"][0], ended.stdout, ended.stderr)
 
 
+@pytest.mark.gate
 def test_a_big_scan_logs_what_it_reads(job: Said) -> None:
     assert job.output.startswith("big 13\n")
     (shown,) = re.findall(r"^rocketmq-store: .*\n", (ROOT / "docs/spark.md").read_text(encoding="utf-8"), re.MULTILINE)
@@ -77,6 +78,7 @@ def test_a_big_scan_logs_what_it_reads(job: Said) -> None:
     assert shown.replace("file:///data/store", job.big.as_uri()) in job.log
 
 
+@pytest.mark.gate
 def test_a_pruned_read_logs_what_it_reads_and_why(job: Said) -> None:
     store = nr.open(job.pruned)
     expected = store.messages(topic="sessions", queue_id=1).count_rows()

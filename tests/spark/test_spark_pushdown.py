@@ -99,6 +99,7 @@ def test_generated_filters(pushing: SparkSession, odd: Path) -> None:
     assert counts["rows"] > tried / 8
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", mostly_long([*NAMES, *GOLDEN], *OF_EACH_KIND))
 def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, tmp_path: Path, name: str) -> None:

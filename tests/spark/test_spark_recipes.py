@@ -18,6 +18,7 @@ from rmqstore_spark import reason
 _PATH = re.compile(r'"(store|damaged|lake|lake-checkpoint|[a-z]+-by-(?:spark|python))"')
 
 
+@pytest.mark.gate
 def test_spark_and_python_give_the_same_answers(spark: SparkSession, tmp_path: Path) -> None:
     write_stores(tmp_path)
     compare(spark, tmp_path, str)

@@ -43,6 +43,7 @@ def test_a_batch_and_its_tables(spark: SparkSession, bucket: Bucket) -> None:
     assert loaded(spark, bucket, table="findings", where="severity = 'error'").count() == 0
 
 
+@pytest.mark.gate
 def test_tasks_of_several_buckets_use_their_own_options(spark: SparkSession, bucket: Bucket) -> None:
     """Workers of Spark read for one request after another."""
     first = loaded(spark, bucket)

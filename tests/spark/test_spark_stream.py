@@ -116,6 +116,7 @@ def test_new_records_arrive_in_new_batches(spark: SparkSession, store: OnDisk, t
     assert sorted(row["physical_offset"] for row in rows_in(spark, tmp_path).collect()) == [each.offset for each in store.log.placed[40:]]
 
 
+@pytest.mark.gate
 def test_progress_shows_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     printed: list[str] = []
     listener = LagListener(printed.append)
@@ -144,6 +145,7 @@ def test_progress_shows_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
     assert source["latestOffset"]["stores"][uri]["next"] == store.log.end
 
 
+@pytest.mark.gate
 def test_two_streams_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
     """The one without new records stays unchanged."""
     one, two = OnDisk(tmp_path / "a", records=5), OnDisk(tmp_path / "b", seed=2, records=7)
@@ -157,6 +159,7 @@ def test_two_streams_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
     assert {row["store"]: row["count"] for row in found} == {Path(one.path).as_uri(): 6, Path(two.path).as_uri(): 9}
 
 
+@pytest.mark.gate
 def test_a_new_store_below_the_path(spark: SparkSession, tmp_path: Path) -> None:
     OnDisk(tmp_path, "parent/one", records=5)
     frame = followed(spark, str(tmp_path / "parent"), startingOffsets="earliest")
@@ -198,6 +201,7 @@ def failing(query: StreamingQuery) -> str:
     return str(raised.value)
 
 
+@pytest.mark.gate
 def test_a_loss_ends_the_query(spark: SparkSession, store: OnDisk, tmp_path: Path) -> None:
     frame = followed(spark, store.path, startingOffsets="earliest", maxOffsetsPerTrigger="2")
     query = into_files(frame, tmp_path, once=True)

@@ -69,6 +69,7 @@ def test_queues_and_filter_give_the_same_frame(spark: SparkSession, varied: Path
         assert asked.count() > 0
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("option", "text"),
     [

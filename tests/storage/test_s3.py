@@ -68,6 +68,7 @@ def test_every_way_to_name_a_store(bucket: Bucket) -> None:
     assert nr.open(store_path_commit_log=parts, fs=bucket.link.fs).messages().count_rows() == 30
 
 
+@pytest.mark.gate
 def test_a_directory_with_more_objects_than_one_answer_lists() -> None:
     with bucket_of({f"store/index/{number:017}": b"" for number in range(1100)} | files_of()) as bucket:
         names = [entry.name for entry in storage_of(opened(bucket).stores[0].uri).list(f"{bucket.url}/store/index")]
@@ -181,6 +182,7 @@ def length_of(call: Call) -> int:
     return last + 1 - first
 
 
+@pytest.mark.gate
 def test_a_scan_keeps_a_slow_link_busy() -> None:
     """10 ms a call and 100 MB/s, eight times as slow, because this machine also is the server."""
     log = log_of((message(number, body=bytes(20_000)) for number in range(3200)), 80 << 20)

@@ -40,6 +40,7 @@ def uri_of(archive: Path, inside: str = "store") -> str:
 # The same as from a folder
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_of_gnu_tar(folder: Path, tmp_path: Path, kind: str) -> None:

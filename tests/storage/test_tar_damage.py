@@ -78,6 +78,7 @@ def has_checksum(block: bytes) -> bool:
     return b"%06o" % sum(block[:148] + b" " * 8 + block[156:]) == block[148:154]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_bit_in_a_header_is_an_error_or_changes_no_row(made: dict[str, bytes], tmp_path: Path, kind: str) -> None:
     """Names of more than 100 characters are the exception: formats have no checksum of them."""

@@ -88,6 +88,7 @@ def test_holes_are_known(opened: tuple[bytes, StoredFile]) -> None:
         assert data >= SIZE or any(content[data : data + PAGE])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", mostly_long(SPARSE, "gnu -S", "pax -S 1.0"))
 def test_segments_that_a_broker_allocated_ahead_need_no_room(tmp_path: Path, kind: str) -> None:
     content = files_of(log_of(30, 1 << 20))[f"store/commitlog/{ZERO}"]

@@ -1,4 +1,4 @@
-"""How many examples sampling tests run: few in `make test` and in the gate, all in `make sweep`."""
+"""How much each run does: little in `make test`, more with CI=true, everything in `make sweep`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,27 @@ SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base
 
 
 def at_effort(some: T, whole: T) -> T:
-    """The value for this run."""
+    """The value for this run: one for `make sweep`, and one for the others."""
     return whole if WHOLE else some
 
 
 def mostly_long(values: Iterable[Any], *here: Any) -> list[Any]:
     """Parameters of a test: `here` in every run, the other values only in `make sweep`."""
+    return _marked(values, here, pytest.mark.long)
+
+
+def mostly_gate(values: Iterable[Any], *here: Any) -> list[Any]:
+    """Parameters of a test: `here` in every run, the other values only with CI=true and in `make sweep`."""
+    return _marked(values, here, pytest.mark.gate)
+
+
+def _marked(values: Iterable[Any], here: tuple[Any, ...], mark: pytest.MarkDecorator) -> list[Any]:
     values = list(values)
     assert {*here} <= {*values}, "a value that is not there"
-    return [value if value in here else pytest.param(value, marks=pytest.mark.long) for value in values]
+    return [value if value in here else pytest.param(value, marks=mark) for value in values]
 
 
 def sampled(examples: int) -> settings:
-    """Settings for an eighth of this many examples, and four times as many in `make sweep`. Only that draws new ones in each run."""
-    count = at_effort(max(examples // 8, 10), 4 * examples)
+    """Settings for a few of this many examples, and four times as many in `make sweep`. Only that draws new ones in each run."""
+    count = 4 * examples if WHOLE else max(examples // (16 if QUICK else 8), 5 if QUICK else 10)
     return settings(deadline=None, max_examples=count, derandomize=not WHOLE, suppress_health_check=SLOW)

@@ -27,6 +27,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return on_disk(tmp_path_factory.mktemp("many"), files_of(log) | dict.fromkeys(names, queue)) / "store"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("table", "columns", "most_opens"),
     [

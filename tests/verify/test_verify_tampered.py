@@ -37,6 +37,7 @@ def test_every_byte_of_a_queue(part: int) -> None:
     assert [place for place in places if not is_found(flipped(files, QUEUE, place, place % 8))] == []
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("part", range(4))
 def test_every_byte_of_an_index_file(part: int) -> None:
     _, files = healthy(24)
