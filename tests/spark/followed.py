@@ -31,7 +31,7 @@ class Job:
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self._asked, self._home = asked, Path(asked["home"])
-        self._spark = _session(self._home, asked["java"])
+        self._spark = _session(self._home)
 
     def run(self) -> None:
         """Run one query after another, as each turn says. The last turn ends with its query."""
@@ -80,14 +80,14 @@ def _digest(kept: Path) -> list[int]:
     return [rows.num_rows, zlib.crc32(repr(rows.to_pylist()).encode())]
 
 
-def _session(home: Path, java: str) -> SparkSession:
+def _session(home: Path) -> SparkSession:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"{java} -Djava.io.tmpdir={home} -Dderby.system.home={home}",
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={home} -Dderby.system.home={home}",
         "spark.local.dir": str(home / "local"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.sql.shuffle.partitions": "2",

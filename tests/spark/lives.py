@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -28,7 +27,6 @@ import native_reader as nr
 
 ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).with_name("followed.py")
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 _POLL = 0.01
 _PATIENCE = 300.0
 _PATIENCE_EACH_RUN = 240.0
@@ -91,8 +89,8 @@ def _turn(chance: Random, start: dict[str, str]) -> dict[str, Any]:
 class Life:
     """One query, from its first start to a last run that is not killed."""
 
-    def __init__(self, home: Path, seed: str, kills: int, java: str) -> None:
-        self._home, self._chance, self._runs, self._java = home, Random(seed), kills, java
+    def __init__(self, home: Path, seed: str, kills: int) -> None:
+        self._home, self._chance, self._runs = home, Random(seed), kills
         paths = [home / "stores" / name for name in ("first", "second")[: self._chance.choice([1, 2])]]
         self._stores = [GrownStore(path, Random(f"{seed} {path.name}")) for path in paths]
         self._start = self._chance.choice([{"startingOffsets": "earliest"}, {"startingOffsets": "latest"}, {}])
@@ -136,7 +134,7 @@ class Life:
     @contextmanager
     def _running(self, run: Run, *, ends: bool = False) -> Iterator[subprocess.Popen[bytes]]:
         path = self._stores[0].path if len(self._stores) == 1 else self._home / "stores"
-        asked = {"home": str(self._home), "path": str(path), "java": self._java, "turns": run.turns, "lingers": run.lingers, "ends": ends}
+        asked = {"home": str(self._home), "path": str(path), "turns": run.turns, "lingers": run.lingers, "ends": ends}
         where = {
             "PYTHONPATH": str(ROOT),
             "PYSPARK_PYTHON": sys.executable,
@@ -308,15 +306,6 @@ class Life:
             if word in note:
                 said.setdefault(note[word], []).append(note.get("rows"))
         return said
-
-
-def archived(home: Path) -> str:
-    """Java options that halve its start time: an archive of the classes that a run without kills needs."""
-    archive = home / "classes"
-    life = Life(home / "life", "archive", 0, f"{JAVA} -XX:ArchiveClassesAtExit={archive}")
-    assert life.run()["rows"]
-    shutil.rmtree(home / "life")
-    return f"{JAVA} -XX:SharedArchiveFile={archive}" if archive.exists() else JAVA
 
 
 def _highest(folder: Path) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import randrange
 
 import pytest
-from lives import Life, archived
+from lives import Life
 from pysparks import streams
 
 LIVES, RUNS = 6, 12
@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 @streams
 @pytest.mark.long
 def test_rows_come_exactly_once_although_the_query_is_killed(tmp_path: Path) -> None:
-    begun, java = time.monotonic(), archived(tmp_path)
+    begun = time.monotonic()
 
     def lived(which: int) -> Counter[str]:
         home = tmp_path / f"life{which}"
         try:
-            counts = Life(home, f"{SEED} {which}", RUNS, java).run()
+            counts = Life(home, f"{SEED} {which}", RUNS).run()
         except BaseException as error:
             error.add_note(f"life {which} of RMQSTORE_SEED={SEED}, in {home}")
             raise
@@ -41,7 +41,6 @@ def test_rows_come_exactly_once_although_the_query_is_killed(tmp_path: Path) -> 
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(lived, range(LIVES)))
-    (tmp_path / "classes").unlink(missing_ok=True)
     counts = sum(outcomes, Counter[str]())
     counts["kills"] = counts["driver"] + counts["workers_of"] + counts["reader_of"]
     _log.info("seed %s, %s lives in %.0f s: %s", SEED, LIVES, time.monotonic() - begun, dict(counts))
