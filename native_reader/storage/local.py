@@ -168,9 +168,10 @@ class LocalFile(StoredFile):
             return self.size()
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        # Forgotten first: an interrupt between the two would close the number again, which may be another file's by then.
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()  # for owners that keep a file open between reads and are never closed

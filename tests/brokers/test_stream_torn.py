@@ -216,7 +216,7 @@ def test_a_writer_that_is_killed_again_and_again(
     if rows := query.rows():
         content.add(rows, halves)
     content.is_that_of(home / "store", halves)
-    assert query.batches > kills
+    assert query.batches >= kills
     assert halves or not needs_half
     log.info("%s of %s kills left half a record; %s micro-batches with %s rows", len(halves), kills, query.batches, len(content.offsets))
 

@@ -344,3 +344,23 @@ def test_a_factory_runs_once_for_each_origin(bucket: str) -> None:
     assert protocol.storage_of("bucket://one") is one is protocol.storage_of("bucket://one/store/b")
     assert one is not other
     assert origins == ["bucket://one", "bucket://other"]
+
+
+def test_an_interrupt_in_close_does_not_close_the_descriptor_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The garbage collector closed the number again, which another thread's file could have by then."""
+    (tmp_path / "file").write_bytes(b"x")
+    file = storage_of(tmp_path.as_uri()).open((tmp_path / "file").as_uri())
+    closed: list[int] = []
+
+    def interrupted(descriptor: int) -> None:
+        closed.append(descriptor)
+        os.fdopen(descriptor, closefd=True).close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("native_reader.storage.local.os.close", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file.close()
+        file.close()
+        del file
+    assert len(closed) == 1
