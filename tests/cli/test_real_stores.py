@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from support.command_line import run
+from support.effort import thinned
 from support.golden import Golden, opened
 from support.own_stores import NAMES
 
@@ -16,7 +17,7 @@ def places_of(store: Golden) -> list[str]:
     return [str(store.root), *logs]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 9))
 def test_doctor_names_a_version_that_is_not_newer_than_the_broker(own_store: Callable[[str], Golden], name: str) -> None:
     ended = run("doctor", *places_of(own_store(name)), "--json")
     (facts,) = ended.rows
@@ -29,7 +30,7 @@ def test_doctor_names_a_version_that_is_not_newer_than_the_broker(own_store: Cal
     assert run("doctor", *places_of(own_store(name))).code == ended.code
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 9))
 def test_stat_and_tail_agree_with_the_engine(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
     expected = opened(store).messages(columns="physical_offset", mode="DROPMALFORMED", fail_on_data_loss=False).to_table()

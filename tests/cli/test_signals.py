@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 from support.command_line import COMMAND, ENVIRONMENT, run
+from support.effort import thinned
 from support.exported import data_files, expected_rows, exported_rows, summary
 from support.stores import message
 
@@ -106,7 +107,7 @@ def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = sig
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", thinned([2, 1], 1))
 def test_an_interrupted_export_leaves_whole_files_and_continues(tmp_path: Path, jobs: int) -> None:
     store, out = slow_store(tmp_path), tmp_path / "out"
     arguments = ("export", store, "-o", out, "--option", "max_partition_bytes=1m")
@@ -132,7 +133,7 @@ def test_an_interrupted_rescue_continues(tmp_path: Path) -> None:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, (130, "interrupted")), (signal.SIGTERM, (143, ""))])
+@pytest.mark.parametrize(("number", "ended"), thinned([(signal.SIGINT, (130, "interrupted")), (signal.SIGTERM, (143, ""))], 1))
 def test_a_report_that_is_stopped_leaves_no_file(tmp_path: Path, number: int, ended: tuple[int, str]) -> None:
     store, page = slow_store(tmp_path), tmp_path / "page.html"
     assert interrupted(tmp_path / ".page.html.*.part", "report", store, "-o", page, number=number) == ended

@@ -14,7 +14,12 @@ from support.documented import ROOT
 
 SWEEP = ROOT / ".ci/sweep.py"
 OTHERS = sorted(path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__))
-FILES = [path.relative_to(ROOT) for path in OTHERS if re.search(r"mark\.(sweep|long)\b|\bmostly_long\(", path.read_text(encoding="utf-8"))]
+_MARKED = re.compile(r"mark\.(sweep|long)\b|\b(mostly_long|thinned)\(")
+FILES = [path.relative_to(ROOT) for path in OTHERS if _MARKED.search(path.read_text(encoding="utf-8"))]
+    path.relative_to(ROOT)
+    for path in OTHERS
+    if re.search(r"mark\.(sweep|long)\b|\b(mostly_long|thinned)\(", path.read_text(encoding="utf-8"))
+]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.effort import thinned
 from support.golden import Golden, opened
 from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
@@ -37,7 +38,7 @@ def everything(store: nr.Store) -> dict[str, Places]:
     return {uri: Places(checked, offsets, rows["record_size"].to_numpy()[first].astype(np.int64))}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 7))
 def test_tables_are_the_same_at_their_places(own_store: Callable[[str], Golden], name: str) -> None:
     store = opened(own_store(name))
     places = everything(store)

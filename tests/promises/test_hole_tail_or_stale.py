@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.effort import thinned
 from support.golden import Golden, opened, unpack
 from support.own_stores import STORES
 from support.plain_decoder import walk
@@ -193,7 +194,7 @@ CUTS: tuple[Callable[[Cut], Expected], ...] = (
 
 @pytest.mark.gate
 @pytest.mark.parametrize("name", ["4.9.7-killed-pooled", "5.5.0-killed"])
-@pytest.mark.parametrize("cut", CUTS, ids=[cut.__name__ for cut in CUTS])
+@pytest.mark.parametrize("cut", thinned(CUTS, 9), ids=[cut.__name__ for cut in CUTS])
 def test_a_killed_brokers_log_cut_by_hand(tmp_path: Path, name: str, cut: Callable[[Cut], Expected]) -> None:
     store = unpack(name, tmp_path, STORES)
     log = Cut(store)

@@ -12,7 +12,7 @@ from unittest.mock import ANY
 import pytest
 from support.against_java import NOT_IN_JAVA, OUR_TIMES, SCHEMA
 from support.compare import rows_of
-from support.effort import at_effort, mostly_long
+from support.effort import at_effort, mostly_long, thinned
 from support.golden import EXPLAINED, Explanation, Golden, differences, opened
 from support.own_stores import NAMES, STORES, TRUNCATED
 from support.plain_decoder import walk
@@ -240,7 +240,7 @@ def test_a_store_whose_first_segments_its_broker_deleted(own_store: Callable[[st
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", LOADED)
+@pytest.mark.parametrize("name", thinned(LOADED, 5))
 def test_a_trusted_queue_gives_the_messages_that_a_broker_gives(own_store: Callable[[str], Golden], tune: Tune, name: str) -> None:
     """Message by message, as RocketMQ's own store class reads them from the same files."""
     tune(calls_per_topic=0)

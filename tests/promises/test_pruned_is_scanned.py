@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.effort import at_effort, mostly_long, sampled
+from support.effort import at_effort, mostly_long, sampled, thinned
 from support.golden import FOLDER, OF_EACH_KIND, unpack
 from support.golden import STORES as GOLDEN
 from support.own_stores import NAMES, STORES
@@ -155,7 +155,7 @@ SPECS = {
 
 @pytest.mark.gate
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", thinned(SPECS, 3))
 def test_on_stores_of_the_writer(name: str, tmp_path: Path) -> None:
     spec = StoreSpec(bytes=6 << 20, mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=4000, index=False, rare=0.05)
     write_store(tmp_path / "store", replace(spec, **SPECS[name]))

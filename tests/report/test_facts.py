@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from support.effort import thinned
 from support.golden import Golden, opened
 from support.own_stores import NAMES
 from support.stores import files_of, in_memory, log_of, message
@@ -46,7 +47,7 @@ def microseconds(time: object) -> int:
     return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 9))
 def test_the_facts_of_a_brokers_store(own_store: Callable[[str], Golden], name: str) -> None:
     store = opened(own_store(name))
     facts = store.report(now=NOW // 1000, verify=True)

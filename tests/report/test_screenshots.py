@@ -69,7 +69,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-@pytest.fixture(scope="module", params=LANGUAGES)
+@pytest.fixture(scope="module", params=mostly_long(LANGUAGES, "zh"))
 def page(request: pytest.FixtureRequest, damaged: Path) -> Path:
     """The report of it."""
     output = damaged.parent / f"report.{request.param}.html"

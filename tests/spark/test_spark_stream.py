@@ -145,7 +145,7 @@ def test_progress_shows_the_lag(spark: SparkSession, store: OnDisk, tmp_path: Pa
     assert source["latestOffset"]["stores"][uri]["next"] == store.log.end
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_two_streams_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
     """The one without new records stays unchanged."""
     one, two = OnDisk(tmp_path / "a", records=5), OnDisk(tmp_path / "b", seed=2, records=7)

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.effort import at_effort
+from support.effort import at_effort, thinned
 from support.golden import Golden
 from support.stores import ZERO, count_rows, dledger, files_of, log_of, on_disk, packed, path_error
 from support.tars import FORMATS, gnu_tar, without_uris
@@ -42,7 +42,7 @@ def uri_of(archive: Path, inside: str = "store") -> str:
 
 @pytest.mark.gate
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", thinned(FORMATS, 5))
 def test_every_format_of_gnu_tar(folder: Path, tmp_path: Path, kind: str) -> None:
     short = [f"store/{name}" for name in ("commitlog", "index", "config", "checkpoint", "abort") if (folder / "store" / name).exists()]
     has_long_names = kind not in ("ustar", "v7")  # these formats have none; tar says so

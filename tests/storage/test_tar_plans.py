@@ -166,7 +166,7 @@ def bucket() -> Iterator[Bucket]:
         yield made
 
 
-@pytest.mark.gate
+@pytest.mark.long
 def test_an_archive_in_object_storage(bucket: Bucket) -> None:
     for path in ("copies/backup.tar", "copies/backup.tar/store/commitlog", "copies/*.tar"):
         store = nr.open(f"{bucket.url}/{path}", fs=bucket.link.fs)

@@ -6,7 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.golden import FOLDER, opened, unpack
+from support.effort import mostly_long
+from support.golden import FOLDER, OF_EACH_KIND, opened, unpack
 from support.golden import STORES as GOLDEN
 from support.micro_batches import Query
 from support.open_files import open_files
@@ -18,7 +19,7 @@ LIMITS = [{"maxBytesPerTrigger": "20k"}, {"maxOffsetsPerTrigger": "37"}, {}]
 COLUMNS = "physical_offset,inner_index,topic,body"
 
 
-@pytest.mark.parametrize("name", [*NAMES, *GOLDEN])
+@pytest.mark.parametrize("name", mostly_long([*NAMES, *GOLDEN], *OF_EACH_KIND))
 def test_all_of_it_in_portions(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in GOLDEN and not FOLDER.is_dir():
         pytest.skip("there are no golden stores; they are not part of the project")

@@ -25,6 +25,14 @@ def mostly_long(values: Iterable[Any], *here: Any) -> list[Any]:
     return _marked(values, here, pytest.mark.long)
 
 
+def thinned(values: Iterable[Any], keep: int) -> list[Any]:
+    """Parameters of a test: so many of them in every run, evenly, the others only in `make sweep`. A tuple is several arguments."""
+    values = list(values)
+    kept = {number * (len(values) - 1) // max(keep - 1, 1) for number in range(keep)}
+    marks: list[tuple[pytest.MarkDecorator, ...]] = [() if number in kept else (pytest.mark.long,) for number in range(len(values))]
+    return [pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=mark) for value, mark in zip(values, marks, strict=True)]
+
+
 def mostly_gate(values: Iterable[Any], *here: Any) -> list[Any]:
     """Parameters of a test: `here` in every run, the other values only with CI=true and in `make sweep`."""
     return _marked(values, here, pytest.mark.gate)

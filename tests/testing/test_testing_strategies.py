@@ -14,7 +14,7 @@ from native_reader.testing.records import Message, body_position, encode, forge
 from native_reader.testing.strategies import DrawnLog, commitlogs, damaged_logs
 
 
-@pytest.mark.gate
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(commitlogs())
 def test_placed_records_are_read(log: DrawnLog) -> None:

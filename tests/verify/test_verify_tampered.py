@@ -6,6 +6,7 @@ import pickle
 import random
 
 import pytest
+from support.effort import thinned
 from support.indexed_stores import ENTRIES, SLOTS
 from support.stores import Files, in_memory
 from support.verified import codes, findings, healthy
@@ -38,7 +39,7 @@ def test_every_byte_of_a_queue(part: int) -> None:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", thinned(range(4), 2))
 def test_every_byte_of_an_index_file(part: int) -> None:
     _, files = healthy(24)
     unused = {*USED_SLOTS, *FIRST_SECONDS, *range(ENTRIES_AT, ENTRIES_AT + 20)}
