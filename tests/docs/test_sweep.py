@@ -16,10 +16,6 @@ SWEEP = ROOT / ".ci/sweep.py"
 OTHERS = sorted(path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__))
 _MARKED = re.compile(r"mark\.(sweep|long)\b|\b(mostly_long|thinned)\(")
 FILES = [path.relative_to(ROOT) for path in OTHERS if _MARKED.search(path.read_text(encoding="utf-8"))]
-    path.relative_to(ROOT)
-    for path in OTHERS
-    if re.search(r"mark\.(sweep|long)\b|\b(mostly_long|thinned)\(", path.read_text(encoding="utf-8"))
-]
 
 
 @pytest.fixture
