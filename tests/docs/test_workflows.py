@@ -6,6 +6,7 @@ GitHub itself does not run here, so nothing else tests these files.
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
@@ -130,10 +131,22 @@ def test_a_pull_request_runs_what_is_quick_and_a_night_the_gate() -> None:
     assert ci["on"]["push"] == {"branches": ["main"]}
     when = {name: set(re.findall(r"github\.event_name == '(\w+)'", job["if"])) for name, job in ci["jobs"].items()}
     changes = {"pull_request", "push"}
-    assert when == {"checks": changes, "tests": changes, "gate": {"schedule", "workflow_dispatch"}}
+    assert when == {
+        "checks": changes,
+        "tests": changes,
+        "gate": {"schedule", "workflow_dispatch"},
+        "sweep": {"schedule", "workflow_dispatch"},
+    }
     ran = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in ci["jobs"].items()}
     # GitHub sets CI=true, with which `make test` looks at the samples of the gate.
-    assert ran == {"checks": ["bash .ci/run lint types docs"], "tests": ["CI=false make test"], "gate": ["bash .ci/run"]}
+    assert ran == {
+        "checks": ["bash .ci/run lint types docs"],
+        "tests": ["CI=false make test"],
+        "gate": ["bash .ci/run"],
+        "sweep": ['make sweep PART="$PART"'],
+    }
+    parts = runpy.run_path(str(HERE / ".ci/sweep.py"))["PARTS"]
+    assert ci["jobs"]["sweep"]["strategy"]["matrix"] == {"part": list(parts)}
 
 
 def test_the_tests_run_on_the_oldest_and_the_newest_python() -> None:
