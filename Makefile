@@ -13,7 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := --quiet --disable-pip-version-check --no-compile
 
 # What pytest gets, for example: make test PYTEST_ARGS="-x tests/test_house.py"
-PYTEST_ARGS ?= -n auto --dist loadgroup
+# One process more than cores: one of them waits for Spark most of the time.
+PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 
 # Pythons to try for the environment, in this order; BASE_PYTHON=/path/to/python goes first.
 PYTHONS := $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11

@@ -137,6 +137,7 @@ def test_a_pointer_that_lies_hides_rows() -> None:
     assert check(Random(1).sample(lies, min(len(lies), at_effort(20, len(lies)))))["rows hidden by a pointer"] > 0
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 def test_every_cut_of_the_index() -> None:
     cases = list(cuts())

@@ -27,6 +27,7 @@ def int4(number: int) -> bytes:
     return struct.pack(">i", number)
 
 
+@pytest.mark.gate
 def test_1_a_size_with_a_flipped_bit_costs_one_record() -> None:
     for bit in range(32):
         case = Case.of()

@@ -77,6 +77,7 @@ def compare(files: Files, predicate: Predicate, most: int, *, wrong_queues: bool
     return auto
 
 
+@pytest.mark.gate
 @pytest.mark.sweep
 def test_an_index_changes_no_rows_whatever_it_covers():
     seen: Counter[str] = Counter()

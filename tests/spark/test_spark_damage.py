@@ -36,6 +36,7 @@ def load(spark: SparkSession, path: Path, **options: object) -> DataFrame:
     return spark.read.format("rocketmq-store").options(**{"failOnDataLoss": "false"} | options).load(str(path))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("most", ["1500", "128m"])
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
 @pytest.mark.parametrize("crc", [False, True])

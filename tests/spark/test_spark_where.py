@@ -98,6 +98,7 @@ def test_an_id_matches_as_clients_show_it(spark: SparkSession, varied: Path) -> 
         assert [each.physical_offset for each in found] == [row.physical_offset]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("access", ["auto", "trust", "scan"])
 def test_a_key_is_looked_up_by_the_index(spark: SparkSession, varied: Path, access: str) -> None:
     keyed = _frame(spark, varied, columns=SMALL, where="keys IS NOT NULL AND kind = 'normal'").orderBy("physical_offset")
