@@ -218,6 +218,8 @@ def stale_text(uri: str, size: int) -> str:
 def _index(lookup: KeyLookup) -> dict[str, Any]:
     return {
         "files": lookup.files,
+        "in_database": lookup.in_database,
+        "may_lack_ids": lookup.may_lack_ids,
         "topics": lookup.topics,
         "records": len(lookup.hits),
         "bytes_not_known": sum(stop - start for start, stop in lookup.uncovered),
@@ -233,10 +235,18 @@ def _of_index(index: dict[str, Any] | None) -> Iterator[str]:
     if index is None:
         return
     if index["files"]:
-        places = f"{counted(index['files'], 'index file')}, searched for {counted(index['topics'], 'topic')}"
-        yield f"  by key     {counted(index['records'], 'record')}, from {places}"
+        files = index["files"] - index["in_database"]
+        places = [*([counted(files, "index file")] if files else []), *(["the index in RocksDB"] if index["in_database"] else [])]
+        searched = f"searched for {counted(index['topics'], 'topic')}"
+        yield f"  by key     {counted(index['records'], 'record')}, from {' and '.join(places)}, {searched}"
     if index["bytes_not_known"]:
-        yield f"             {size_of(index['bytes_not_known'])} that no index file covers are scanned; access=trust skips them"
+        size = size_of(index["bytes_not_known"])
+        if index["in_database"] and index["may_lack_ids"]:
+            yield f"             {size} in no index file are scanned: the index in RocksDB lacks messages without"
+            yield "             UNIQ_KEY, which may have the key too; access=trust skips them"
+        else:
+            which = "index" if index["in_database"] else "index file"
+            yield f"             {size} that no {which} covers are scanned; access=trust skips them"
     if index["unknown_topics"]:
         yield "             deleted topics may have the key too, so bytes in no consume queue are scanned;"
         yield "             a condition on the topic, or access=trust, skips them. Rows from the index are returned first"

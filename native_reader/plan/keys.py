@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from native_reader.broker.settings import Topics
-from native_reader.broker.store_database import has_store_database
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.properties import KEYS_SEPARATOR
 from native_reader.plan.claims import facts_of_topic
@@ -28,6 +27,7 @@ from native_reader.predicate.outcomes import NoneOf, exactly, may_be_true
 from native_reader.predicate.tree import And, ArrayContains, Column, Compare, In, Not, Or, Predicate, leaves, rewritten, values_of
 from native_reader.sides.batch_topics import has_queues, topics_with_batches
 from native_reader.sides.index import Hits, index_files, search
+from native_reader.sides.index_database import index_database, search_database
 from native_reader.sides.queues import topics_in
 from native_reader.sides.trusted import check_files, check_trusted_files
 from native_reader.storage.protocol import storage_of
@@ -50,6 +50,11 @@ class KeyLookup:
     """Offsets of records with such a key, each one checked, to be read first."""
     topics: int = 0
     files: int = 0
+    """How many index files were searched, and the index in RocksDB as one."""
+    in_database: bool = False
+    """Whether the index in RocksDB is one of them."""
+    may_lack_ids: bool = False
+    """Whether messages without UNIQ_KEY may match. The index in RocksDB does not have them."""
     uncovered: tuple[tuple[int, int], ...] = ()
     """Offsets `[start, stop)` that the index does not cover."""
     unknown_topics: bool = False
@@ -80,26 +85,32 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     keys = sorted({key for leaf in leaves(predicate) for key in _keys_of(leaf)})
     if access == SCAN or not keys:
         return KeyLookup(by_id)
-    files = index_files(store.index, planning.max_hash_slot_num)
-    if not files:
-        return KeyLookup(by_id, why=(_why_none(store),))
+    files, database = index_files(store.index, planning.max_hash_slot_num), index_database(store.uri)
+    if not files and database is None:
+        return KeyLookup(by_id, why=("there are no index files",))
     topics, log = _Candidates(store, predicate), (store.first_record, end)
-    costs = storage_of(files[0].uri).call_costs if access != TRUST else 0
+    costs = storage_of(files[0].uri if files else store.uri).call_costs if access != TRUST else 0
     count = len(topics.names) * len(keys)
     if count * len(files) * TUNING.calls_per_lookup * costs > log[1] - log[0]:
         why = f"searching {len(files):,} index files for {len(topics.names):,} topics costs more than reading the log"
         return KeyLookup(by_id, why=(why,))
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
     wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
-    results = map_files(lambda file: search(file, wanted, log, costs), files)
-    lookup = KeyLookup(by_id, topics=len(topics.names), files=len(files))
+    results = list(map_files(lambda file: search(file, wanted, log, costs), files))
+    found = None if database is None else search_database(database, store.segments, hashes)
+    results += [] if found is None else [found]
+    if not results:
+        return KeyLookup(by_id, why=("there are no index files",))
+    lookup = KeyLookup(by_id, topics=len(topics.names), files=len(results), in_database=found is not None)
     if access == TRUST:
         evidence = check_trusted_files(store, results, planning.max_record_bytes)
     else:
         evidence = check_files(store, results, planning.max_record_bytes, log)
+        may_lack_ids = any(map(_may_lack_id, leaves(predicate)))
         lookup = replace(
             lookup,
-            uncovered=evidence.uncovered,
+            may_lack_ids=may_lack_ids,
+            uncovered=evidence.uncovered_without_ids if may_lack_ids else evidence.uncovered,
             unknown_topics=topics.may_be_unknown,
             batches=tuple(topics_with_batches(store, topics.names, topics.configured, end, by_records=not topics.may_be_unknown)),
             without_queues=tuple(name for name in topics.names if not any(has_queues(directory, name) for directory in store.queues)),
@@ -191,7 +202,9 @@ def _first_prepared(hits: Hits, hashes: dict[tuple[str, str], int]) -> Iterator[
                 yield topic, int(hits.offsets[of_topic].min())
 
 
-def _why_none(store: StoreFiles) -> str:
-    if has_store_database(store.uri):
-        return "there are no index files; an index in RocksDB (indexRocksDBEnable) is not read"
-    return "there are no index files"
+def _may_lack_id(leaf: Predicate) -> bool:
+    """Whether the condition is on KEYS, which a message without UNIQ_KEY can have."""
+    match leaf:
+        case ArrayContains(Column("keys", None), _) | Compare(Column("properties", "KEYS"), "=", _):
+            return True
+    return False

@@ -69,6 +69,8 @@ class FileHits:
     proofs: Hits = _NO_HITS
     """The file's first and last entry whose records are inside the log."""
     why: str | None = None
+    without_ids: bool = True
+    """Whether it also has messages without UNIQ_KEY."""
 
 
 class _IndexContradiction(Exception):

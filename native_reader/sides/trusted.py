@@ -110,6 +110,8 @@ class CheckedFiles:
     checked: CheckedHits
     uncovered: tuple[tuple[int, int], ...] = ()
     """Offsets `[start, stop)` that no trusted file covers."""
+    uncovered_without_ids: tuple[tuple[int, int], ...] = ()
+    """The same for messages without UNIQ_KEY."""
     why: tuple[str, ...] = ()
     """Why files are not trusted."""
 
@@ -142,10 +144,12 @@ def check_files(store: StoreFiles, files: Sequence[FileHits], max_record_bytes: 
             why = "it is newer than the checkpoint, and the broker crashed or was running when the store was copied"
         results.append(replace(file, why=why))
         last_sizes.append(int(sizes[proofs - 1]) if proofs and int(file.proofs.offsets[-1]) == file.end else 0)
+    sized = list(zip(results, last_sizes, strict=True))
     return CheckedFiles(
         together.where(is_hit),
         checked.where(is_hit),
-        tuple(_uncovered(results, last_sizes, log)),
+        tuple(_uncovered(sized, log)),
+        tuple(_uncovered([(file, size) for file, size in sized if file.without_ids], log)),
         tuple(f"{file.uri}: {file.why}" for file in results if file.why is not None),
     )
 
@@ -189,14 +193,14 @@ def _stale_after(store: StoreFiles) -> int | None:
     return checkpoint_of(store.uri).indexed_time
 
 
-def _uncovered(files: Sequence[FileHits], sizes: Sequence[int], log: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Offsets of the log where no file has all keys.
+def _uncovered(files: Sequence[tuple[FileHits, int]], log: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Offsets of the log where no file has all keys. Each file with the size of its last record, 0 if that is not known.
 
     Keys of a file's first and last record may be in the previous or next file. They are covered only if that file touches this one.
     """
     known: list[tuple[int, int]] = []
     touching: tuple[int, ...] = ()
-    for file, size in sorted(zip(files, sizes, strict=True), key=lambda pair: pair[0].begin):
+    for file, size in sorted(files, key=lambda pair: pair[0].begin):
         if file.why is None:
             start = known.pop()[0] if file.begin in touching else file.begin + 1
             known.append((start, file.end))

@@ -63,6 +63,11 @@ class Database:
             entries.seek_for_prev(prefix + b"\xff" * _LONGER_THAN_ANY)
             return self._key_of(entries, prefix)
 
+    def has(self, key: bytes) -> bool:
+        """Whether there is an entry with exactly that key."""
+        with _named(self.uri, self._path):
+            return key in self._families["default"]
+
     def between(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """The entries with keys from `start` on and below `stop`: for ranges that hold few."""
         found: list[tuple[bytes, bytes]] = []

@@ -115,7 +115,7 @@ CODES = {
     "index-unreadable": Code(ERROR, "an index file cannot be read", "check the disk and the permissions"),
     "index-not-checked": Code(
         NOTE,
-        "the store has no index files, or their number of slots is unknown",
+        "the store has no index files, their number of slots is unknown, or its index is in RocksDB",
         f"no action needed; for files of an unknown size, set {option_name('max_hash_slot_num')}",
     ),
     "key-without-entry": Code(ERROR, "a key of a record is missing in an index file that covers it", _REINDEX),

@@ -13,6 +13,7 @@ from native_reader import kernel
 from native_reader.layout.arrays import is_among
 from native_reader.layout.record import Index, Mask, Numbers
 from native_reader.sides.index import Head, IndexFile, entries_in, index_files, read_head, room_of
+from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.records import Pairs, RecordFacts, within
@@ -97,6 +98,12 @@ class KeyCheck:
         self.is_used = bool(files)
         """Whether there is an index to compare with. A file without entries is one, and covers nothing."""
 
+    @cached_property
+    def _is_elsewhere(self) -> bool:
+        """Whether the store has an index in RocksDB too, which may cover what no file does."""
+        database = index_database(self._sides.uri)
+        return database is not None and has_rows(database)
+
     def _note(self, file: IndexFile, low: int, high: int) -> None:
         if file.slots is None:
             return
@@ -172,6 +179,8 @@ class KeyCheck:
             covered |= (offsets >= begin) & (offsets <= end)
         add("key-without-entry", index, offsets[covered], lambda _: "no entry for a key of the record")
         open_rows = rows[~covered]
+        if len(open_rows) and self._is_elsewhere:
+            return
         is_later = np.zeros(len(open_rows), np.bool_)
         if not self._sides.stopped:
             is_later = facts.offset[open_rows] > max((end for _, end in self._spans), default=-1)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from native_reader.broker.config_files import BACKUP, versions
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
-from native_reader.broker.store_database import has_store_database
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
 from native_reader.sides.index import index_files
+from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.rocksdb import is_database
 from native_reader.storage.rocksdb_queues import why_unreadable
@@ -53,9 +53,11 @@ def check_store(part: StorePart, findings: Findings) -> None:
         add("log-old-records", sides.uri, f"{part.stale:,} bytes of old records follow the end of the log", sides.end)
     if part.queues_unread is not None:
         add("queue-not-checked", sides.uri, part.queues_unread)
-    if not index_files(sides.index):
-        beside = "; an index in RocksDB would not be checked" if has_store_database(sides.uri) else ""
-        add("index-not-checked", sides.uri, f"the store has no index files{beside}")
+    database = index_database(sides.uri)
+    if database is not None and has_rows(database):
+        add("index-not-checked", database, "an index in RocksDB is not checked")
+    elif not index_files(sides.index):
+        add("index-not-checked", sides.uri, "the store has no index files")
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:
         add("broker-crashed", f"{sides.uri}/abort", "the file `abort` exists")
     _checkpoint(sides, findings)

@@ -47,6 +47,8 @@ EXPIRING = {
     "mappedFileSizeConsumeQueue": 2000,
 }  # fmt: skip
 
+INDEX = {"indexRocksDBEnable": "true", "indexFileWriteEnable": "false", "indexFileReadEnable": "false"}
+
 RECIPES = {
     "4.9.7-kinds": Recipe("4.9.7", (("kinds",),)),
     "4.9.7-light": Recipe("4.9.7", (("light",),)),
@@ -64,6 +66,7 @@ RECIPES = {
     "5.5.0-rocksdb-queues": Recipe(
         "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}, loads=False
     ),
+    "5.5.0-rocksdb-index": Recipe("5.5.0", (("plain", 90),), restarts=((INDEX, (("kinds",),)),), loads=False),
     "5.5.0-slave": Recipe("5.5.0", (("copied",),), loads=False, writer=clusters.slave),
     "5.5.0-failover": Recipe("5.5.0", settings=SMALL_LOG, writer=clusters.failover),
     "5.5.0-lost-page": Recipe("5.5.0", settings=SMALL_LOG, writer=cut_logs.lost_page),

@@ -12,8 +12,8 @@ from typing import Any
 from rocketmq import QUICK, SMALL_FILES, Broker, Java, running
 
 KEPT = (
-    "commitlog*", "dledger-*", "consumequeue", "batchconsumequeue", "compaction", "index", "config", "checkpoint", "abort", "lock",
-    "epochFileCheckpoint",
+    "commitlog*", "dledger-*", "consumequeue", "consumequeue_rocksdb", "batchconsumequeue", "compaction", "index", "config", "rocksdbstore",
+    "kvStore", "checkpoint", "abort", "lock", "epochFileCheckpoint",
 )  # fmt: skip
 SEED = 11
 Answers = list[dict[str, Any]]
@@ -30,6 +30,8 @@ class Recipe:
     killed: bool = False
     loads: bool = True
     writer: Callable[[Recipe, Path, Path], Answers] | None = None
+    restarts: tuple[tuple[Mapping[str, object], tuple[tuple[object, ...], ...]], ...] = ()
+    """After its first traffic, the broker stops and starts again with more settings, for more traffic."""
 
     @property
     def all_settings(self) -> dict[str, object]:
@@ -43,15 +45,19 @@ class Recipe:
 
 def by_broker(recipe: Recipe, home: Path, target: Path) -> Answers:
     """Run a broker, its traffic one after another, and stop or kill it."""
-    with running(Java(recipe.version), home, **recipe.settings) as broker:
-        client = Java(recipe.client) if recipe.client else broker.java
-        arguments = [(what, broker.name_server, broker.address, SEED, *more) for what, *more in recipe.traffic]
-        sent = [line for each in arguments for line in answers(client.run("Traffic", *each, home=home))]
-        if recipe.killed:
-            broker.kill()
-        else:
-            broker.stop()
-        keep(broker.store, target)
+    settings, sent = dict(recipe.settings), Answers()
+    for start, (more_settings, traffic) in enumerate([({}, recipe.traffic), *recipe.restarts]):
+        settings |= more_settings
+        with running(Java(recipe.version), home, **settings) as broker:
+            client = Java(recipe.client) if recipe.client else broker.java
+            for what, *more in traffic:
+                told = (what, broker.name_server, broker.address, SEED + start, *more)
+                sent += answers(client.run("Traffic", *told, home=home))
+            if recipe.killed:
+                broker.kill()
+            else:
+                broker.stop()
+    keep(broker.store, target)
     return sent
 
 

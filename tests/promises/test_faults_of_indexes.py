@@ -219,7 +219,7 @@ def test_without_an_index() -> None:
     rocks = {name: content for name, content in files.items() if name not in indexes(files)}
     rocks |= {"store/rocksdbstore/CURRENT": b"x", "store/rocksdbstore/000004.log": b""}
     agree(rocks, why="there are no index files")
-    agree(rocks | {"store/rocksdbstore/000004.log": b"x"}, why="an index in RocksDB (indexRocksDBEnable) is not read")
+    agree(rocks | {"store/rocksdbstore/000004.log": b"x"}, why="the RocksDB database ")
 
 
 def test_an_index_of_part_of_the_log() -> None:

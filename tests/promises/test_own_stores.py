@@ -21,7 +21,8 @@ from support.tune import Tune
 import native_reader as nr
 from native_reader.testing.java import index_hash
 
-NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")  # RocketMQ's own store class cannot load these from their files alone
+# RocketMQ's own store class cannot load these from their files alone.
+NOT_LOADED = ("-dledger", "-rocksdb-index", "-rocksdb-queues", "-slave")
 LOADED = [name for name in NAMES if not name.endswith(NOT_LOADED)]
 INDEX_HAS_HOLES = (*TRUNCATED, *(name for name in NAMES if "killed" in name))  # a killed broker does not index all of it again
 

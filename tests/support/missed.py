@@ -11,6 +11,7 @@ from native_reader.predicate.tree import And, ArrayContains, Column, Compare, Pr
 from native_reader.testing.java import hash_code
 from native_reader.testing.logs import CommitLog
 from native_reader.testing.records import PREPARED, ROLLBACK
+from support.index_rows import indexed_in_database
 from support.indexed_stores import ENTRIES, SLOTS, indexed
 from support.queued_stores import dispatched, numbered, with_transactions
 from support.slaves import batch, slave
@@ -87,6 +88,13 @@ def an_index_that_was_off() -> Case:
     return {name: content for name, content in files.items() if "/index/" not in name} | indexed(kept), KEY
 
 
+def an_index_in_a_database_that_outlived_the_log() -> Case:
+    log, files = store()
+    rows = indexed_in_database([placed for number, placed in enumerate(log.placed) if not 30 <= number < 33])
+    uniq_key = Compare(Column("uniq_key"), "=", "U0031")
+    return {name: content for name, content in files.items() if "/index/" not in name} | rows, And((T1, uniq_key))
+
+
 def rolled_back(prepared: int) -> tuple[CommitLog, Files]:
     flags = {prepared: PREPARED, 31: ROLLBACK}
     messages = with_transactions([message(number, sys_flag=flags.get(number, 0)) for number in range(60)], lambda _: 0)
@@ -137,6 +145,7 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
     "A pointer in an index was changed, and skips an entry.": (a_pointer_of_an_index,),
     "The hash in an index entry was changed by a multiple of the number of slots.": (a_hash_in_an_index,),
     "The index was off for a while.": (an_index_that_was_off,),
+    "A broker lost the end of its log and kept an index in RocksDB.": (an_index_in_a_database_that_outlived_the_log,),
     "A broker of 4.0 to 4.2 rolled a transaction back.": (a_prepared_message_that_expired, a_prepared_message_that_no_index_names),
     "A record has a wrong store time.": (a_first_time, a_time_within_a_segment),
 }

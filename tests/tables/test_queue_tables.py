@@ -30,7 +30,7 @@ from native_reader.testing.logs import CommitLog
 Row = dict[str, object]
 ENTRY = struct.Struct(">qiq")
 QUEUE = f"store/consumequeue/T1/0/{0:020}"
-NOT_LOADED = ("-dledger", "-rocksdb-queues", "-slave")
+NOT_LOADED = ("-dledger", "-rocksdb-index", "-rocksdb-queues", "-slave")
 """Java's store class cannot load these from their files alone."""
 
 

@@ -44,6 +44,7 @@ EXPECTED: dict[str, set[str]] = {
     "5.5.0-expired": EXPIRED,
     "5.5.0-killed": CRASHED,
     "5.5.0-rare": WITHOUT_CONFIG,
+    "5.5.0-rocksdb-index": DELETED | {"index-not-checked"},
 }
 """The notes of each store; those that are not here have none."""
 

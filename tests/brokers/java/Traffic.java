@@ -70,6 +70,9 @@ public class Traffic {
                 timed("deleted", () -> deletedAndMadeAgain(4));
                 timed("groups", Traffic::groups);
                 break;
+            case "transactions":
+                transactions();
+                break;
             case "light":
                 light();
                 break;
