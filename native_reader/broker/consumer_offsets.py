@@ -59,8 +59,12 @@ def offsets_in(config: str | None) -> list[GroupOffset]:
     for other in others:
         used, behind = (other, used) if _is_ahead(other, used) else (used, other)
         if behind and behind != used:
-            _say_left_behind(*(", ".join(sorted({each.file for each in source.values()})) for source in (behind, used)))
+            _say_left_behind(_files_of(behind), _files_of(used))
     return list(used.values())
+
+
+def _files_of(offsets: _Offsets) -> str:
+    return ", ".join(sorted({each.file for each in offsets.values()}))
 
 
 @lru_cache(maxsize=256)
