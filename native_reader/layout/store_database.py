@@ -39,6 +39,8 @@ TIMELINE, SCANNED = b"timeline_checkpoint", b"sys_topic_scan_offset_checkpoint"
 
 _NUMBER, _CHECKS = struct.Struct(">q"), struct.Struct(">i")
 _CHECKS_AND_SIZE = 8
+OFFSET_SIZE = _NUMBER.size
+"""The bytes of the offset that each key of the index ends with."""
 _AT = b"@"
 _TAG = "T"
 

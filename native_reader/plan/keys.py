@@ -97,7 +97,7 @@ def look_up_keys(store: StoreFiles, predicate: Predicate, planning: Planning, ac
     hashes = {(topic, key): key_hash(topic, key) for topic in topics.names for key in keys}
     wanted = np.unique(np.fromiter(hashes.values(), np.int64, count))
     results = list(map_files(lambda file: search(file, wanted, log, costs), files))
-    found = None if database is None else search_database(database, store.segments, hashes)
+    found = None if database is None else search_database(database, store.segments, hashes, None if access == TRUST else TUNING.most_hits)
     results += [] if found is None else [found]
     if not results:
         return KeyLookup(by_id, why=("there are no index files",))

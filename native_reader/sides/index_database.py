@@ -1,7 +1,7 @@
 """The index in RocksDB (5.4.0+, `indexRocksDBEnable`): where it places records with a key or an id, and which offsets it covers.
 
-What it says is checked as what an index file says. It is not complete where a broker lost the end of its log and kept the index:
-new records below the last indexed offset get no rows then. And it lacks messages without UNIQ_KEY.
+What it says is checked as what an index file says. Nothing shows where it is not complete: a broker that lost the end of its log and
+kept the index gives new records no rows below the last indexed offset; and it may have been off for less than an hour or two.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import islice
 
 import numpy as np
 
+from native_reader.broker.store_database import has_store_database
 from native_reader.errors import UnreadableError
 from native_reader.layout.index_entry import key_hash
 from native_reader.layout.store_database import (
@@ -18,6 +19,7 @@ from native_reader.layout.store_database import (
     ID,
     KEY,
     LAST_OFFSET,
+    OFFSET_SIZE,
     STORE_DATABASE,
     Indexed,
     hour_key,
@@ -30,22 +32,23 @@ from native_reader.layout.store_database import (
 )
 from native_reader.records.sync import head_at
 from native_reader.sides.index import FileHits, Hits
-from native_reader.storage.rocksdb import Database, has_entries, is_database, open_database
+from native_reader.storage.rocksdb import Database, open_database
 from native_reader.storage.store import Segment
 from native_reader.storage.window import Window
 
 _MOST_ROWS = 100_000
-"""Rows of the oldest hour that are read to find its first record. An hour with more rows counts as not covered."""
+"""Rows of one hour that are read to find its first record. An hour with more rows counts as not covered."""
 _MOST_LOOKUPS = 1 << 20
+"""Words times hours. More take seconds."""
 _LATE = 600_000
 """Milliseconds. A clock may step back by so much: a segment covers an hour only if it begins so long after it."""
 _TRIED = 1000
+"""Rows of an hour that are tried as a proof: those with an `@` in a word are none."""
 
 
 def index_database(store: str) -> str | None:
     """The URI of the database that may have an index of the store at that URI; None if nothing was ever written to it."""
-    uri = f"{store}/{STORE_DATABASE}"
-    return uri if is_database(uri) and has_entries(uri) else None
+    return f"{store}/{STORE_DATABASE}" if has_store_database(store) else None
 
 
 def has_rows(uri: str) -> bool:
@@ -58,32 +61,42 @@ def has_rows(uri: str) -> bool:
         return True
 
 
-def search_database(uri: str, segments: Sequence[Segment], wanted: Mapping[tuple[str, str], int]) -> FileHits | None:
-    """Find the rows of those topics and words, by their hashes in index files; None if the database has no index."""
+def search_database(uri: str, segments: Sequence[Segment], wanted: Mapping[tuple[str, str], int], most: int | None) -> FileHits | None:
+    """Find the rows of those topics and words, by their hashes in index files; None if the database has no index.
+
+    Gives up when more than `most` rows match.
+    """
     try:
         with open_database(uri) as database:
-            return _found(database, segments, wanted)
+            return _found(database, segments, wanted, most)
     except UnreadableError as error:
-        return FileHits(uri, why=str(error), without_ids=False)
+        return _unused(uri, str(error))
 
 
-def _found(database: Database, segments: Sequence[Segment], wanted: Mapping[tuple[str, str], int]) -> FileHits | None:
+def _found(database: Database, segments: Sequence[Segment], wanted: Mapping[tuple[str, str], int], most: int | None) -> FileHits | None:
     first, last = database.first_key(b"\0"), database.last_key(b"\0")
-    hours = [None if key is None else hour_of(key) for key in (first, last)]
-    end = next((number_in(value) for key, value in database.items(LAST_OFFSET) if key == LAST_OFFSET), None)
-    if first is None and last is None:
+    if first is None or last is None:
         return None
-    oldest, newest = hours
+    oldest, newest = hour_of(first), hour_of(last)
+    end = next((number_in(value) for key, value in database.items(LAST_OFFSET) if key == LAST_OFFSET), None)
     if oldest is None or newest is None or end is None:
-        return FileHits(database.uri, why="it has rows that are no index", without_ids=False)
-    count = (newest - oldest) // HOUR + 1
-    if count * len(wanted) > _MOST_LOOKUPS:
-        too_many = f"to look up {len(wanted):,} keys in {count:,} hours takes longer than to read the log"
-        return FileHits(database.uri, why=too_many, without_ids=False)
-    found = sorted({hit for hour in range(oldest, newest + 1, HOUR) for hit in _rows(database, hour, wanted)})
-    begin = _begin(database, oldest, segments)
-    why = "its oldest hour is the only one, and too long to see where it begins" if begin is None else None
-    return FileHits(database.uri, begin or 0, end, 0, _hits(found), _proofs(database, oldest, newest), why, without_ids=False)
+        return _unused(database.uri, "it has rows that are no index")
+    hours = range(oldest, newest + 1, HOUR)
+    if len(hours) * len(wanted) > _MOST_LOOKUPS:
+        return _unused(database.uri, f"to look up {len(wanted):,} keys in {len(hours):,} hours takes longer than to read the log")
+    rows = (hit for hour in hours for hit in _rows(database, hour, wanted))
+    found = list(rows if most is None else islice(rows, most + 1))
+    if most is not None and len(found) > most:
+        return _unused(database.uri, f"more than {most:,} rows match, too many to check while planning")
+    # In an hour without rows it may have been off.
+    since = max((hour + HOUR for hour in hours if database.first_key(hour_key(hour)) is None), default=oldest)
+    begin = _begin(database, since, segments)
+    why = f"it has more than {_MOST_ROWS:,} rows of one hour, and no file of the log begins after that" if begin is None else None
+    return FileHits(database.uri, begin or 0, end, 0, _hits(sorted({*found})), _proofs(database, since, newest), why, without_ids=False)
+
+
+def _unused(uri: str, why: str) -> FileHits:
+    return FileHits(uri, why=why, without_ids=False)
 
 
 def _rows(database: Database, hour: int, wanted: Mapping[tuple[str, str], int]) -> Iterator[tuple[int, int]]:
@@ -93,19 +106,21 @@ def _rows(database: Database, hour: int, wanted: Mapping[tuple[str, str], int]) 
             prefix = rows_prefix(hour, topic, kind, word)
             for key, _ in database.items(prefix):
                 # `a@` also begins the rows of a key `a@b`. Only the record's own row says where its UNIQ_KEY begins.
-                if len(key) == len(prefix) + 8 if kind == ID else database.has(id_row(key, prefix, topic)):
+                if len(key) == len(prefix) + OFFSET_SIZE if kind == ID else database.has(id_row(key, prefix, topic)):
                     yield hashed, offset_of(key)
 
 
-def _begin(database: Database, oldest: int, segments: Sequence[Segment]) -> int | None:
-    """From where on the log has rows: the first record of the oldest hour, or of a segment that begins after that hour."""
-    keys = [key for key, _ in islice(database.items(hour_key(oldest)), _MOST_ROWS + 1)]
+def _begin(database: Database, hour: int, segments: Sequence[Segment]) -> int | None:
+    """From where on the log has rows: the first record of that hour, or of a segment that begins after that hour."""
+    keys = [key for key, _ in islice(database.items(hour_key(hour)), _MOST_ROWS + 1)]
     if len(keys) <= _MOST_ROWS:
         return min(map(offset_of, keys))
     for segment in segments:
         with Window(segment, 0) as window:
-            if int(head_at(window, 0)["store_timestamp"]) >= oldest + HOUR + _LATE:
-                return segment.base
+            head = head_at(window, 0)
+        is_record = int(head["physical_offset"]) == segment.base + segment.frame
+        if is_record and int(head["store_timestamp"]) >= hour + HOUR + _LATE:
+            return segment.base
     return None
 
 

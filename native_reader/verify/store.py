@@ -55,7 +55,7 @@ def check_store(part: StorePart, findings: Findings) -> None:
         add("queue-not-checked", sides.uri, part.queues_unread)
     database = index_database(sides.uri)
     if database is not None and has_rows(database):
-        add("index-not-checked", database, "an index in RocksDB is not checked")
+        add("index-not-checked", database, "no index in this database is checked")
     elif not index_files(sides.index):
         add("index-not-checked", sides.uri, "the store has no index files")
     if not sides.is_live and storage_of(sides.uri).entry(f"{sides.uri}/abort") is not None:

@@ -11,6 +11,7 @@ import pytest
 from support.index_rows import HOUR, indexed_in_database
 from support.queued_stores import dispatched, numbered
 from support.stores import files_of, log_of, message, on_disk
+from support.tune import Tune
 
 import native_reader as nr
 from native_reader.plan.keys import KeyLookup
@@ -118,14 +119,36 @@ def test_an_index_that_was_switched_on_later_or_lags_covers_what_it_has(root: Pa
     log = log_of_hours()
     stored(root, log)
     written(root, log.placed[begin:stop])
-    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 4)))
+    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 7)))
+
+
+@pytest.mark.parametrize("off", [(13, 46), (14, 38)])
+def test_hours_without_rows_are_not_covered_nor_what_is_before_them(root: Path, off: tuple[int, int]) -> None:
+    """The index may have been off. Records of that time, and those before it, are found by reading."""
+    log = log_of_hours()
+    stored(root, log)
+    written(root, [each for number, each in enumerate(log.placed) if not off[0] <= number < off[1]])
+    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 5)))
+    assert lookup_of(root, "uniq_key = 'U0058'").is_sufficient is False
+    assert lookup_of(root, "uniq_key = 'U0058'").uncovered[0][1] > log.placed[off[0]].offset
+
+
+def test_a_key_of_too_many_records_is_not_looked_up_but_trust_does(root: Path, tune: Tune) -> None:
+    tune(most_hits=5)
+    log = log_of_hours()
+    stored(root, log)
+    written(root, log.placed)
+    same(root, "array_contains(keys, 'all')")
+    (why,) = lookup_of(root, "array_contains(keys, 'all')").why
+    assert why.endswith("/rocksdbstore: more than 5 rows match, too many to check while planning")
+    assert len(offsets(root, "array_contains(keys, 'all')", "trust")) == 60
 
 
 def test_hours_that_expired_are_not_covered(root: Path) -> None:
     log = log_of_hours()
     stored(root, log)
     written(root, [each for each in log.placed if each.message.store_timestamp // HOUR > BEGIN // HOUR + 1])
-    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 4)))
+    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 7)))
 
 
 def test_an_oldest_hour_with_many_rows_is_not_covered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +156,7 @@ def test_an_oldest_hour_with_many_rows_is_not_covered(root: Path, monkeypatch: p
     log = log_of_hours()
     stored(root, log)
     written(root, log.placed[3:])
-    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 4)))
+    same(root, *(f"uniq_key = 'U{number:04}'" for number in range(0, 60, 7)))
     (start, stop), *_ = lookup_of(root, "uniq_key = 'U0050'").uncovered
     late = next(base for base, data in log.segments() if base >= 12 * 200 and data)
     assert (start, stop > log.placed[12].offset) == (0, True), late

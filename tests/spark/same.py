@@ -11,7 +11,7 @@ def assert_same_rows(one: DataFrame, other: DataFrame) -> int:
     Sorted here by the columns that name a record: Spark cannot sort by maps, and to sort it reads everything twice.
     """
     assert one.schema == other.schema
-    names = [name for name in ("store", "physical_offset", "inner_index") if name in one.columns]
+    names = [name for name in ("store", "physical_offset", "inner_index", "queue_offset") if name in one.columns]
     assert "physical_offset" in names
 
     def place(row: Row) -> tuple[object, ...]:

@@ -88,6 +88,11 @@ def an_index_that_was_off() -> Case:
     return {name: content for name, content in files.items() if "/index/" not in name} | indexed(kept), KEY
 
 
+def an_index_in_a_database_that_was_off() -> Case:
+    """Its rows are those of a database that outlived the end of its log."""
+    return an_index_in_a_database_that_outlived_the_log()
+
+
 def an_index_in_a_database_that_outlived_the_log() -> Case:
     log, files = store()
     rows = indexed_in_database([placed for number, placed in enumerate(log.placed) if not 30 <= number < 33])
@@ -144,7 +149,7 @@ MISSED: dict[str, tuple[Callable[[], Case], ...]] = {
     "The configuration of a slave does not name a topic with batches.": (a_batch_of_one_on_a_slave,),
     "A pointer in an index was changed, and skips an entry.": (a_pointer_of_an_index,),
     "The hash in an index entry was changed by a multiple of the number of slots.": (a_hash_in_an_index,),
-    "The index was off for a while.": (an_index_that_was_off,),
+    "The index was off for a while.": (an_index_that_was_off, an_index_in_a_database_that_was_off),
     "A broker lost the end of its log and kept an index in RocksDB.": (an_index_in_a_database_that_outlived_the_log,),
     "A broker of 4.0 to 4.2 rolled a transaction back.": (a_prepared_message_that_expired, a_prepared_message_that_no_index_names),
     "A record has a wrong store time.": (a_first_time, a_time_within_a_segment),

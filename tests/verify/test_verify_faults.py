@@ -374,6 +374,7 @@ FOUND: dict[str, str | tuple[str, ...]] = {
     "a_pointer_of_an_index": ("index-slot", "index-chain"),
     "a_hash_in_an_index": "index-other-key",
     "an_index_that_was_off": "key-without-entry",
+    "an_index_in_a_database_that_was_off": "index-not-checked",
     "an_index_in_a_database_that_outlived_the_log": "index-not-checked",
     "a_prepared_message_that_expired": "key-rolled-back",
     "a_prepared_message_that_no_index_names": "key-rolled-back",
