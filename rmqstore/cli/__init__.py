@@ -5,13 +5,35 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from threading import Timer, main_thread
 from typing import NoReturn
 
+_MOMENT = 0.01
 _MISSING = "rmqstore needs the packages click and rich: pip install 'rmqstore-spark[cli]'\n"
 
 
 def _end(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
+
+
+def take_signals() -> None:
+    """Let signals end this process, whatever it does."""
+    # A reader that ends early, as `head` does, ends this process too, without a message.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # `kill` and `docker stop` end it as Ctrl-C does, so that no temporary file is left.
+    signal.signal(signal.SIGTERM, _end)
+    sys.unraisablehook = _send_again
+
+
+def _send_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Send a signal again, a moment later. Python drops what it raises while an object is deleted, so that Ctrl-C would do nothing."""
+    number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(dropped.exc_type)
+    if number is None:
+        sys.__unraisablehook__(dropped)
+        return
+    later = Timer(_MOMENT, signal.pthread_kill, (main_thread().ident, number))
+    later.daemon = True
+    later.start()
 
 
 class _WithoutPandas:
@@ -32,10 +54,7 @@ def main() -> None:
         sys.stderr.write(_MISSING)
         sys.exit(2)
     sys.meta_path.insert(0, _WithoutPandas())
-    # A reader that ends early, as `head` does, ends this process too, without a message.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    # `kill` and `docker stop` end it as Ctrl-C does, so that no temporary file is left.
-    signal.signal(signal.SIGTERM, _end)
+    take_signals()
     if sys.stdout is None:  # started with standard output closed
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     program()

@@ -94,6 +94,32 @@ def slow_store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+_DELETES = """
+import os, signal, time
+from rmqstore.cli import take_signals
+take_signals()
+class Deleted:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+        for _ in range(1000):
+            pass
+try:
+    Deleted()
+    time.sleep(60)
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, (0, "interrupted\n", "")), (signal.SIGTERM, (143, "", ""))])
+def test_a_signal_while_an_object_is_deleted_is_not_lost(number: signal.Signals, expected: tuple[int, str, str]) -> None:
+    """`tail -f` went on after Ctrl-C, if that came while a file was closed by the garbage collector."""
+    code = _DELETES.format(number=int(number))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == expected
+
+
 def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
     """Interrupt a slow command as soon as that file exists; returns its exit code and standard error."""
     with started(*arguments, "--jobs", jobs, "--rate", f"{jobs}MB/s") as process:
