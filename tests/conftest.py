@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ from native_reader.tuning import tuned
 
 _GIVES_WAY = 5
 os.environ.setdefault("JDK_JAVA_OPTIONS", java_options())
+# A shell lets what it starts in the background ignore Ctrl-C, and each process that is started from there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
