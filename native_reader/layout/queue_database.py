@@ -3,11 +3,14 @@
 family   key                                                       value
 default  topic size i4, 1, topic, 1, queue i4, 1, queue offset i8   offset i8, size i4, tags_code i8, store_timestamp i8
 offset   topic size i4, 1, topic, 1, `max` or `min`, 1, queue i4    offset i8, queue offset i8: the last one, or the first one
+
+An inner batch has one entry, at the queue offset of its first message: the numbers of its other messages are left out.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +53,17 @@ def max_key(topic: str, queue_id: int) -> bytes:
     return _topic_prefix(topic) + _MAX + _QUEUE.pack(queue_id)
 
 
-def next_offset_in(value: bytes) -> int | None:
-    """The queue offset after the last one, from the value at `max_key`; None if it is invalid."""
-    last = int(_ENDS.unpack(value)[1]) if len(value) == _ENDS.size else _LARGEST
-    return last + 1 if -1 <= last < _LARGEST else None
+class QueueEnd(NamedTuple):
+    """The queue offset after the last entry of a queue, and the physical offset of that entry's record."""
+
+    stop: int
+    offset: int
+
+
+def end_in(value: bytes) -> QueueEnd | None:
+    """The end of a queue, from the value at `max_key`; None if it is invalid."""
+    offset, last = _ENDS.unpack(value) if len(value) == _ENDS.size else (-1, _LARGEST)
+    return QueueEnd(last + 1, offset) if -1 <= last < _LARGEST else None
 
 
 def queue_of_max(key: bytes) -> tuple[str, int] | None:

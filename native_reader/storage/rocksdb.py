@@ -63,6 +63,12 @@ class Database:
             entries.seek_for_prev(prefix + b"\xff" * _LONGER_THAN_ANY)
             return self._key_of(entries, prefix)
 
+    def value(self, key: bytes) -> bytes | None:
+        """The value of exactly that key."""
+        with _named(self.uri, self._path):
+            value: bytes | None = self._families["default"].get(key)
+            return value
+
     def has(self, key: bytes) -> bool:
         """Whether there is an entry with exactly that key."""
         with _named(self.uri, self._path):

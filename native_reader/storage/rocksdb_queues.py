@@ -26,10 +26,11 @@ from native_reader.errors import UnreadableError
 from native_reader.layout.queue_database import (
     DATABASE_ENTRY,
     OFFSETS,
+    QueueEnd,
+    end_in,
     entries_prefix,
     entry_key,
     is_entry,
-    next_offset_in,
     numbers_in,
     queue_of_max,
 )
@@ -92,24 +93,35 @@ class _OpenQueues:
         finalize(self, stack.close).atexit = False
 
     @cached_property
-    def queues(self) -> Mapping[str, Mapping[int, int]]:
-        """The queue offset after the last entry, by topic and queue, as the broker wrote it; 0 if that is invalid."""
-        found: dict[str, dict[int, int]] = {}
+    def queues(self) -> Mapping[str, Mapping[int, QueueEnd]]:
+        """The end of each queue, by topic and queue, as the broker wrote it; 0 if that is invalid."""
+        found: dict[str, dict[int, QueueEnd]] = {}
         for key, value in self.database.items(family=OFFSETS):
             queue = queue_of_max(key)
             if queue is not None and "/" not in queue[0]:
-                found.setdefault(queue[0], {})[queue[1]] = next_offset_in(value) or 0
+                found.setdefault(queue[0], {})[queue[1]] = end_in(value) or QueueEnd(0, -1)
         return found
 
     def span(self, topic: str, queue_id: int) -> _Span:
         """The entries of a queue. One without entries has one that is not written, so that its number is known."""
-        prefix, named = entries_prefix(topic, queue_id), self.queues[topic][queue_id]
-        named = named if named < _LARGEST else 0
+        prefix, end = entries_prefix(topic, queue_id), self.queues[topic][queue_id]
+        named = end.stop if end.stop < _LARGEST else 0
         first, last = self.database.first_key(prefix), self.database.last_key(prefix)
         if first is None or last is None:
             return _Span(named, named + 1)
         least, most = numbers_in([first, last]).tolist()
-        return _Span(least, max(named, most + 1)) if 0 <= least <= most < _LARGEST else _Span(named, named + 1)
+        if not 0 <= least <= most < _LARGEST:
+            return _Span(named, named + 1)
+        return _Span(least, named if least < named <= most and self._is_of_earlier_topic(last, end) else max(named, most + 1))
+
+    def _is_of_earlier_topic(self, last: bytes, end: QueueEnd) -> bool:
+        """Whether an entry after the end of its queue has an older record than the last entry.
+
+        When a broker puts an existing log into RocksDB, the records of a topic that was created again come after those of the earlier
+        topic, and replace their entries by number: of a longer earlier queue, the last entries remain.
+        """
+        value = self.database.value(last) or b""
+        return len(value) == DATABASE_ENTRY.itemsize and int(np.frombuffer(value, DATABASE_ENTRY)["offset"][0]) < end.offset
 
 
 class RocksdbQueues(Storage):
@@ -228,7 +240,8 @@ class _QueueFile(StoredFile):
         key = self._opened.database.first_key(self._prefix, entry_key(self._prefix, min(number, 2**63 - 1)))
         if key is None:
             return max(offset, self.size())
-        return max(offset, (int(numbers_in([key])[0]) - self._span.first) * _WIDTH)
+        place = min(int(numbers_in([key])[0]), self._span.stop) - self._span.first
+        return max(offset, place * _WIDTH)
 
     def _read(self, offset: int, view: memoryview) -> int:
         length = min(len(view), self.size() - offset)

@@ -101,6 +101,10 @@ class EntryCheck:
         return [Cursor(queue, is_live=self._sides.is_live) for queue in self._queues.all]
 
     @cached_property
+    def _is_in_database(self) -> Mask:
+        return np.array([is_in_database(queue.files[0].uri) for queue in self._queues.all], np.bool_)
+
+    @cached_property
     def _is_light(self) -> Mask:
         return np.array([queue.topic.startswith(LIGHT_TOPIC) for queue in self._queues.all], np.bool_)
 
@@ -164,7 +168,8 @@ class EntryCheck:
         """Queue offsets, and the number of messages in a batch."""
         is_batch = np.array([queue.batch for queue in self._queues.all], np.bool_)[claims.queue]
         of_inner = own & (facts.kind[row] == IN_BATCH)
-        plain = of_inner & ~is_batch
+        # In RocksDB, the entry of a batch has the queue offset of its first message: its number is checked as any other.
+        plain = of_inner & ~is_batch & ~self._is_in_database[claims.queue]
         for mine in _grouped(np.flatnonzero(plain), claims.queue):
             number, offset, count = int(claims.queue[mine[0]]), int(claims.offset[mine[0]]), len(mine)
             queue = self._queues.all[number]
@@ -175,7 +180,7 @@ class EntryCheck:
         counting = self._of_batches | {
             number for number in np.unique(claims.queue).tolist() if self._queues.all[number].topic in self._queues.of_batches
         }
-        skipped = np.isin(claims.queue, list(counting)) & ~is_batch
+        skipped = np.isin(claims.queue, list(counting)) & ~is_batch & ~self._is_in_database[claims.queue]
         wrong = own & ~skipped & (claims.number != facts.queue_offset[row])
         self._add("entry-number", claims, wrong, lambda each: f"the record there has queue offset {facts.queue_offset[row[each]]:,}")
         counts = facts.count[row]

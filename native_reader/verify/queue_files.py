@@ -14,6 +14,7 @@ from native_reader.layout.queue_entry import BATCH_ENTRY, FILLER_SIZE, LIGHT_TOP
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, QueueFile, Topic, numbers_of, queue_in
 from native_reader.storage.protocol import DirEntry, StoredFile, storage_of
+from native_reader.storage.rocksdb_queues import is_in_database
 from native_reader.storage.store import is_segment_name
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Sides
@@ -31,7 +32,8 @@ class QueuePart(NamedTuple):
 
 def check_queues(part: QueuePart, findings: Findings) -> None:
     """Add what is wrong in the queues of these topics."""
-    configured, copies = frozenset(Topics(part.sides.config).names()), QueueCopies(part.sides.directories)
+    topics, copies = Topics(part.sides.config), QueueCopies(part.sides.directories)
+    configured, of_batches = frozenset(topics.names()), topics.of_batches()
     for topic in part.topics:
         is_own = topic.name.startswith(LIGHT_TOPIC) or kind_of_topic(topic.name) in SYSTEM_KINDS
         try:
@@ -54,7 +56,7 @@ def check_queues(part: QueuePart, findings: Findings) -> None:
             if copies.is_left_behind(topic, queue_id):
                 _left_behind(uri, queue, copies, findings)
             _names(uri, queue, entries, findings)
-            _QueuePass(uri, queue, part.sides, findings).check()
+            _QueuePass(uri, queue, part.sides, findings, leaves_out=is_in_database(uri) and topic.name in of_batches).check()
 
 
 def _left_behind(uri: str, queue: Queue, copies: QueueCopies, findings: Findings) -> None:
@@ -85,10 +87,10 @@ def _names(uri: str, queue: Queue, entries: Sequence[DirEntry], findings: Findin
 
 
 class _QueuePass:
-    """One pass over the entries of a queue."""
+    """One pass over the entries of a queue. `leaves_out`: only the first messages of batches have entries; the log tells which."""
 
-    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings) -> None:
-        self._uri, self._queue, self._sides, self._findings = uri, queue, sides, findings
+    def __init__(self, uri: str, queue: Queue, sides: Sides, findings: Findings, *, leaves_out: bool) -> None:
+        self._uri, self._queue, self._sides, self._findings, self._leaves_out = uri, queue, sides, findings, leaves_out
         self._dtype = BATCH_ENTRY if queue.batch else QUEUE_ENTRY
         self._begun = False
         """Whether an entry of a record was found."""
@@ -166,6 +168,8 @@ class _QueuePass:
             self._unwritten(number)
 
     def _hole(self, first: int, stop: int) -> None:
+        if self._leaves_out:
+            return
         self._add("queue-hole", f"entries {first:,} to {stop - 1:,} are not written, but later ones are", count=stop - first)
 
     def _entries(self, numbers: NDArray[np.int64], entries: NDArray[np.void]) -> None:

@@ -146,8 +146,8 @@ def test_topics_counted_from_a_database_are_those_of_the_log(golden_store: Get, 
     assert sum(row["records"] for row in listed.values()) > 150
 
 
-def database_at(where: Path, entries: dict[int, int]) -> None:
-    """A database with queue 0 of T0: the physical offsets of entries by their numbers."""
+def database_at(where: Path, entries: dict[int, int], last: int | None = None) -> None:
+    """A database with queue 0 of T0: the physical offsets of entries by their numbers. `last`: what the broker notes as the last one."""
     where.mkdir(parents=True, exist_ok=True)
     families = {"default": rocksdict.Options(raw_mode=True), "offset": rocksdict.Options(raw_mode=True)}
     options = rocksdict.Options(raw_mode=True)
@@ -156,7 +156,7 @@ def database_at(where: Path, entries: dict[int, int]) -> None:
     topic, queue = struct.pack(">i", 2) + b"\x01T0\x01", struct.pack(">i", 0)
     for number, offset in entries.items():
         database[topic + queue + b"\x01" + struct.pack(">q", number)] = struct.pack(">qiqq", offset, 10, 0, 1_700_000_000_000)
-    last = max(entries, default=0)
+    last = max(entries, default=0) if last is None else last
     database.get_column_family("offset")[topic + b"max\x01" + queue] = struct.pack(">qq", entries.get(last, 0), last if entries else -1)
     database.close()
 
@@ -187,6 +187,19 @@ def test_a_queue_ends_with_its_last_entry(tmp_path: Path) -> None:
     bounds = bounds_of(queue, 0)
     assert bounds is not None
     assert (bounds.max_offset, bounds.found) == (1, None)  # the entry is what counts, not the broker's note of it
+
+
+@pytest.mark.parametrize(("after", "ends"), [(15, 2), (25, 5)])
+def test_entries_of_an_earlier_topic_after_the_end_are_not_of_the_queue(tmp_path: Path, after: int, ends: int) -> None:
+    """5.5.0 put the five records of a topic into RocksDB, and the two of the topic that was made after it over the first of them."""
+    database_at(tmp_path / "consumequeue", {0: 20, 1: 21, 2: after, 3: after + 1, 4: after + 2}, last=1)
+    queue = queue_named([queues_uri(f"{tmp_path.as_uri()}/consumequeue")], "T0", 0)
+    assert queue is not None
+    bounds = bounds_of(queue, 0)
+    assert bounds is not None
+    assert (bounds.max_offset, bounds.entries, bounds.found) == (ends, ends, None)
+    with QueueReader(queue) as reader:
+        assert len(reader.within(0, 100)) == ends
 
 
 def test_queues_in_files_beside_a_database(golden_store: Get, tmp_path: Path) -> None:

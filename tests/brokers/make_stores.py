@@ -47,7 +47,14 @@ EXPIRING = {
     "mappedFileSizeConsumeQueue": 2000,
 }  # fmt: skip
 
+NEW_TRANSACTIONS = {"transRocksDBEnable": "true", "transWriteOriginTransHalfEnable": "false"}
 INDEX = {"indexRocksDBEnable": "true", "indexFileWriteEnable": "false", "indexFileReadEnable": "false"}
+NEW_TIMERS = {"timerRocksDBEnable": "true"}
+# Without the second option, a broker 5.5.0 ends when it starts: "rocksdbCQ is not ready for LMQ".
+BOTH_QUEUES = {"rocksdbCQDoubleWriteEnable": "true", "combineCQUseRocksdbForLmq": "true"}
+OF_ITS_OWN = {"useSeparateStorePathForRocksdbCQ": "true"}
+NEW_QUEUES = {"storeType": "defaultRocksDB", "useSingleRocksDBForAllConfigs": "true", "rocksdbCQDoubleWriteEnable": "false"} | OF_ITS_OWN
+NEW_POP = {"popConsumerKVServiceInit": "true", "popConsumerKVServiceEnable": "true"}
 
 RECIPES = {
     "4.9.7-kinds": Recipe("4.9.7", (("kinds",),)),
@@ -67,6 +74,21 @@ RECIPES = {
         "5.5.0", (("plain", 200),), {"storeType": "defaultRocksDB", "enableLmq": "false", "enableMultiDispatch": "false"}, loads=False
     ),
     "5.5.0-rocksdb-index": Recipe("5.5.0", (("plain", 90),), restarts=((INDEX, (("kinds",),)),), loads=False),
+    "5.4.0-rocksdb": Recipe("5.4.0", (("kinds",), ("features",)), NEW_TRANSACTIONS | INDEX | NEW_TIMERS, loads=False),
+    "5.5.0-rocksdb-all": Recipe(
+        "5.5.0",
+        (("kinds",), ("features",), ("held",)),
+        NEW_TRANSACTIONS | INDEX | NEW_TIMERS | NEW_QUEUES | NEW_POP | {"transactionCheckMax": 1000},
+        loads=False,
+    ),
+    "5.5.0-rocksdb-both": Recipe("5.5.0", (("plain", 60), ("light",)), BOTH_QUEUES, loads=False),
+    "5.5.0-rocksdb-moved": Recipe(
+        "5.5.0",
+        (("kinds",),),
+        loads=False,
+        restarts=((BOTH_QUEUES | OF_ITS_OWN, (("plain", 40),)), (NEW_QUEUES, (("plain", 60), ("light",)))),
+    ),
+    "5.5.0-pop": Recipe("5.5.0", (("plain", 20), ("held",)), restarts=((NEW_POP, (("held",),)),)),
     "5.5.0-slave": Recipe("5.5.0", (("copied",),), loads=False, writer=clusters.slave),
     "5.5.0-failover": Recipe("5.5.0", settings=SMALL_LOG, writer=clusters.failover),
     "5.5.0-lost-page": Recipe("5.5.0", settings=SMALL_LOG, writer=cut_logs.lost_page),

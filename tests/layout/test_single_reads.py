@@ -107,7 +107,8 @@ def test_keys_of_queues_in_a_database():
     log = queue_database.max_key("CHECKPOINT_TOPIC", 0), queue_database.max_key("a\n", 0), queue_database.max_key("T", -1)
     assert [queue_database.queue_of_max(each) for each in log] == [None] * 3
     values = (struct.pack(">qq", 77, last) for last in (-1, 0, 9, -2, 2**63 - 1))
-    assert [queue_database.next_offset_in(each) for each in (*values, bytes(15))] == [0, 1, 10, None, None, None]
+    ends = [(0, 77), (1, 77), (10, 77), None, None, None]
+    assert [queue_database.end_in(each) for each in (*values, bytes(15))] == ends
 
 
 def test_keys_of_offsets_and_settings_in_a_database():

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import native_reader as nr
+from native_reader.storage.rocksdb import is_database, open_database
 from support.plain_decoder import V1, Row
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "golden"
@@ -94,9 +95,13 @@ class Golden:
             return [json.loads(line) for line in file]
 
     def rows_in(self, database: str, family: str = "default") -> dict[bytes, bytes]:
-        """The entries of a RocksDB database, as RocksDB's Java library read them; empty if there is none."""
+        """The entries of a RocksDB database, as RocksDB's Java library read them, or in this repository's stores, its Python one."""
         if not (self.folder / "rocksdb_rows.jsonl.gz").exists():
-            return {}
+            uri = f"{self.root.as_uri()}/{database}"
+            if not is_database(uri):
+                return {}
+            with open_database(uri) as opened_database:
+                return dict(opened_database.items(family=family))
         rows = (row for row in self.lines("rocksdb_rows") if (row["db"], row["cf"]) == (database, family))
         return {bytes.fromhex(row["key"]): bytes.fromhex(row["value"]) for row in rows}
 

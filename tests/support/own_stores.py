@@ -6,5 +6,7 @@ from pathlib import Path
 
 STORES = Path(__file__).parents[1] / "stores"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in STORES.glob("*.tar.xz"))
+NOT_LOADED = [name for name in NAMES if "-rocksdb" in name or name.endswith(("-dledger", "-slave"))]
+"""Stores that RocketMQ's store class cannot load from their files alone."""
 TRUNCATED = ("5.5.0-failover", "5.5.0-lost-page")
 """Stores whose brokers truncated acknowledged records and continued to write."""

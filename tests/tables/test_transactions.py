@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections import Counter
@@ -135,7 +136,7 @@ def test_the_fates_follow_from_javas_records(golden_store: Callable[[str], Golde
 @pytest.mark.parametrize("name", own_stores.NAMES)
 def test_the_fates_in_our_own_stores(own_store: Callable[[str], Golden], name: str) -> None:
     store = own_store(name)
-    assert rows_of(golden.opened(store)) == expected_of(store.expected_rows, store.root.as_uri())
+    assert rows_of(golden.opened(store)) == expected_of(store.expected_rows, store.root.as_uri(), undecided_in(store))
 
 
 def half(key: str | None, number: int = 0, **fields: Any) -> Message:
@@ -287,6 +288,16 @@ def test_progress_counts_what_decides_as_the_second_half(monkeypatch: pytest.Mon
     assert any(0 < share < 0.5 for share in shares)
     assert any(0.5 < share < 1 for share in shares)
     assert shares[-1] == 1
+
+
+@pytest.mark.parametrize(("name", "unanswered"), [("5.4.0-rocksdb", "discarded"), ("5.5.0-rocksdb-all", "undecided")])
+def test_transactions_of_this_repository_end_as_their_producer_told(own_store: Callable[[str], Golden], name: str, unanswered: str) -> None:
+    """The first broker asked three times at most, the second a thousand times."""
+    store = own_store(name)
+    told = {"COMMIT_MESSAGE": "committed", "ROLLBACK_MESSAGE": "rolled_back", "UNKNOW": unanswered}
+    sent = {line["msg_id"]: told[line["kind"]] for line in json.loads((store.folder / "sent.json").read_text()) if line.get("kind") in told}
+    assert {row["uniq_key"]: row["fate"] for row in rows_of(golden.opened(store))} == sent
+    assert Counter(sent.values()) == {"committed": 3, "rolled_back": 3, unanswered: 3}
 
 
 def test_transactions_of_a_database_that_is_missing_or_cannot_be_opened(

@@ -45,6 +45,8 @@ EXPECTED: dict[str, set[str]] = {
     "5.5.0-killed": CRASHED,
     "5.5.0-rare": WITHOUT_CONFIG,
     "5.5.0-rocksdb-index": DELETED | {"index-not-checked"},
+    "5.4.0-rocksdb": DELETED | {"index-not-checked"},
+    "5.5.0-rocksdb-all": DELETED | {"index-not-checked"},
 }
 """The notes of each store; those that are not here have none."""
 
@@ -62,6 +64,14 @@ DAMAGED: dict[str, dict[str, str]] = {
         "key-not-covered": "the recovery deleted the index file, and indexed only what it dispatched again",
         "entry-discarded": "entries of discarded records after the end of the log",
         "log-old-records": "the discarded records",
+    },
+    "5.5.0-rocksdb-moved": {
+        "queue-order": "5.5.0 put a log into RocksDB: entries of a deleted topic replaced those of the topic that was made after it",
+        "queue-copies-differ": "the queue in files has the right ones",
+        "record-without-entry": "so consumers get deleted messages, and not these",
+        "record-of-earlier-topic": "other messages of the deleted topic",
+        "queue-of-unknown-topic": "it has queues of another deleted topic, too",
+        "queue-left-behind": "files that the broker used before",
     },
     "5.5.0-slave": {
         "record-without-entry": "a slave does not dispatch a new topic's records below the old topic's end",

@@ -134,6 +134,38 @@ public class Features {
         }
     }
 
+    /** Taken out by POP for five minutes by a consumer that never acknowledges: it ends with this program. */
+    public static void held() throws Exception {
+        topic("Held", 2);
+        Traffic.admin.setMessageRequestMode(Traffic.broker, "Held", "CG_held", MessageRequestMode.POP, 8, 5_000);
+        AtomicInteger taken = new AtomicInteger();
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_held");
+        consumer.setNamesrvAddr(Traffic.nameServer);
+        consumer.setInstanceName("held" + System.nanoTime());
+        consumer.subscribe("Held", "*");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setPopInvisibleTime(300_000);
+        consumer.setClientRebalance(false);
+        consumer.setPollNameServerInterval(1_000);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            taken.addAndGet(messages.size());
+            try {
+                Thread.sleep(600_000);
+            } catch (InterruptedException ended) {
+                Thread.currentThread().interrupt();
+            }
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+        });
+        for (int number = 0; number < 8; number++) {
+            sent("held", message("Held", "TagH", "held" + number), number % 2);
+        }
+        consumer.start();
+        for (int left = 300; taken.get() < 8 && left > 0; left--) {
+            Thread.sleep(100);
+        }
+        Thread.sleep(2_000);
+    }
+
     /** Taken out by POP; those that are not acknowledged come back, from topic and group names so long that they need a V2 record. */
     private static void pop() throws Exception {
         String topic = "PopLong" + "t".repeat(90);
