@@ -16,8 +16,13 @@ from native_reader.layout.kinds import kind_of_topic
 SENT_BACK = ("retry", "dlq")
 """The kinds of topics that hold messages which consumers sent back."""
 _RETRY, _DLQ = "%RETRY%", "%DLQ%"
-_SEPARATOR, _SEPARATOR_2 = "_", "+"
+POP_RETRY_SEPARATORS = _SEPARATOR, _SEPARATOR_2 = "_", "+"
 """KeyBuilder.POP_RETRY_SEPARATOR_V1 and _V2."""
+
+
+def pop_retry_topic(topic: str, group: str, separator: str) -> str:
+    """The retry topic of the pop consumers of a group, for the messages of a topic."""
+    return f"{_RETRY}{group}{separator}{topic}"
 
 
 def is_sent_back(topic: str) -> bool:

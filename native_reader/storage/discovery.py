@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from native_reader.errors import OptionError, PathError, StoreError, option_name
 from native_reader.storage.broker_conf import StorePaths
-from native_reader.storage.misses import no_log_directory, no_store
+from native_reader.storage.misses import no_log_directory, no_store, of_compacted_topic
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
@@ -21,9 +21,11 @@ from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
+"""Each holds files `<topic>/<queue>/<20 digits>`."""
 _DATABASES = ("consumequeue", "consumequeue_rocksdb")
 """Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
-"""Each holds files `<topic>/<queue>/<20 digits>`."""
+COMPACTED = "compaction/compactionLog"
+"""The logs of compacted topics, below a store's root."""
 _LEVELS_UP = 5
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
 
@@ -80,6 +82,8 @@ def _store_with_named_logs(places: KnownPlaces, paths: Sequence[str], parts: Sto
 
 def _named_log(place: Place, framing: str | None = None) -> _LogDirectory:
     """The log in a directory that the user named as a log directory."""
+    if f"/{COMPACTED}/" in place.uri and place.uri.rpartition("/")[2].isdecimal():
+        raise PathError(of_compacted_topic(place.uri))
     entries = place.entries if place.is_directory else []
     log = _log_in(place.uri, entries, framing)
     if not log.segments and (not place.is_directory or any(entry.name == "commitlog" for entry in entries)):

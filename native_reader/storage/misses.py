@@ -43,6 +43,11 @@ def no_log_directory(uri: str, entry: DirEntry | None, entries: Sequence[DirEntr
     return f"{uri} is not a commitlog directory; {_instead(uri, entry, entries)}."
 
 
+def of_compacted_topic(uri: str) -> str:
+    """For a log directory that is one of a compacted topic."""
+    return f"{uri} is the log of a compacted topic, with offsets of its own, not a commitlog. Its store has it as the table `compacted`"
+
+
 def _instead(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry]) -> str:
     if entry is None:
         return "it is neither a file nor a directory"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from native_reader.tables.checkpoint import CHECKPOINT
+from native_reader.tables.compacted import COMPACTED_MESSAGES
 from native_reader.tables.config import CONFIG
 from native_reader.tables.consumer_offsets import CONSUMER_OFFSETS, LAG_BY_TAG
 from native_reader.tables.damage import DAMAGE
@@ -12,6 +13,7 @@ from native_reader.tables.duplicates import DUPLICATES
 from native_reader.tables.findings import FINDINGS
 from native_reader.tables.index_entries import INDEX_ENTRIES
 from native_reader.tables.index_files import INDEX_FILES
+from native_reader.tables.pop import POP
 from native_reader.tables.queue_entries import QUEUE_ENTRIES
 from native_reader.tables.queues import QUEUES
 from native_reader.tables.segments import SEGMENTS
@@ -35,8 +37,10 @@ _ALL = (
     CHECKPOINT,
     DELAY,
     TIMERS,
+    POP,
     TRANSACTIONS,
     TRACES,
+    COMPACTED_MESSAGES,
     DUPLICATES,
     FINDINGS,
 )
