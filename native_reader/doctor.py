@@ -13,6 +13,7 @@ from native_reader.lazy import Scan, TableScan
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
+from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
@@ -190,6 +191,7 @@ class _Examination:
             "entries": sum(row["entries"] or 0 for row in rows),
             "begin_timestamp": min(begins, default=None),
             "end_timestamp": max(ends, default=None),
+            "database": database if (database := index_database(self._files.uri)) is not None and has_rows(database) else None,
         }
 
     def databases(self) -> list[Facts]:
@@ -198,6 +200,10 @@ class _Examination:
         self._found.findings += [each.found for each in databases if each.found is not None and not each.is_extra_missing]
         if any(each.is_extra_missing for each in databases):
             self._found.notes.append("what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'")
+        if databases and is_live(self._files.uri):
+            self._found.notes.append(
+                "of its databases, a running broker writes queues and index to the disk late: their newest entries are missing"
+            )
         return [{"directory": each.uri, "holds": each.holds} for each in databases]
 
     def state(self) -> Facts:
@@ -245,7 +251,9 @@ def _queues_in_words(facts: Facts, time: _Time) -> Iterator[str]:
 def _index_in_words(facts: Facts, time: _Time) -> Iterator[str]:
     covers = _period(facts["begin_timestamp"], facts["end_timestamp"], time)
     files = f"{counted(facts['files'], 'file')}, {counted(facts['entries'], 'key')}{covers}"
-    yield f"{facts['directory']}: {files}" if facts["directory"] else "none"
+    places = [f"{facts['directory']}: {files}"] if facts["directory"] else []
+    places += [f"{facts['database']} (RocksDB)"] if facts["database"] else []
+    yield "; ".join(places) or "none"
 
 
 def _databases_in_words(facts: Facts, time: _Time) -> Iterator[str]:

@@ -6,6 +6,7 @@ truncated. Then the broker reads `.bak`, and so does this module.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.errors import StoreDamaged, shown
 from native_reader.storage.protocol import storage_of
 
+_log = logging.getLogger("native_reader")
 BACKUP = ".bak"
 _LARGEST = 64 << 20
 
@@ -34,10 +36,11 @@ class ConfigFile(NamedTuple):
 _ADVICE = "Restore the file from a copy, or move it away to read the store without it"
 
 
-def read_config(directory: str | None, name: str, table: str) -> ConfigFile | None:
+def read_config(directory: str | None, name: str, table: str, *, beside: str | None = None) -> ConfigFile | None:
     """The file of that name, or its backup if the file is missing or damaged; None if there is neither.
 
     `table`: a key that the file must have, with an object. Raises StoreDamaged if what is there cannot be used.
+    `beside`: where else the store has the same. The file may be an old one then, so its damage is only a warning.
     """
     problems: list[str] = []
     for uri, content in versions(directory, name):
@@ -46,8 +49,10 @@ def read_config(directory: str | None, name: str, table: str) -> ConfigFile | No
             assert isinstance(content, dict)
             return ConfigFile(uri, content)
         problems.append(f"{uri}: {problem}")
-    if problems:
+    if problems and beside is None:
         raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
+    if problems:
+        _log.warning("%s. %s is read instead", "; ".join(problems), beside)
     return None
 
 

@@ -55,7 +55,9 @@ def offsets_in(config: str | None) -> list[GroupOffset]:
     """The offsets in a configuration directory, from the source that the broker uses. Of two files, that written last counts first."""
     if config is None:
         return []
-    used, *others = [*_in_databases(config), _in_files(config)]
+    databases = list(_in_databases(config))
+    beside = next((_files_of(each) for each in databases if each), None)
+    used, *others = [*databases, _in_files(config, beside)]
     for other in others:
         used, behind = (other, used) if _is_ahead(other, used) else (used, other)
         if behind and behind != used:
@@ -87,8 +89,8 @@ def _in_databases(config: str) -> Iterator[_Offsets]:
             yield {key: GroupOffset(uri, *key, *offsets) for key, offsets in read(uri).items()}
 
 
-def _in_files(config: str) -> _Offsets:
-    files = [file for name in _FILES if (file := read_config(config, name, "offsetTable")) is not None]
+def _in_files(config: str, beside: str | None) -> _Offsets:
+    files = [file for name in _FILES if (file := read_config(config, name, "offsetTable", beside=beside)) is not None]
     found: _Offsets = {}
     for file in sorted(files, key=_written, reverse=True):
         light = {key: {"0": offset} for key, offset in file.table("lmqOffsetTable").items()}

@@ -90,7 +90,7 @@ def topic_configs(config: str | None) -> dict[str, TopicConfig]:
 def settings_in(config: str | None, kinds: Collection[str] = (TOPIC, GROUP)) -> Iterator[NamedSettings]:
     """The settings in a configuration directory, from the source that the broker uses."""
     for kind in [kind for kind in _KINDS if kind.name in kinds]:
-        sources = [] if config is None else list(_sources(config, kind))
+        sources = [] if config is None else _sources(config, kind)
         if not sources:
             continue
         used = max(sources, key=lambda source: source.changed)
@@ -107,7 +107,16 @@ def _say_left_behind(uri: str, used: str, kind: str) -> None:
     _log.warning("%s is not used: the broker keeps its %ss elsewhere, in %s", uri, kind, used)
 
 
-def _sources(config: str, kind: _Kind) -> Iterator[_Source]:
+def _sources(config: str, kind: _Kind) -> list[_Source]:
+    sources = list(_in_databases(config, kind))
+    beside = next((source.uri for source in sources if source.settings), None)
+    if (file := read_config(config, kind.file, kind.table, beside=beside)) is not None:
+        settings = _joined(file.table(kind.table), file.table("forbiddenTable"))
+        sources.append(_Source(file.uri, _changed(file.content.get("dataVersion")), settings))
+    return sources
+
+
+def _in_databases(config: str, kind: _Kind) -> Iterator[_Source]:
     if is_database(uri := f"{config}/rdb"):
         with open_database(uri) as database:
             items = [(name_in(key, kind.prefix), value) for key, value in database.few_items(kind.prefix)]
@@ -121,9 +130,6 @@ def _sources(config: str, kind: _Kind) -> Iterator[_Source]:
             with open_database(uri) as database:
                 own, forbidden, version = (dict(_named(database, each)) for each in (family, FORBIDDEN, versions))
             yield _Source(uri, _changed(version.get(_VERSION)), _joined(own, forbidden if kind.name == GROUP else {}))
-    if (file := read_config(config, kind.file, kind.table)) is not None:
-        settings = _joined(file.table(kind.table), file.table("forbiddenTable"))
-        yield _Source(file.uri, _changed(file.content.get("dataVersion")), settings)
 
 
 def _joined(settings: Mapping[str, Any], forbidden: Mapping[str, Any]) -> dict[str, Any]:

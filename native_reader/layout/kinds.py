@@ -24,7 +24,7 @@ KINDS = ("prepared", "rollback", "half", "op", "delay", "timer", "retry", "dlq",
 SYSTEM_KINDS = ("half", "op", "delay", "timer", "trace", "pop", "system")
 """Internal to the broker. Retry and DLQ topics hold users' messages."""
 
-# The last: written by proxies, 5.0 and later, to tell each other of their clients.
+# The last: written by proxies, 5.1 and later, to tell each other of their clients.
 _SYSTEM_TOPICS = (
     *("TBW102", "BenchmarkTest", MAX_TIME_TOPIC, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC"),
     "DefaultHeartBeatSyncerTopic",

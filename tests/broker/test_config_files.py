@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.effort import sampled
+from support.golden import Golden
 from support.stores import Backend, in_memory
 
 import native_reader as nr
@@ -35,6 +38,25 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): as_json(each) for key, each in value.items()}
     return [as_json(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("name", "table"), [("consumerOffset.json", "consumer_offsets"), ("topics.json", "config")])
+def test_a_damaged_file_beside_a_database_is_a_warning(
+    own_store: Callable[[str], Golden], tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, table: str
+) -> None:
+    """The broker keeps these in RocksDB, and the old file was an error."""
+    source = own_store("5.5.0-rocksdb-all").root
+    expected = nr.open(source).table(table).to_table().drop_columns(["store", "file"]).to_pylist()
+    shutil.copytree(source, tmp_path / "store")
+    for path in (tmp_path / "store/config" / name, tmp_path / "store/config" / f"{name}.bak"):
+        path.write_bytes(b"{")
+    caplog.clear()
+    found = nr.open(tmp_path / "store").table(table).to_table()
+    assert found.drop_columns(["store", "file"]).to_pylist() == expected
+    (text,) = {text for text in caplog.messages if name in text}
+    config = (tmp_path / "store/config").as_uri()
+    assert text.startswith(f"{config}/{name}: is not JSON at byte 1")
+    assert text.endswith(f". {config}/metadata is read instead")
 
 
 def failure(content: bytes) -> NotFastjson | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.command_line import run, unsafe
+from support.golden import Golden
 from support.stores import on_disk
 from support.verified import healthy
 
@@ -27,6 +29,14 @@ def test_doctor_describes_a_store(store: Path) -> None:
     assert facts["state"]["in_use"] is False
     assert facts["findings"] == []
     assert facts["state"]["checkpoint"]["flushed_timestamp"] == "2023-11-14T22:13:20.059Z"
+
+
+def test_doctor_names_both_places_of_an_index(own_store: Callable[[str], Golden]) -> None:
+    """The index files end before the log does, because the broker was set to continue in RocksDB."""
+    store = own_store("5.5.0-rocksdb-index").root
+    index = next(line for line in run("doctor", store).out.splitlines() if line.startswith("index"))
+    assert f"{store.as_uri()}/index: 1 file, " in index
+    assert index.endswith(f"; {store.as_uri()}/rocksdbstore (RocksDB)")
 
 
 def test_doctor_examines_the_other_parts_if_one_cannot_be_read(store: Path) -> None:
