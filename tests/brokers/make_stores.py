@@ -81,6 +81,10 @@ RECIPES = {
         NEW_TRANSACTIONS | INDEX | NEW_TIMERS | NEW_QUEUES | NEW_POP | {"transactionCheckMax": 1000},
         loads=False,
     ),
+    "5.5.0-rocksdb-transactions": Recipe(
+        "5.5.0", (("transactions",),), {"transRocksDBEnable": "true"}, restarts=((NEW_TRANSACTIONS, (("transactions",),)),), loads=False
+    ),
+    "5.5.0-rocksdb-timers": Recipe("5.5.0", (("timed",),), NEW_TIMERS, loads=False),
     "5.5.0-rocksdb-both": Recipe("5.5.0", (("plain", 60), ("light",)), BOTH_QUEUES, loads=False),
     "5.5.0-rocksdb-moved": Recipe(
         "5.5.0",

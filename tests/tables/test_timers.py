@@ -131,7 +131,10 @@ def test_what_waits_in_the_stores_of_real_brokers(golden_store: Callable[[str], 
     assert {row["uniq_key"]: row["state"] for row in again} == rows
 
 
-@pytest.mark.parametrize(("name", "expected"), [("5.4.0-rocksdb", {"Pending"}), ("5.5.0-rocksdb-all", {"Pending", "Recalled"})])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("5.4.0-rocksdb", {"Pending"}), ("5.5.0-rocksdb-timers", {"Pending", "Recalled"}), ("5.5.0-rocksdb-all", {"Pending", "Recalled"})],
+)
 def test_timers_of_this_repository_in_rocksdb(own_store: Callable[[str], Golden], name: str, expected: set[str]) -> None:
     """Of six, four were delivered. The time of the recalled one was over when the first broker stopped."""
     rows = nr.open(own_store(name).root).table("timers").to_table().to_pylist()

@@ -290,14 +290,19 @@ def test_progress_counts_what_decides_as_the_second_half(monkeypatch: pytest.Mon
     assert shares[-1] == 1
 
 
-@pytest.mark.parametrize(("name", "unanswered"), [("5.4.0-rocksdb", "discarded"), ("5.5.0-rocksdb-all", "undecided")])
-def test_transactions_of_this_repository_end_as_their_producer_told(own_store: Callable[[str], Golden], name: str, unanswered: str) -> None:
-    """The first broker asked three times at most, the second a thousand times."""
+@pytest.mark.parametrize(
+    ("name", "unanswered", "each"),
+    [("5.4.0-rocksdb", "discarded", 3), ("5.5.0-rocksdb-transactions", "discarded", 6), ("5.5.0-rocksdb-all", "undecided", 3)],
+)
+def test_transactions_of_this_repository_end_as_their_producer_told(
+    own_store: Callable[[str], Golden], name: str, unanswered: str, each: int
+) -> None:
+    """Brokers asked three times at most, the last one a thousand times. The second one was changed to RocksDB half way."""
     store = own_store(name)
     told = {"COMMIT_MESSAGE": "committed", "ROLLBACK_MESSAGE": "rolled_back", "UNKNOW": unanswered}
     sent = {line["msg_id"]: told[line["kind"]] for line in json.loads((store.folder / "sent.json").read_text()) if line.get("kind") in told}
     assert {row["uniq_key"]: row["fate"] for row in rows_of(golden.opened(store))} == sent
-    assert Counter(sent.values()) == {"committed": 3, "rolled_back": 3, unanswered: 3}
+    assert Counter(sent.values()) == {"committed": each, "rolled_back": each, unanswered: each}
 
 
 def test_transactions_of_a_database_that_is_missing_or_cannot_be_opened(

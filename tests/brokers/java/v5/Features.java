@@ -56,6 +56,12 @@ public class Features {
         return result;
     }
 
+    /** Timers until those that are soon are delivered. */
+    public static void timed() throws Exception {
+        timers();
+        Thread.sleep(6_000);
+    }
+
     private static void timers() throws Exception {
         topic("Timed", 2, "message.type", "DELAY");
         for (int number = 0; number < 4; number++) {
