@@ -82,6 +82,18 @@ def chained(at: int, size: int) -> bytes:
     return chain
 
 
+@pytest.mark.parametrize("framing", ["plain", "dledger"])
+def test_a_record_that_begins_at_the_end_of_a_look_is_found(framing: Framing) -> None:
+    """With DLedger, only its frame begins there, and the record itself after the look."""
+    log = log_of(6, 1 << 16, framing=framing)
+    _memory, store = opened(log, framing=framing)
+    (segment,) = store.segments
+    with Window(segment, 1 << 16) as window:
+        for placed in log.placed:
+            start = placed.offset - segment.frame
+            assert [sync(window, start, start + length) for length in (1, 20, 48)] == [start] * 3
+
+
 @pytest.mark.parametrize("queues", [False, True])
 def test_no_forged_record_is_a_boundary(tune: Tune, queues: bool) -> None:
     """A look that begins inside a body full of forged records sees only those."""
