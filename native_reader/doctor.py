@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from native_reader.broker.config_files import damaged_files
 from native_reader.broker.databases import databases_of
 from native_reader.errors import OptionError, SchemaError, StoreError, option_name
+from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
+from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.paths import list_if_possible
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.tables import TABLES
 from native_reader.text import counted, names_of, size_of
 
@@ -101,7 +104,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
             raise
         except (StoreError, OSError) as error:
             found.findings.append(f"{part} could not be examined: {error}")
-    found.facts |= {CONFIG: {"directory": files.config}, STATE: look.state()}
+    found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if files.strays:
@@ -180,6 +183,7 @@ class _Examination:
         rows = list(self._table("index_files")) if self._files.index is not None else []
         unusable = [row for row in rows if row["found"] is not None]
         self._found.findings += [f"{row['file']}: {row['found']}" for row in unusable if row["slots"] is not None][:_MOST]
+        self._found.findings += self._cut_files()
         if unknown := sum(row["slots"] is None for row in unusable):
             setting = option_name("max_hash_slot_num")
             self._found.notes.append(f"{counted(unknown, 'index file')} cannot be searched: set {setting} as in the broker's configuration")
@@ -193,6 +197,18 @@ class _Examination:
             "end_timestamp": max(ends, default=None),
             "database": database if (database := index_database(self._files.uri)) is not None and has_rows(database) else None,
         }
+
+    def _cut_files(self) -> Iterator[str]:
+        """Index files that are smaller than a broker makes them."""
+        files = index_files(self._files.index, self._options.get("max_hash_slot_num"))
+        for file in files:
+            if file.size < INDEX_HEAD.size or (file.slots is None and slots_of_cut(file, files) is not None):
+                yield f"{file.uri} has {file.size:,} bytes: it was cut, or not copied whole"
+
+    def config(self) -> Facts:
+        """Where settings and consumer offsets are, and files that a broker could not read."""
+        self._found.findings += [f"{uri}: {problem}" for uri, problem in damaged_files(self._files.config)]
+        return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:
         """The databases of RocksDB, and what is in them."""
@@ -213,7 +229,18 @@ class _Examination:
         if crashed and not is_used:
             self._found.notes.append("the file abort exists: the broker crashed, or ran while the store was copied")
         times = {name: value for name, value in self._checkpoint.items() if name != "store"}
+        self._compare(times.values())
         return {"in_use": is_used, "abort": crashed, "checkpoint": times}
+
+    def _compare(self, times: Iterable[object]) -> None:
+        """The checkpoint has no time after the last record, unless records are lost."""
+        last = self._found.facts.get(LOG, {}).get("last_store_timestamp")
+        later = max((time for time in times if isinstance(time, datetime)), default=None)
+        is_plain = all(segment.framing == PLAIN for segment in self._files.segments)  # DLedger's times are of other moments
+        if last is not None and later is not None and later > last and is_plain and not is_live(self._files.uri):
+            self._found.findings.append(
+                f"the checkpoint is {later - last} later than the last record: look for missing segments at the end"
+            )
 
     def _table(self, name: str, columns: Iterable[str] | None = None) -> Iterator[Facts]:
         """The rows of a table of this store."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 _LONGEST, _TAIL = 2000, 500
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MARKED = re.compile(r"\x0e(\w+(?:=\w+)?)\x0f")
 _OF_DISKS = frozenset(getattr(errno, name, -1) for name in ("EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "EBADMSG", "EUCLEAN"))
 """Some systems have only some of them."""

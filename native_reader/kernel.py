@@ -101,25 +101,26 @@ def chosen(wanted: str) -> tuple[Any, KernelInfo]:
         return None, KernelInfo(NUMPY, None, f"{_VARIABLE}={NUMPY}")
     try:
         module = importlib.import_module(_MODULE)  # noqa: TID251  a distribution of its own, which imports nothing
-    except ImportError as error:
+        seam, version = module.SEAM, module.__version__
+    except Exception as error:  # whatever is in a folder of that name, reads go on
         if wanted == COMPILED:
             raise OptionError(f"{_VARIABLE}={COMPILED}, but {_MODULE} cannot be imported: {error}. Install rmqstore-kernel") from None
         reason = _missing(error)
         if reason != _ABSENT:
             _log.warning("%s. numpy runs: reads are slower", reason)
         return None, KernelInfo(NUMPY, None, reason)
-    if module.SEAM != SEAM:
-        versions = f"rmqstore-kernel {module.__version__} has version {module.SEAM} of the seam, this reader needs {SEAM}"
+    if seam != SEAM:
+        versions = f"rmqstore-kernel {version} has version {seam} of the seam, this reader needs {SEAM}"
         if wanted == COMPILED:
             raise OptionError(f"{_VARIABLE}={COMPILED}, but {versions}. Install the rmqstore-kernel of this reader's version")
         _log.warning("%s. It is not used: reads are slower", versions)
         return None, KernelInfo(NUMPY, None, versions)
-    return module, KernelInfo(COMPILED, module.__version__, "rmqstore-kernel is installed" if not wanted else f"{_VARIABLE}={COMPILED}")
+    return module, KernelInfo(COMPILED, version, "rmqstore-kernel is installed" if not wanted else f"{_VARIABLE}={COMPILED}")
 
 
-def _missing(error: ImportError) -> str:
+def _missing(error: Exception) -> str:
     """Why the compiled module cannot be imported."""
-    if (error.name or "").partition(".")[0] != _MODULE:
+    if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != _MODULE:
         return f"{_MODULE} cannot be imported: {error}"
     is_zipped = __spec__ is not None and isinstance(__spec__.loader, zipimporter)
     return f"{_ABSENT}, and Python cannot load it from a zip" if is_zipped else _ABSENT

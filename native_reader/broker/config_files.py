@@ -16,6 +16,15 @@ from native_reader.storage.protocol import storage_of
 
 _log = logging.getLogger("native_reader")
 BACKUP = ".bak"
+_TABLES = {
+    "topics.json": "topicConfigTable",
+    "consumerOffset.json": "offsetTable",
+    "lmqConsumerOffset.json": "offsetTable",
+    "subscriptionGroup.json": "subscriptionGroupTable",
+    "delayOffset.json": "offsetTable",
+    "consumerFilter.json": "filterDataByTopic",
+}
+"""The object that each file has in any case."""
 _LARGEST = 64 << 20
 
 
@@ -54,6 +63,16 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
     if problems:
         _log.warning("%s. %s is read instead", "; ".join(problems), beside)
     return None
+
+
+def damaged_files(directory: str | None) -> Iterator[tuple[str, str]]:
+    """The files that cannot be used: the URI, and what is wrong, with what is known of the backup."""
+    for name, table in _TABLES.items():
+        found = {uri: content if isinstance(content, str) else _problem_in(content, table) for uri, content in versions(directory, name)}
+        uri = f"{directory}/{name}"
+        if found and (problem := found.get(uri, "is missing")) is not None:
+            is_whole = found.get(f"{uri}{BACKUP}", "") is None
+            yield uri, f"{name}: {problem}; {'its .bak can be read' if is_whole else 'it has no readable .bak'}"
 
 
 def config_text(directory: str | None, name: str) -> bytes:

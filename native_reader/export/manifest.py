@@ -21,7 +21,7 @@ from native_reader.text import say
 from native_reader.version import version
 
 NAME = "_export.json"
-_LAYOUT = 2
+_LAYOUT = 3
 """Of this file and those next to it. Another one cannot be continued."""
 _NOT_PINNED = ("max_read_rate", "lenient")
 """The first does not change what is in the files, and the second follows from `mode`."""

@@ -29,7 +29,7 @@ from native_reader.export.account import (
 from native_reader.export.formats import FORMATS, TEXT_FORMATS
 from native_reader.export.manifest import NAME, ExportRequest, Manifest, check_same, manifest_of, request_of, save, saved
 from native_reader.export.partitions import partitioning_of
-from native_reader.export.target import Target
+from native_reader.export.target import Content, Target
 from native_reader.export.writers import FileShape, TaskFiles
 from native_reader.plan.plan import Plan
 from native_reader.plan.planning import Planning
@@ -161,7 +161,7 @@ class _Export:
                 continue
             self._publish(record, temporaries)
             for file in record.files:
-                if self._target.size(file.name) != file.bytes:
+                if self._target.content(file.name) != Content(file.bytes, file.checksum):
                     place = f"{self._target.path}/{file.name}"
                     raise ExportError(f"{place} was changed or deleted after it was written. Export to another folder")
             temporaries -= {file.temporary for file in record.files}

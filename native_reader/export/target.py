@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -22,8 +24,16 @@ from native_reader.storage.store import StoreFiles
 _WRITING = "_writing"
 _FILE = "file://"
 _BUFFER = 64 << 10
+_PIECE = 1 << 20
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """Some network file systems can lock or flush no folder. An export to them is still possible."""
+
+
+class Content(NamedTuple):
+    """The bytes of a file: how many, and their CRC-32."""
+
+    bytes: int
+    checksum: int
 
 
 class Target:
@@ -34,6 +44,7 @@ class Target:
         if not uri.startswith(_FILE):
             raise OptionError(f"{uri} is not a local path. An export is written to a folder of this machine; copy it from there")
         self.path = local_path(uri)
+        _refuse_unprintable(self.path)
         refuse_inside(self.path, stores)
         self._lock = -1
 
@@ -77,7 +88,7 @@ class Target:
     def write_text(self, name: str, lines: Iterable[str]) -> None:
         """Write a small file, which appears complete or not at all."""
         temporary = name.replace("/", "-")
-        os.makedirs(self._at(_WRITING), exist_ok=True)
+        self._make_folder(_WRITING)
         with open(self._temporary(temporary), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
             file.flush()
@@ -88,24 +99,36 @@ class Target:
 
     def create(self, temporary: str) -> Any:
         """A new file under a temporary name, for pyarrow's writers."""
-        os.makedirs(self._at(_WRITING), exist_ok=True)
+        self._make_folder(_WRITING)
         return pa.output_stream(self._temporary(temporary), compression=None, buffer_size=_BUFFER)
 
-    def flush(self, temporary: str) -> int:
-        """Flush a closed file to the disk. Returns its size."""
-        descriptor = os.open(self._temporary(temporary), os.O_RDONLY | os.O_CLOEXEC)
+    def flush(self, temporary: str) -> Content:
+        """Flush a closed file to the disk. Returns what is in it."""
+        with open(self._temporary(temporary), "rb", buffering=0) as file:
+            os.fsync(file.fileno())
+            return _content_of(file)
+
+    def content(self, name: str) -> Content | None:
+        """What is in a file with its final name; None if there is none."""
         try:
-            os.fsync(descriptor)
-            return os.fstat(descriptor).st_size
-        finally:
-            os.close(descriptor)
+            with open(self._at(name), "rb", buffering=0) as file:
+                return _content_of(file)
+        except FileNotFoundError:
+            return None
 
     def temporaries(self) -> list[str]:
         """The temporary names that exist."""
-        try:
-            return os.listdir(self._at(_WRITING))
-        except FileNotFoundError:
+        if not os.path.lexists(self._at(_WRITING)):
             return []
+        self._make_folder(_WRITING)
+        return os.listdir(self._at(_WRITING))
+
+    def _make_folder(self, name: str) -> None:
+        """Make a folder inside this one, unless it is there. A link could lead out of it, to files of others."""
+        folder = self._at(name)
+        os.makedirs(folder, exist_ok=True)
+        if os.path.realpath(folder) != os.path.join(os.path.realpath(self.path), *name.split("/")):
+            raise ExportError(f"{folder} is a link, or inside one, which no export makes. Remove it, or export to another folder")
 
     def discard(self, temporary: str) -> None:
         """Delete a temporary file."""
@@ -126,7 +149,8 @@ class Target:
         self._flush_folders(folders)
 
     def _rename(self, temporary: str, name: str) -> None:
-        os.makedirs(os.path.dirname(self._at(name)), exist_ok=True)
+        if folder := name.rpartition("/")[0]:
+            self._make_folder(folder)
         os.rename(self._temporary(temporary), self._at(name))
 
     def _flush_folders(self, folders: Iterable[str]) -> None:
@@ -157,6 +181,23 @@ class Target:
         """Remove the folder of temporary files, which is empty at the end."""
         if os.path.isdir(self._at(_WRITING)):
             os.rmdir(self._at(_WRITING))
+
+
+def _content_of(file: io.RawIOBase) -> Content:
+    size, checksum = 0, 0
+    while piece := file.read(_PIECE):
+        size, checksum = size + len(piece), zlib.crc32(piece, checksum)
+    return Content(size, checksum)
+
+
+def _refuse_unprintable(path: str) -> None:
+    """The account of an export is UTF-8, and so are the names that pyarrow takes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{path}: the name of this folder is not UTF-8. Choose another") from None
+    if "\0" in path:
+        raise OptionError(f"{path}: no folder can have this name. Choose another")
 
 
 def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:

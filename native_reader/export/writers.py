@@ -41,6 +41,7 @@ class ExportedFile:
     temporary: str
     rows: int
     bytes: int
+    checksum: int
 
 
 class _Open:
@@ -138,7 +139,7 @@ class TaskFiles:
         file.close()
         piece = self._pieces.get(key, 0)
         self._pieces[key] = piece + 1
-        self._files.append(ExportedFile(self._name(key, piece), file.temporary, file.rows, self._target.flush(file.temporary)))
+        self._files.append(ExportedFile(self._name(key, piece), file.temporary, file.rows, *self._target.flush(file.temporary)))
 
     def _name(self, key: Key, piece: int) -> str:
         folders = []

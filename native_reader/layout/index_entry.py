@@ -47,6 +47,11 @@ def default_slots(size: int) -> int | None:
     return slots if slots > 0 and rest == 0 else None
 
 
+def usual_size(slots: int) -> int:
+    """The size of a file with so many slots."""
+    return INDEX_HEAD.size + slots * (SLOT.itemsize + _ENTRIES_PER_SLOT * INDEX_ENTRY.itemsize)
+
+
 def slots_at(number: Numbers) -> Numbers:
     """The position of a slot, or of each of many."""
     return INDEX_HEAD.size + SLOT.itemsize * number

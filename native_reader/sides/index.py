@@ -6,7 +6,7 @@ contradicts itself gets a reason (`why`) and is not used; the log is searched in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,6 +50,10 @@ class Hits(NamedTuple):
         return Hits(self.hashes[which], self.offsets[which])
 
 
+USUAL_SLOTS = 5_000_000
+"""What a broker makes, unless `maxHashSlotNum` is set."""
+_SURE = 64
+"""So many entries that are in a chain each are where they belong."""
 LEAST_ROOM = 2
 """Entry 0, which is unused, and one more."""
 _NO_CHAIN = "its last entry is in no chain. Check max_hash_slot_num"
@@ -88,6 +92,32 @@ def index_files(directory: str | None, slots: int | None = None) -> list[IndexFi
     files = [entry for entry in entries if entry.is_file and entry.name.isascii() and entry.name.isdecimal()]
     files.sort(key=lambda entry: int(entry.name))
     return [IndexFile(f"{directory}/{entry.name}", entry.size, slots or default_slots(entry.size)) for entry in files]
+
+
+def slots_of_cut(file: IndexFile, others: Iterable[IndexFile]) -> int | None:
+    """The number of slots of a file whose size no broker makes, if its first entries are in the chains of so many: it was cut.
+
+    `others`: of the same index.
+    """
+    guesses = {USUAL_SLOTS, *(other.slots for other in others if other.slots is not None)}
+    try:
+        with storage_of(file.uri).open(file.uri) as stored:
+            head = read_head(stored)
+            return next((slots for slots in sorted(guesses) if _has_slots(stored, slots, head)), None)
+    except OSError:
+        return None
+
+
+def _has_slots(stored: StoredFile, slots: int, head: Head) -> bool:
+    """Whether the first entries are where a file with so many slots has them, and their slots lead to them or later ones."""
+    for first, entries in entries_in(stored, slots, 1, min(head.next_entry, 1 + _SURE)):
+        hashes, numbers = entries["hash"].astype(np.int64), first + np.arange(len(entries))
+        if (hashes < 0).any():
+            return False
+        found = [stored.read_ranges([(slots_at(int(each)), SLOT.itemsize)])[0] for each in hashes % slots]
+        newest = np.frombuffer(b"".join(found), SLOT)
+        return len(newest) == len(numbers) and bool(((newest >= numbers) & (newest < head.next_entry)).all())
+    return False
 
 
 def room_of(file: IndexFile) -> int:

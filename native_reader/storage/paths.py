@@ -13,6 +13,7 @@ from native_reader.errors import OptionError, PathError, UnreadableError
 from native_reader.storage.local import local_uri, text_of
 from native_reader.storage.misses import not_there
 from native_reader.storage.protocol import DirEntry, Storage, scheme_of, storage_of
+from native_reader.storage.s3 import SCHEMES
 from native_reader.storage.tar import TAR, entered, is_archive
 
 _WILD = re.compile(r"[*?\[]")
@@ -124,7 +125,19 @@ def uri_of(path: Any) -> str:
     if not text:
         raise OptionError("the path is empty. Use '.' for the current directory")
     text = text.removeprefix(TAR) if (scheme_of(text) or "").startswith(TAR) else text
+    _refuse_credentials(text)
     return entered(local_uri(text) if scheme_of(text) in (None, "file") else text.rstrip("/"))
+
+
+def _refuse_credentials(text: str) -> None:
+    """Paths are in errors, logs, plans and Spark's pages. No bucket has an `@` in its name."""
+    scheme, separator, rest = text.partition("://")
+    _secrets, at, bucket = rest.partition("/")[0].rpartition("@")
+    if separator and scheme in SCHEMES and at:
+        raise OptionError(
+            f"a path {scheme}://…@{bucket} holds credentials. Give the path without them, and set fs.access_key and fs.secret_key, or "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+        )
 
 
 def _into_archive(uri: str, entry: DirEntry | None) -> tuple[str, DirEntry | None]:

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from native_reader import kernel
 from native_reader.kernel import Chains
-from native_reader.layout.index_entry import SLOT, slots_at
+from native_reader.layout.index_entry import INDEX_HEAD, SLOT, slots_at, usual_size
 from native_reader.layout.record import Index, Mask
-from native_reader.sides.index import LEAST_ROOM, IndexFile, entries_in, read_head, room_of
+from native_reader.sides.index import LEAST_ROOM, Head, IndexFile, entries_in, index_files, read_head, room_of, slots_of_cut
 from native_reader.storage.protocol import StoredFile, storage_of
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import Sides
@@ -22,6 +22,13 @@ _AT_ONCE = 1 << _PLACE_BITS
 def check_file(file: IndexFile, sides: Sides, findings: Findings, *, newest: bool) -> None:
     """Add what is wrong in one file. Needs memory for its slots, not for its entries."""
     slots = file.slots
+    if slots is None and (slots := slots_of_cut(file, index_files(sides.index))) is not None:
+        text = f"it has {file.size:,} bytes; with its {slots:,} slots a broker makes {usual_size(slots):,}"
+        findings.add("index-cut", file.uri, text)
+        file = file._replace(slots=slots)
+    elif file.size < INDEX_HEAD.size:
+        findings.add("index-cut", file.uri, f"it has {file.size:,} bytes, fewer than a header")
+        return
     if slots is None or slots > _MOST_SLOTS or room_of(file) < LEAST_ROOM:  # a sparse file can be of any size, and slots need memory
         text = f"{file.size:,} bytes do not fit the usual numbers of slots and entries"
         findings.add("index-not-checked", file.uri, text)
@@ -91,7 +98,7 @@ class _File:
             text = f"offsets {head.begin:,} to {head.end:,}, but its entries have {first_offset:,} to {last:,}"
             add("index-header", uri, text, head.begin)
         if not sides.is_live:
-            self._slots_match()
+            self._slots_match(head, newest=newest)
 
     def _outside(self, offsets: NDArray[np.int64], sides: Sides) -> None:
         expired, after = offsets[offsets < sides.begin], offsets[offsets >= sides.end]
@@ -102,11 +109,12 @@ class _File:
                 code, self._uri, after, lambda each: f"an entry names offset {after[each]:,}: the log ends at offset {sides.end:,}"
             )
 
-    def _slots_match(self) -> None:
-        """Each slot must lead to the newest entry of its chain."""
-        text, count = "", 0
+    def _slots_match(self, head: Head, *, newest: bool) -> None:
+        """Each slot must lead to the newest entry of its chain, and the header has the number of those that do."""
+        text, count, used = "", 0, 0
         for begin in range(0, self._slots, _AT_ONCE):
             slots = self._stored.read_array(slots_at(begin), SLOT, min(_AT_ONCE, self._slots - begin))
+            used += int(np.count_nonzero(slots))
             wrong = self._chains.differing(slots, begin)
             if len(wrong):
                 first = int(wrong[0])
@@ -114,6 +122,8 @@ class _File:
                 count += len(wrong)
         if count:
             self._findings.add("index-slot", self._uri, text, count=count)
+        elif abs(head.used_slots - used) > (1 if newest else 0):  # a killed broker can be between the two
+            self._findings.add("index-header", self._uri, f"{head.used_slots:,} slots in use, but {used:,} lead to an entry")
 
     def _add(self, code: str, number: int, offsets: NDArray[np.int64], which: NDArray[np.bool_], why: str) -> None:
         chosen = np.flatnonzero(which)

@@ -102,6 +102,7 @@ CODES = {
     "queue-not-checked": Code(NOTE, "the store has no queues, or their database cannot be opened", "no action needed"),
     # The index
     "index-header": Code(ERROR, "the header of an index file contradicts its entries", _REINDEX),
+    "index-cut": Code(WARNING, "an index file is smaller than brokers make them: it was cut, or not copied whole", _REINDEX),
     "index-slot": Code(ERROR, "a slot of an index file does not lead to the newest entry of its chain", _REINDEX),
     "index-chain": Code(ERROR, "an entry does not lead to the entry before it in its chain", _REINDEX),
     "index-order": Code(ERROR, "the offsets of an index file go back", _REINDEX),
@@ -130,7 +131,7 @@ CODES = {
     ),
     "checkpoint-ahead": Code(WARNING, "the checkpoint has a later time than the last record", "look for missing segments at the end"),
     "config-damaged": Code(
-        WARNING, "a configuration file is empty, truncated or not JSON", "a broker then uses its .bak, if that is whole"
+        WARNING, "a configuration file is empty, truncated, not JSON, or lacks its table", "a broker then uses its .bak, if that is whole"
     ),
     "config-not-checked": Code(NOTE, "the configuration is in RocksDB, which cannot be opened", "install the extra `rocksdb`"),
     "offset-after-queue": Code(WARNING, "a consumer offset is after the end of its queue", "reset it, or look for lost records"),

@@ -179,7 +179,7 @@ class _SegmentCheck:
 
     def _checkpoint(self) -> None:
         """The checkpoint must not be later than the last record."""
-        part, newest = self._part, checkpoint_of(self._part.sides.uri).newest
+        part, newest = self._part, max(checkpoint_of(self._part.sides.uri).times)
         if self._segment.framing == PLAIN and not part.sides.is_live and self._last_time != _NEVER and newest > self._last_time:
             text = f"it is {newest - self._last_time:,} ms later than the last record"
             self._findings.add("checkpoint-ahead", f"{part.sides.uri}/checkpoint", text, part.sides.end)

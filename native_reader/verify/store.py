@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from native_reader.broker.config_files import BACKUP, versions
+from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
@@ -17,14 +17,6 @@ from native_reader.storage.rocksdb_queues import why_unreadable
 from native_reader.verify.findings import Findings
 from native_reader.verify.sides import QueueNumbering, Sides, last_entry
 
-_JSON = (
-    "topics.json",
-    "consumerOffset.json",
-    "lmqConsumerOffset.json",
-    "subscriptionGroup.json",
-    "delayOffset.json",
-    "consumerFilter.json",
-)
 _IN_ROCKSDB = ("topics", "subscriptionGroups", "consumerOffsets", "metadata", "rdb")
 
 
@@ -86,12 +78,8 @@ def _config(sides: Sides, findings: Findings) -> None:
     for name in _IN_ROCKSDB:
         if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
             findings.add("config-not-checked", uri, why)
-    for name in _JSON:
-        uri, found = f"{sides.config}/{name}", dict(versions(sides.config, name))
-        problem = found.get(uri, "is missing") if found else None
-        if isinstance(problem, str):
-            backup = "its .bak can be read" if isinstance(found.get(f"{uri}{BACKUP}"), dict) else "it has no readable .bak"
-            findings.add("config-damaged", uri, f"{name}: {problem}; {backup}")
+    for uri, problem in damaged_files(sides.config):
+        findings.add("config-damaged", uri, problem)
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own

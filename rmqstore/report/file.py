@@ -14,6 +14,7 @@ from rmqstore.report.page import page_of
 def write_report(store: nr.Store, output: Path, language: str = "en", **settings: Any) -> nr.Facts:
     """Write the page to a new file, then rename it: `output` is never half a page. `settings`: the arguments of `Store.report`."""
     refuse_inside(str(output), store.stores)
+    output = _destination(output)
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         file = part.open("x", encoding="utf-8")  # before the log is read, which may take hours
@@ -34,3 +35,11 @@ def write_report(store: nr.Store, output: Path, language: str = "en", **settings
         file.close()
         part.unlink(missing_ok=True)
     return facts
+
+
+def _destination(output: Path) -> Path:
+    """What is to be replaced: of a link, the file that it leads to."""
+    if output.exists() and not output.is_file():
+        kind = "a folder" if output.is_dir() else "not a regular file"
+        raise nr.OptionError(f"{output}: cannot write there: it is {kind}. Name a file")
+    return output.resolve() if output.is_symlink() else output

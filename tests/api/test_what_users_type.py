@@ -243,6 +243,7 @@ def test_the_text_of_an_error_is_short_and_printable() -> None:
     assert str(error).endswith("xand how to continue")
     assert len(str(error)) < 2100
     assert str(nr.UnreadableError(5, "\ud800")) == "[Errno 5] \\ud800"
+    assert str(nr.PathError("s3://bucket/a\nb\t")) == "s3://bucket/a\\nb\\t"
 
 
 def test_a_run_iterated_twice_counted_bytes_twice() -> None:

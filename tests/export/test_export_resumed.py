@@ -313,3 +313,56 @@ def test_jobs_give_the_same_files(memory: MemoryStorage, tmp_path: Path) -> None
     one, many = (scan_of(memory).export(tmp_path / str(jobs), jobs=jobs, **PARTED) for jobs in (1, 4))
     assert [(file.name, file.rows, file.bytes) for file in one.files] == [(file.name, file.rows, file.bytes) for file in many.files]
     assert all((tmp_path / "1" / file.name).read_bytes() == (tmp_path / "4" / file.name).read_bytes() for file in one.files)
+
+
+# What else can be in the folder
+
+
+def stopped(memory: MemoryStorage, folder: Path, **how: Any) -> list[Path]:
+    """Stop an export after a task; returns the files that have their final names."""
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, "rename", 6, before=True)
+        with pytest.raises(Killed):
+            scan_of(memory).export(folder, **how)
+    return sorted(path for path in folder.rglob("part-*") if path.parent.name not in ("_parts", "_writing"))
+
+
+def test_a_link_in_place_of_the_temporary_folder_emptied_the_folder_it_led_to(memory: MemoryStorage, tmp_path: Path) -> None:
+    stopped(memory, tmp_path / "out")
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "kept").write_text("x")
+    for path in (tmp_path / "out" / "_writing").iterdir():
+        path.unlink()
+    (tmp_path / "out" / "_writing").rmdir()
+    (tmp_path / "out" / "_writing").symlink_to(tmp_path / "precious")
+    with pytest.raises(nr.ExportError, match="_writing is a link, or inside one, which no export makes"):
+        scan_of(memory).export(tmp_path / "out")
+    assert (tmp_path / "precious" / "kept").exists()
+
+
+def test_a_link_in_place_of_a_folder_of_a_partition_leads_nowhere(memory: MemoryStorage, tmp_path: Path) -> None:
+    stopped(memory, tmp_path / "out", **PARTED)
+    (tmp_path / "elsewhere").mkdir()
+    for folder in [path for path in (tmp_path / "out").iterdir() if path.name.startswith("topic=")]:
+        folder.rename(tmp_path / "elsewhere" / folder.name)
+        folder.symlink_to(tmp_path / "elsewhere" / folder.name)
+    before = sorted((tmp_path / "elsewhere").rglob("*"))
+    with pytest.raises(nr.ExportError, match="is a link, or inside one"):
+        scan_of(memory).export(tmp_path / "out", **PARTED)
+    assert sorted((tmp_path / "elsewhere").rglob("*")) == before
+
+
+def test_a_file_that_was_overwritten_with_as_many_bytes_was_taken_for_whole(memory: MemoryStorage, tmp_path: Path) -> None:
+    (file, *_) = stopped(memory, tmp_path)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(nr.ExportError, match=f"{file.name} was changed or deleted after it was written. Export to another folder"):
+        scan_of(memory).export(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "text"), [(b"out\xff", "the name of this folder is not UTF-8"), (b"a\0b", "no folder can have this")])
+def test_a_folder_with_a_name_that_is_not_utf8_was_a_traceback(memory: MemoryStorage, tmp_path: Path, name: bytes, text: str) -> None:
+    with pytest.raises(nr.OptionError, match=text):
+        scan_of(memory).export(os.path.join(os.fspath(tmp_path), os.fsdecode(name)))
+    assert list(tmp_path.iterdir()) == []

@@ -94,6 +94,22 @@ def test_a_kernel_of_another_version_is_not_used(fresh: pytest.MonkeyPatch, capl
     assert [record.getMessage() for record in caplog.records] == [f"{needs}. It is not used: reads are slower"]
 
 
+@pytest.mark.parametrize("content", ["", "SEAM = 1", "raise RuntimeError('broken')"])
+def test_a_folder_of_that_name_ended_every_read(
+    fresh: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
+) -> None:
+    (tmp_path / "rmqstore_kernel").mkdir()
+    (tmp_path / "rmqstore_kernel" / "__init__.py").write_text(content)
+    fresh.delitem(sys.modules, "rmqstore_kernel", raising=False)
+    fresh.syspath_prepend(tmp_path)
+    with caplog.at_level(logging.WARNING, "native_reader"):
+        name, version, reason = nr.kernel_info()
+        assert nr.kernel_info() == (name, version, reason)
+    assert (name, version) == ("numpy", None)
+    assert reason.startswith("rmqstore_kernel cannot be imported: ")
+    assert [record.getMessage() for record in caplog.records] == [f"{reason}. numpy runs: reads are slower"]
+
+
 def test_the_variable_decides(fresh: pytest.MonkeyPatch) -> None:
     installed(fresh, kernel.SEAM)
     fresh.setenv(VARIABLE, "numpy")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import UTC
@@ -357,9 +359,25 @@ def test_the_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     store, output = nr.open(f"{memory.url}/store"), tmp_path / "report.html"
     facts = write_report(store, output, now=NOW // 1000)
     assert output.read_text(encoding="utf-8") == page_of(facts, "en")
-    with pytest.raises(nr.ExportError, match="could not write: Is a directory"):
+    with pytest.raises(nr.OptionError, match="cannot write there: it is a folder"):
         write_report(store, tmp_path, now=NOW // 1000)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_replaced_a_pipe_and_the_link_that_led_to_a_file(tmp_path: Path) -> None:
+    """As root, `report -o /dev/stdout` or a device was gone after it, and the pipe got nothing."""
+    memory = in_memory(damaged())
+    store = nr.open(f"{memory.url}/store")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(nr.OptionError, match="pipe: cannot write there: it is not a regular file"):
+        write_report(store, tmp_path / "pipe", now=NOW // 1000)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    (tmp_path / "away").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "away" / "page.html")
+    for _ in range(2):  # the file is new, and then it is replaced
+        facts = write_report(store, tmp_path / "link", now=NOW // 1000)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "away" / "page.html").read_text(encoding="utf-8") == page_of(facts, "en")
 
 
 # Texts, numbers, colours

@@ -324,6 +324,16 @@ def test_newer_options_replace_older_ones(bucket: Bucket) -> None:
 # Secrets
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("rest", ["bkt/store", "bkt", "bkt/sto*", "bkt/a.tar"])
+def test_credentials_in_a_path_were_in_the_error(scheme: str, rest: str) -> None:
+    with pytest.raises(nr.OptionError) as raised:
+        nr.open(f"{scheme}://AKIDMARK:S3CR3TMARK@{rest}")
+    text = str(raised.value)
+    assert text.startswith(f"a path {scheme}://…@bkt holds credentials. Give the path without them, and set fs.access_key and ")
+    assert "MARK" not in text
+
+
 def test_no_secret_is_shown(bucket: Bucket, caplog: pytest.LogCaptureFixture, impatient: None) -> None:
     caplog.set_level(logging.DEBUG)
     fs = bucket.link.fs | {"session_token": TOKEN}

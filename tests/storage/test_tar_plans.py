@@ -144,7 +144,7 @@ def test_a_stream_reads_an_archive_and_the_newer_one_that_replaces_it(tmp_path: 
 
 
 def test_every_command_reads_an_archive(tmp_path: Path) -> None:
-    archive = gnu_tar(tmp_path / "x.tar", on_disk(tmp_path, files_of() | {"store/config/topics.json": b"{}"}))
+    archive = gnu_tar(tmp_path / "x.tar", on_disk(tmp_path, files_of() | {"store/config/topics.json": b'{"topicConfigTable":{}}'}))
     assert len(run("cat", archive, "--json").rows) == 30
     assert [row["msg_id"] for row in run("find", archive, "--key", "k7", "--json").rows] == ["U0007"]
     for command in (["ls", archive], ["stat", archive], ["verify", archive], ["doctor", archive], ["explain", archive], ["tail", archive]):

@@ -308,6 +308,15 @@ def test_71_checkpoints() -> None:
     found = codes(changed(files, CHECKPOINT, 0, ">q", newest + 10**6))
     assert found.pop("checkpoint-ahead") == 1
     assert set(found) <= {"log-short"}
+    assert codes(changed(files, CHECKPOINT, 16, ">q", newest + 10**6)) == {"checkpoint-ahead": 1}  # the index's time was not compared
+
+
+@pytest.mark.parametrize("text", [b"{}", b'{"topicConfigTable": 5}', b'{"topicConfigTable": []}'])
+def test_settings_without_their_table_were_no_finding(text: bytes) -> None:
+    _, files = healthy()
+    (finding,) = findings(files | {TOPICS: text})
+    assert finding["code"] == "config-damaged"
+    assert "topics.json: expected " in finding["message"]
 
 
 def test_72_configuration_in_a_database_that_cannot_be_opened() -> None:

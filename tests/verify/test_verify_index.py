@@ -32,8 +32,26 @@ def test_62_a_header_of_zeros_in_an_old_file() -> None:
 
 
 def test_62_a_file_that_was_cut() -> None:
+    """Its number of slots is that of the others, if its entries are there; of the only file, nothing is known."""
     _, files = healthy()
-    assert codes(files | {INDEX: files[INDEX][: ENTRIES_AT + 100]})["index-not-checked"] == 1
+    cut = codes(files | {INDEX: files[INDEX][: ENTRIES_AT + 100]})
+    assert cut["index-cut"] == 1
+    assert "index-not-checked" not in cut
+    one = {name: content for name, content in files.items() if "/index/" not in name or name == INDEX}
+    assert codes(one | {INDEX: files[INDEX][: ENTRIES_AT + 100]})["index-not-checked"] == 1
+
+
+@pytest.mark.parametrize("size", [0, 39])
+def test_a_file_without_a_header_was_a_note(size: int) -> None:
+    _, files = healthy()
+    found = codes(files | {INDEX: files[INDEX][:size]})
+    assert found["index-cut"] == 1
+    assert "index-not-checked" not in found
+
+
+def test_a_number_of_used_slots_that_is_wrong_was_not_seen() -> None:
+    _, files = healthy()
+    assert codes(changed(files, INDEX, 32, ">i", 1)) == {"index-header": 1}
 
 
 def test_63_a_slot_that_is_wrong() -> None:
