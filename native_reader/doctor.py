@@ -140,8 +140,9 @@ class _Examination:
         scan = Scan((files,), MessageOptions(**options))
         plan = scan.plan()
         found.has_gaps = bool(plan.gaps)
-        for _, start, stop in plan.gaps:
-            found.findings.append(f"no file contains offsets {start:,} to {stop:,} ({stop - start:,} bytes)")
+        for gap in plan.gaps:
+            where = f"no file contains offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes)"
+            found.findings.append(f"{where}. {gap.how_to_get_back}" if gap.how_to_get_back else where)
         if stale := dict(plan.stale).get(files.uri):
             found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
         end = dict(plan.ends)[files.uri]

@@ -58,7 +58,7 @@ class Explanation:
             "ways": [self._way(uri, way) for uri, way in plan.ways],
             "skipped": [{"why": why, "segments": len(sizes), "bytes": sum(sizes)} for why, sizes in sorted(self._skipped().items())],
             "ends": dict(plan.ends),
-            "gaps": [list(gap) for gap in plan.gaps],
+            "gaps": [[gap.store, gap.start, gap.stop] for gap in plan.gaps],
             "stale": dict(plan.stale),
             "kernel": kernel_info()._asdict(),
         }
@@ -118,8 +118,9 @@ class Explanation:
             yield f"  not read   {size_of(inside)} inside segments, excluded by {self._inside()}"
         for uri, size in self.plan.stale:
             yield f"  not read   {stale_text(uri, size)}"
-        for uri, start, stop in self.plan.gaps:
-            yield f"  missing    offsets {start:,} to {stop:,} ({stop - start:,} bytes) of {uri}: no file contains them"
+        for gap in self.plan.gaps:
+            where = f"offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes) of {gap.store}"
+            yield f"  missing    {where}: no file contains them{gap.how_to_get_back and '. '}{gap.how_to_get_back}"
         yield f" kernel: {kernel_info()}"
 
     @staticmethod

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from native_reader.errors import DataLoss, option_name
-from native_reader.text import Said
+from native_reader.storage.store import StoreFiles
+from native_reader.storage.strays import rename_command, unpack_command
+from native_reader.text import Said, say
 
+_DIGITS = 20
 MISSING, LOST = "missing", "lost"
 NOT_THERE = {
     MISSING: "no file contains these offsets",
@@ -44,7 +47,12 @@ WHY = {
     "copied before": "Only zeros or half a record follow: the log was copied before its consume queues, or its newest pages were lost",
 }
 """Why it can be lost, by kind, in English."""
-_SENTENCES = {MISSING: NOT_THERE[MISSING], **WHAT, **WHY}
+BACK = {
+    "packed segment": "{name} exists: unpack it first: {command}",
+    "renamed segment": "{name} exists: if it is a segment, rename it first: {command}",
+}
+"""How to get missing offsets back, by kind, in English."""
+_SENTENCES = {MISSING: NOT_THERE[MISSING], **WHAT, **WHY, **BACK}
 
 
 class Missing(NamedTuple):
@@ -62,9 +70,27 @@ class Missing(NamedTuple):
         return ". ".join(each.text(_SENTENCES) for each in self.said)
 
     @property
+    def how_to_get_back(self) -> str:
+        """What to do with the file that has them, in English; empty if there is none."""
+        return ". ".join(each.text(_SENTENCES) for each in self.said if each.kind in BACK)
+
+    @property
     def is_gap(self) -> bool:
         """Whether they are between the first and the last file; otherwise they follow the end of the log."""
         return self.reason == MISSING
+
+
+def gap_in(store: StoreFiles, start: int, stop: int) -> Missing:
+    """Offsets that no file of a store has, with how to get them back if a packed or renamed file has them."""
+    name = next((name for name in store.strays if start <= int(name[:_DIGITS]) < stop), None)
+    return Missing(store.uri, start, stop, MISSING, (Said(MISSING), *([] if name is None else [back(name)])))
+
+
+def back(name: str) -> Said:
+    """How to turn that file into a segment again."""
+    if command := unpack_command(name):
+        return say("packed segment", name=name, command=command)
+    return say("renamed segment", name=name, command=rename_command(name))
 
 
 @dataclass(frozen=True, slots=True)

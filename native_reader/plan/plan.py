@@ -14,7 +14,7 @@ from native_reader.errors import DataLoss, option_name
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.plan.estimate import AUTO, SCAN, AccessPath
 from native_reader.plan.keys import KeyLookup
-from native_reader.plan.lost import CheckedEnd, Lost, Missing
+from native_reader.plan.lost import CheckedEnd, Lost, Missing, gap_in
 from native_reader.plan.places import SEEN, Places
 from native_reader.plan.planning import Planning
 from native_reader.plan.split import SPLIT_COSTS, Split
@@ -36,8 +36,8 @@ class Plan:
     predicate: Predicate
     skipped: tuple[tuple[Segment, str], ...] = ()
     unwritten: tuple[Segment, ...] = ()
-    gaps: tuple[tuple[str, int, int], ...] = ()
-    """Ranges `(store, start, stop)` that no file holds, if the read allows them."""
+    gaps: tuple[Missing, ...] = ()
+    """Offsets that no file holds, if the read allows them."""
     partition_bytes: int = 128 << 20
     """The most bytes to read in one task."""
     ways: tuple[tuple[str, AccessPath], ...] = ()
@@ -54,9 +54,8 @@ class Plan:
     @property
     def missing(self) -> tuple[Missing, ...]:
         """Offsets that the logs should hold but do not: between their files, and after their ends."""
-        gaps = (Missing(*gap) for gap in self.gaps)
         after = (lost.missing for lost in self.lost)
-        return (*(gap for gap in gaps if gap.start < gap.stop), *(missing for missing in after if missing is not None))
+        return (*(gap for gap in self.gaps if gap.start < gap.stop), *(missing for missing in after if missing is not None))
 
     @property
     def bytes_to_scan(self) -> int:
@@ -109,9 +108,13 @@ class StoreRead:
 
     def gaps(self) -> list[tuple[int, int]]:
         """The ranges of offsets from `start` to `end` that no file covers."""
-        reached = [self.store.min_offset if self.start is None else self.start, *(segment.end for segment in self.store.segments)]
+        reached = [self.store.begins if self.start is None else self.start, *(segment.end for segment in self.store.segments)]
         begins = [*(segment.base for segment in self.store.segments), self.end]
         return [(one, other) for one, other in zip(reached, begins, strict=True) if one < min(other, self.end)]
+
+    def missing(self) -> list[Missing]:
+        """These ranges, with what is known of each."""
+        return [gap_in(self.store, start, min(stop, self.end)) for start, stop in self.gaps()]
 
     def whole(self, segment: Segment) -> Split:
         """A segment as one split, from `start` on."""
@@ -167,15 +170,15 @@ class _Parts:
         self.splits: list[Split] = []
         self.skipped: list[tuple[Segment, str]] = []
         self.unwritten: list[Segment] = []
-        self.gaps: list[tuple[str, int, int]] = []
+        self.gaps: list[Missing] = []
 
     def add(self, read: StoreRead) -> None:
         """Add the parts of one store."""
         store = read.store
         spans: list[tuple[int, int]] = []
         if store.segments:
-            spans = spans_of(self.pruning, {"store": exactly(store.uri)}, store.min_offset, store.segments[-1].end + ENTRY_HEAD)
-        self.gaps += ((store.uri, *gap) for gap in read.gaps() if read.start is not None or _within(spans, *gap))
+            spans = spans_of(self.pruning, {"store": exactly(store.uri)}, store.begins, store.segments[-1].end + ENTRY_HEAD)
+        self.gaps += (gap for gap in read.missing() if read.start is not None or _within(spans, gap.start, gap.stop))
         for segment in store.segments:
             split = read.whole(segment)
             if split.end <= split.start:
@@ -310,10 +313,11 @@ def cut(split: Split, most: int, share: float) -> list[Split]:
     ]
 
 
-def _loss(gaps: Sequence[tuple[str, int, int]]) -> DataLoss:
-    store, start, stop = gaps[0]
+def _loss(gaps: Sequence[Missing]) -> DataLoss:
+    first = gaps[0]
+    why = first.how_to_get_back or "a segment is missing or truncated"
     more = f" {len(gaps) - 1} more ranges are missing." if len(gaps) > 1 else ""
     return DataLoss(
-        f"{store}: offsets {start:,} to {stop:,} ({stop - start:,} bytes) are in no file: a segment is missing or truncated.{more} "
+        f"{first.store}: offsets {first.start:,} to {first.stop:,} ({first.stop - first.start:,} bytes) are in no file: {why}.{more} "
         f"Set {option_name('fail_on_data_loss', False)} to read the rest"
     )

@@ -215,7 +215,16 @@ def _store_of(home: Place, logs: Sequence[_LogDirectory]) -> StoreFiles:
     strays = [(log.uri, [name for name in log.strays if name[:20] not in names]) for log in logs if log.strays]
     if not names:
         raise PathError(only_strays(*strays[0]))
-    return replace(store, strays=tuple(name for _, missing in strays for name in missing)[:KEPT])
+    packed = sorted(name for _, missing in strays for name in missing)
+    return replace(store, strays=tuple(packed[:KEPT]), packed_from=_leading(packed, store.segments[0]))
+
+
+def _leading(packed: Iterable[str], first: Segment) -> int | None:
+    """Where those begin that lead up to the first segment without a hole, if they are as large as it is; None if none does."""
+    offsets, begin = {int(name[:20]) for name in packed}, first.base
+    while begin - first.size in offsets:
+        begin -= first.size
+    return begin if begin < first.base else None
 
 
 def _store(home: Place, segments: Iterable[Segment]) -> StoreFiles:

@@ -60,6 +60,8 @@ class StoreFiles:
     """The directories of databases of RocksDB that hold consume queues (5.2.0+)."""
     strays: tuple[str, ...] = ()
     """The first few names of compressed or renamed segments whose original is missing."""
+    packed_from: int | None = None
+    """Where those of them begin that lead up to the first segment: the log begins there, but they are not read."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -74,11 +76,16 @@ class StoreFiles:
     @property
     def first_record(self) -> int:
         """The lowest offset that a record can have: after the frame, if there is one."""
-        return self.min_offset + (self.segments[0].frame if self.segments else 0)
+        return self.begins + (self.segments[0].frame if self.segments else 0)
+
+    @property
+    def begins(self) -> int:
+        """The first offset of the log, also if it is in a file that cannot be read."""
+        return self.min_offset if self.packed_from is None else self.packed_from
 
     @property
     def min_offset(self) -> int:
-        """The first offset in the store; 0 if it is empty."""
+        """The first offset in a segment; 0 if there is none."""
         return self.segments[0].base if self.segments else 0
 
 

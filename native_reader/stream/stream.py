@@ -20,6 +20,7 @@ from native_reader.log.boundary import (
 )
 from native_reader.log.follow import Following
 from native_reader.plan.doubts import doubts_of
+from native_reader.plan.lost import gap_in
 from native_reader.plan.plan import Plan
 from native_reader.plan.planner import plan_read
 from native_reader.plan.planning import Planning
@@ -183,8 +184,10 @@ class Stream:
     def _plan(self, batches: Offset) -> Plan:
         ranges = self._ranges(batches)
         plan = plan_read([self._store(uri) for uri in ranges], self._predicate, self._planning, ranges)
-        for uri, start, stop in plan.gaps:
-            self._announce_once(f"{uri}: no file has offsets {start:,} to {stop:,} ({stop - start:,} bytes). Reading continues after them")
+        packed = (store for store in map(self._store, ranges) if store.packed_from is not None)
+        for gap in (*plan.gaps, *(gap_in(store, store.begins, store.min_offset) for store in packed)):
+            where = f"{gap.store}: no file has offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes)"
+            self._announce_once(f"{where}{gap.how_to_get_back and '. '}{gap.how_to_get_back}. Reading continues after them")
         return plan
 
     def _ranges(self, batches: Offset) -> dict[str, tuple[int, int]]:

@@ -206,4 +206,4 @@ def lost_of(request: TableRequest) -> list[Missing]:
 
 def missing_in(request: TableRequest) -> list[Missing]:
     """Offsets below the end of those logs that no file holds."""
-    return [Missing(read.store.uri, start, min(stop, read.end)) for read in request.reads for start, stop in read.gaps()]
+    return [missing for read in request.reads for missing in read.missing()]

@@ -227,7 +227,7 @@ def _deciding(log: HalfMessages, table: pa.Table, lost: _LastLoss) -> list[Messa
     after = Compare(Column("physical_offset"), ">=", int(table.column("physical_offset")[0].as_py()))
     predicate = And((after, Or((ops, all_of(committed)))))
     plan = plan_read([log.store], predicate, log.planning, {log.store.uri: (log.store.min_offset, log.end)}, log.seen)
-    lost.note(stop for _, _, stop in plan.gaps)
+    lost.note(gap.stop for gap in plan.gaps)
     return pieces_of(plan)
 
 

@@ -51,7 +51,7 @@ def _parts_of(read: StoreRead, end: CheckedEnd, planning: Planning) -> Iterator[
     lost = None
     if end.lost is not None:
         lost = ("log-lost" if end.lost.is_loss else "log-short", end.lost.start, end.lost.text)
-    gaps = tuple((start, min(stop, read.end)) for start, stop in read.gaps())
+    gaps = tuple(read.missing())
     unread = [why for database in store.databases if (why := why_unreadable(database)) is not None]
     unread += [] if sides.directories else ["no queue was checked"]
     yield StorePart(sides, lost, gaps, end.stale, unread[0] if unread else None)

@@ -9,6 +9,7 @@ from native_reader.broker.config_files import damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
+from native_reader.plan.lost import Missing
 from native_reader.sides.index import index_files
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.protocol import storage_of
@@ -28,7 +29,7 @@ class StorePart(NamedTuple):
 
     sides: Sides
     lost: tuple[str, int, str] | None
-    gaps: tuple[tuple[int, int], ...]
+    gaps: tuple[Missing, ...]
     stale: int
     queues_unread: str | None
 
@@ -36,8 +37,10 @@ class StorePart(NamedTuple):
 def check_store(part: StorePart, findings: Findings) -> None:
     """Add what concerns the whole store."""
     sides, add = part.sides, findings.add
-    for start, stop in part.gaps:
-        add("log-missing", sides.uri, f"no file has offsets {start:,} to {stop:,}", start, last=stop)
+    for gap in part.gaps:
+        text = f"no file has offsets {gap.start:,} to {gap.stop:,}"
+        back = gap.how_to_get_back
+        add("log-missing", sides.uri, f"{text}. {back}" if back else text, gap.start, last=gap.stop)
     if part.lost is not None:
         code, offset, text = part.lost
         add(code, sides.uri, text, offset)

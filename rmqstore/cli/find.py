@@ -88,7 +88,7 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():
             from native_reader.plan.times import time_span
 
-            is_expired = any(each.min_offset for each in store.stores)
+            is_expired = any(each.begins for each in store.stores)
             _note_absence(asked, time_span((logs[uri], end) for uri, end in plan.ends), is_expired)
         size = sum(end - logs[uri][0].base for uri, end in plan.ends if logs[uri])
         name = next((name for option, name in (("keys", "key"), ("msg_id", "id")) if option in asked.options), None)
@@ -140,7 +140,7 @@ def _note_absence(asked: Asked, span: tuple[datetime, datetime] | None, is_expir
         note("note: the log has no messages")
         return
     first, last = (time_text(each, asked.zone) for each in span)
-    note(f"note: the log has messages stored from {first} to {last}{'; older messages have expired' if is_expired else ''}")
+    note(f"note: the log has messages stored from {first} to {last}{'; older ones expired or were removed' if is_expired else ''}")
     keys = asked.options.get("keys", ())
     case = "keys are case-sensitive; " if keys else ""
     comma = "a comma is part of the key; repeat --key for several keys; " if any("," in key for key in keys) else ""

@@ -40,7 +40,8 @@ class Read:
         run = scan.run(self.asked.jobs, progress=bar())
         for lost in run.lost:
             if lost.is_gap:
-                note(f"warning: {lost.store}: no file contains offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)")
+                where = f"offsets {lost.start:,} to {lost.stop:,} ({lost.stop - lost.start:,} bytes)"
+                note(f"warning: {lost.store}: no file contains {where}{lost.how_to_get_back and '. '}{lost.how_to_get_back}")
                 self.code = FOUND
         yield from self.of_run(run)
 

@@ -61,6 +61,8 @@ SENTENCES = {
     "no file": _RENAMED,
     "packed file": f"{_RENAMED}。{{name}} 存在，请先解压：{{command}}",
     "renamed file": f"{_RENAMED}。{{name}} 存在，如果它是 commitlog 文件，请先改名：{{command}}",
+    "packed segment": "{name} 存在，请先解压：{command}",
+    "renamed segment": "{name} 存在，如果它是 commitlog 文件，请先改名：{command}",
     "copied before": "其后只有零或不完整的记录：日志的拷贝早于 consumequeue，或最后写入的页没有刷盘",
 }
 """What the engine says about damage and losses, by kind, in Chinese."""

@@ -65,6 +65,18 @@ def test_every_kind_has_a_store() -> None:
     assert {why for _, why in CASES} == WHY.keys()
 
 
+@pytest.mark.parametrize(("ending", "kind", "command"), [("gz", "packed segment", "gunzip"), ("bak", "renamed segment", "mv")])
+def test_a_gap_says_how_to_get_it_back(ending: str, kind: str, command: str) -> None:
+    name = f"{SIZE:020}"
+    files = {each: content for each, content in WHOLE.items() if not each.endswith(name)} | {f"store/commitlog/{name}.{ending}": PACKED}
+    memory = in_memory(files)
+    (gap,) = nr.open(memory.url).messages(fail_on_data_loss=False).plan().gaps
+    assert (gap.start, gap.stop, gap.said[1].kind) == (SIZE, 2 * SIZE, kind)
+    assert gap.how_to_get_back.startswith(f"{name}.{ending} exists: ")
+    assert f": {command} {name}.{ending}" in gap.how_to_get_back
+    assert gap.description == f"no file contains these offsets. {gap.how_to_get_back}"
+
+
 def test_sentences_agree_with_one_and_with_several() -> None:
     what = lost_of(CUT | QUEUES).what
     several, one = what.text(WHAT), what._replace(values=tuple((name, 1) for name, _ in what.values)).text(WHAT)

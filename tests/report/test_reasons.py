@@ -9,7 +9,7 @@ from support.verified import healthy
 
 import native_reader as nr
 from native_reader.layout import kinds
-from native_reader.plan.lost import LOST, MISSING, NOT_THERE, WHAT, WHY, Missing
+from native_reader.plan.lost import BACK, LOST, MISSING, NOT_THERE, WHAT, WHY, Missing
 from native_reader.records.damages import ANOMALIES, REASONS, Damage
 from native_reader.text import say
 from rmqstore.report.page import page_of
@@ -28,8 +28,8 @@ def test_every_kind_has_a_meaning_in_chinese() -> None:
 
 
 def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
-    english = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()} | {MISSING: NOT_THERE[MISSING]} | WHAT | WHY
-    assert len(english) == len(ANOMALIES) + 1 + len(WHAT) + len(WHY)  # no kind has two meanings
+    english = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()} | {MISSING: NOT_THERE[MISSING]} | WHAT | WHY | BACK
+    assert len(english) == len(ANOMALIES) + 1 + len(WHAT) + len(WHY) + len(BACK)  # no kind has two meanings
     assert SENTENCES.keys() == english.keys()
     assert {kind: _names_in(SENTENCES[kind]) for kind in english} == {kind: _names_in(sentence) for kind, sentence in english.items()}
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.command_line import run
 from support.stores import ZERO, count_rows, dledger, files_of, in_memory, on_disk, path_error
 
 import native_reader as nr
@@ -110,3 +111,44 @@ def test_the_command_for_a_name():
     assert unpack_command(f"{ZERO}.bak") is None
     assert how_to_restore(f"{ZERO}.gz") == f"unpack it first: gunzip {ZERO}.gz"
     assert how_to_restore(f"{ZERO}.bak") == f"if it is a segment, rename it first: mv {ZERO}.bak {ZERO}"
+
+
+def test_packed_segments_before_the_first_one_were_not_said(store: Path, tmp_path: Path) -> None:
+    """Two of five were gzipped: `rescue` found nothing lost, `stat` and FAILFAST counted the rest, `verify` said they had expired."""
+    packed(store, ZERO, SECOND)
+    opened = nr.open(store)
+    assert opened.stores[0].packed_from == 0
+    with pytest.raises(nr.DataLoss) as raised:
+        opened.messages().count_rows()
+    back = f"{ZERO}.gz exists: unpack it first: gunzip {ZERO}.gz"
+    assert str(raised.value) == (
+        f"{store.as_uri()}: offsets 0 to 4,096 (4,096 bytes) are in no file: {back}. Set fail_on_data_loss=False to read the rest"
+    )
+    assert opened.messages(fail_on_data_loss=False).count_rows() == 2
+    (row,) = opened.table("damage").to_table().to_pylist()
+    assert (row["start_offset"], row["end_offset"], row["reason"], row["segment"]) == (0, 4096, "missing", None)
+    assert row["found"] == f"no file contains these offsets. {back}"
+    (finding,) = [row for row in opened.verify().to_table().to_pylist() if row["code"].startswith("log-")]
+    assert (finding["code"], finding["message"]) == ("log-missing", f"no file has offsets 0 to 4,096. {back}")
+    assert f"no file contains offsets 0 to 4,096 (4,096 bytes). {back}" in opened.diagnose().findings
+    assert f"(4,096 bytes) of {store.as_uri()}: no file contains them. {back}" in str(opened.messages(fail_on_data_loss=False).explain())
+    assert run("export", store, "-o", tmp_path / "export").code == 1
+    for command in (["stat", store], ["cat", store], ["find", store, "--key", "k29"]):
+        ended = run(*command)
+        assert ended.code == 1, command
+        assert f"no file contains offsets 0 to 4,096 (4,096 bytes). {back}" in ended.err
+    ended = run("rescue", store, tmp_path / "rescue")
+    assert "4,096 bytes of the log are lost: 4,096 in 1 missing range" in ended.err
+    assert opened.messages(where="physical_offset >= 4096").count_rows() == 2  # which asks for none of them
+
+
+@pytest.mark.parametrize(("names", "begins"), [((SECOND,), 2048), ((ZERO,), None)])
+def test_only_those_that_lead_up_to_the_first_segment_are_of_the_log(store: Path, names: tuple[str, ...], begins: int | None) -> None:
+    """An old copy of a segment that expired long ago is not missed."""
+    packed(store, *names)
+    for name in {ZERO, SECOND} - set(names):
+        (store / "commitlog" / name).unlink()
+    (files,) = nr.open(store).stores
+    assert files.packed_from == begins
+    if begins is None:
+        assert nr.open(store).messages().count_rows() == 2
