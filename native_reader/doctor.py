@@ -149,7 +149,7 @@ class _Examination:
         first = scan.head(1)["store_timestamp"].to_pylist()
         last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
         return {
-            "directories": sorted({segment.uri.rpartition("/")[0] for segment in files.segments}),
+            "directories": sorted({segment.directory for segment in files.segments}),
             "segments": len(files.segments),
             "bytes": sum(segment.size for segment in files.segments),
             "first_offset": files.min_offset,

@@ -206,7 +206,7 @@ def refuse_inside(path: str, stores: Iterable[StoreFiles]) -> None:
     for store in stores:
         folders = {
             store.uri,
-            *(segment.uri.rpartition("/")[0] for segment in store.segments),
+            *(segment.directory for segment in store.segments),
             *store.queue_directories,
             store.index,
             store.config,

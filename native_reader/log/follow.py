@@ -205,6 +205,8 @@ class Follower:
         """
         segments = self.store.segments
         segment = segments[which]
+        if segment.is_packed:  # no broker writes to it, and its entry has another size
+            return segment
         entry = storage_of(segment.uri).entry(segment.uri)
         if entry is None or (entry.size, entry.identity) == (segment.size, segment.identity):
             return segment
@@ -218,7 +220,7 @@ class Follower:
         which = bisect_right(segments, segment.base, key=lambda each: each.base)
         if which < len(segments):
             return self._as_it_is_now(which) if segments[which].base == segment.end else None
-        uri = f"{segment.uri.rpartition('/')[0]}/{segment.end:020d}"
+        uri = f"{segment.directory}/{segment.end:020d}"
         entry = storage_of(uri).entry(uri)
         if entry is None or not entry.is_file or not entry.size:
             return None

@@ -23,6 +23,7 @@ from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.planning import Planning
 from native_reader.sides.index import index_files, search
 from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, topics_in
+from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
 from native_reader.storage.strays import rename_command, unpack_command
@@ -99,12 +100,13 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
 
 def _has_all_segments(store: StoreFiles) -> bool:
     """Whether the store has every segment of its directory. False if the user named only some segments."""
-    known = {segment.uri for segment in store.segments}
-    if not known:
+    known = {segment.base for segment in store.segments}
+    if not store.segments:
         return True
-    directory = store.segments[-1].uri.rpartition("/")[0]
+    directory = store.segments[-1].directory
     entries = storage_of(directory).list(directory)
-    return all(f"{directory}/{entry.name}" in known for entry in entries if entry.is_file and entry.size and is_segment_name(entry.name))
+    named = (entry.name for entry in entries if entry.is_file and entry.size)
+    return all(int(name[:_DIGITS]) in known for name in named if is_segment_name(name) or is_readable(name))
 
 
 def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:

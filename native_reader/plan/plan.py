@@ -191,7 +191,7 @@ class _Parts:
                 self._add_parts(split, read, spans)
 
     def _add_parts(self, split: Split, read: StoreRead, spans: Sequence[tuple[int, int]]) -> None:
-        parts = read.times.parts(split, self._predicate)
+        parts = [split] if split.segment.is_packed else read.times.parts(split, self._predicate)
         hits = () if read.lookup is None else read.lookup.hits
         pieces = [piece for part in parts for piece in _narrowed(part, spans, hits, read.store.consume_queue)]
         self.splits += pieces
@@ -248,6 +248,8 @@ def _narrowed(split: Split, spans: Sequence[tuple[int, int]], first: Sequence[in
     spans = _within(spans, base + split.start, base + split.stop)
     if not spans:
         return []
+    if split.segment.is_packed:  # each part would unpack all before it
+        spans, first = [(spans[0][0], spans[-1][1])], ()
     near: list[tuple[int, int]] = []
     for start, stop in spans:
         if near and start - near[-1][1] < SPLIT_COSTS and len(spans) > _MOST_FIRST:
@@ -295,7 +297,8 @@ def _why_not(predicate: Predicate, split: Split, times: Times, path: AccessPath)
 
 def cut(split: Split, most: int, share: float) -> list[Split]:
     """Even pieces with at most `most` bytes to read each; the last one extends to the end of the split."""
-    if split.access == SEEN:  # its records are known, so it needs little memory as a whole
+    # If its records are known, it needs little memory as a whole; if it is packed, each piece would unpack all before it.
+    if split.access == SEEN or split.segment.is_packed:
         return [split]
     pieces = max(1, -(-int(split.written * share) // most))
     cuts = [split.start + split.written * piece // pieces for piece in range(pieces)]

@@ -130,6 +130,8 @@ def _is_cut_through(predicate: Predicate, low: int, high: int) -> bool:
 def _sampled(segment: Segment, queue: str, written: int, first: int, after: int) -> list[tuple[int, int]]:
     """Positions in a segment where records certainly start, with their store times."""
     samples = [(0, first)]
+    if segment.is_packed:  # it would be unpacked for them, and then again
+        return []
     try:
         with Window(segment, 64 << 10) as window:
             parts = _parts_of(segment, written)

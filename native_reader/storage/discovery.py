@@ -5,8 +5,11 @@ Paths become places (`paths`), the entries of a directory show the logs in it, a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from native_reader.errors import OptionError, PathError, StoreError, option_name
@@ -14,10 +17,12 @@ from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.misses import no_log_directory, no_store, of_compacted_topic
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
+from native_reader.storage.packed import SCHEME as PACKED
+from native_reader.storage.packed import is_readable, unpacked_size
 from native_reader.storage.paths import KnownPlaces, Place, uri_of
-from native_reader.storage.protocol import DirEntry
+from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb import CURRENT, is_database
-from native_reader.storage.store import DLEDGER, Segment, StoreFiles, is_segment_name, segments_in
+from native_reader.storage.store import DLEDGER, Segment, StoreFiles, framing_of, is_segment_name, segments_in
 from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
@@ -26,7 +31,9 @@ _DATABASES = ("consumequeue", "consumequeue_rocksdb")
 """Where consume queues can be in RocksDB. The second: 5.5.0+, useSeparateStorePathForRocksdbCQ."""
 COMPACTED = "compaction/compactionLog"
 """The logs of compacted topics, below a store's root."""
+_log = logging.getLogger("native_reader")
 _LEVELS_UP = 5
+_DIGITS = 20
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
 
 
@@ -111,7 +118,9 @@ def _stores_of_files(places: Sequence[Place]) -> Iterator[StoreFiles]:
     files: dict[str, list[DirEntry]] = {}
     for place in places:
         entry = place.entry
-        if entry is not None and entry.is_file and (is_segment_name(entry.name) or (len(places) > 1 and is_stray(entry.name))):
+        if entry is None or not entry.is_file:
+            continue
+        if is_segment_name(entry.name) or is_readable(entry.name) or (len(places) > 1 and is_stray(entry.name)):
             files.setdefault(place.uri.rpartition("/")[0], []).append(entry)
     for directory, entries in files.items():
         if not _is_beside_the_log(directory):
@@ -207,21 +216,55 @@ def _store_of_log(log: Place, entries: Sequence[DirEntry]) -> StoreFiles:
 
 
 def _store_of(home: Place, logs: Sequence[_LogDirectory]) -> StoreFiles:
-    """The store with those logs. Raises PathError if there are only strays: a compressed log must not look empty."""
-    store = _store(home, [segment for log in logs for segment in log.segments])
+    """The store with those logs. Raises PathError if there are only strays: a renamed log must not look empty."""
+    plain = [segment for log in logs for segment in log.segments]
     if not any(log.strays for log in logs):
-        return store
-    names = {segment.name for segment in store.segments}
-    strays = [(log.uri, [name for name in log.strays if name[:20] not in names]) for log in logs if log.strays]
-    if not names:
+        return _store(home, plain)
+    names = {segment.name for segment in plain}
+    strays = [(log.uri, [name for name in log.strays if name[:_DIGITS] not in names]) for log in logs if log.strays]
+    packed = _packed_in(strays, plain)
+    if not (plain or packed):
         raise PathError(only_strays(*strays[0]))
-    packed = sorted(name for _, missing in strays for name in missing)
-    return replace(store, strays=tuple(packed[:KEPT]), packed_from=_leading(packed, store.segments[0]))
+    if packed:
+        _log_packed(home.uri, len(packed))
+    store, read = _store(home, [*plain, *packed]), {segment.base for segment in packed}
+    left = sorted(name for _, missing in strays for name in missing if int(name[:_DIGITS]) not in read)
+    return replace(store, strays=tuple(left[:KEPT]), packed_from=_leading(left, store.segments[0]))
 
 
-def _leading(packed: Iterable[str], first: Segment) -> int | None:
+def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segment]) -> list[Segment]:
+    """The strays that can be read as they are, one of each offset. A segment ends where the next one begins, or is as large as others."""
+    found: dict[int, str] = {}
+    for directory, names in strays:
+        for name in filter(is_readable, names):
+            found.setdefault(int(name[:_DIGITS]), f"{PACKED}{directory}/{storage_of(directory).quoted(name)}")
+    bases = sorted({*found, *(segment.base for segment in plain)})
+    sizes = [segment.size for segment in plain] or [other - one for one, other in pairwise(bases)]
+    segments = []
+    for base, uri in sorted(found.items()):
+        entry = storage_of(uri).entry(uri)
+        if entry is None:  # deleted meanwhile
+            continue
+        try:
+            framing = framing_of([uri])
+            usual = max(set(sizes), key=sizes.count) if sizes else unpacked_size(uri)
+        except OSError:  # it is something else, or damaged at its beginning
+            continue
+        after = next((other for other in bases if other > base), base + usual)
+        segments.append(Segment(base, min(usual, after - base), uri, entry.identity, framing))
+    return segments
+
+
+@cache
+def _log_packed(uri: str, count: int) -> None:
+    """Once in a process."""
+    are = "1 packed segment is unpacked while it is" if count == 1 else f"{count:,} packed segments are unpacked while they are"
+    _log.warning("%s: %s read, which is slow. Unpacked copies are read much faster", uri, are)
+
+
+def _leading(strays: Iterable[str], first: Segment) -> int | None:
     """Where those begin that lead up to the first segment without a hole, if they are as large as it is; None if none does."""
-    offsets, begin = {int(name[:20]) for name in packed}, first.base
+    offsets, begin = {int(name[:_DIGITS]) for name in strays}, first.base
     while begin - first.size in offsets:
         begin -= first.size
     return begin if begin < first.base else None

@@ -25,7 +25,7 @@ def one_log(segments: Sequence[Segment]) -> tuple[Segment, ...]:
         first = min(dledger)
         raise StoreDamaged(
             f"a plain log and a DLedger log both contain data at or after offset {first.base:,}: {conflict.uri} and {first.uri}. "
-            f"Expected the plain log to end there. Load only the directory of the right log: {_directory(conflict)} or {_directory(first)}"
+            f"Expected the plain log to end there. Load only the directory of the right log: {conflict.directory} or {first.directory}"
         )
     return merged([*dledger, *(segment for segment in plain if segment not in shared)])
 
@@ -52,7 +52,3 @@ def _holds_data(segment: Segment) -> bool:
                 return True
             offset += len(_ZEROS)
     return False
-
-
-def _directory(segment: Segment) -> str:
-    return segment.uri.rpartition("/")[0]

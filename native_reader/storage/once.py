@@ -95,7 +95,7 @@ class _Files:
     def _is_same(self, one: Segment, other: Segment) -> bool:
         if one.uri == other.uri:
             return True
-        directories = (segment.uri.rpartition("/")[0] for segment in (one, other))
+        directories = (segment.directory for segment in (one, other))
         if one.name == other.name and len(set(map(self._location, directories))) == 1:
             return True
         return bool(self._location(one.uri) == self._location(other.uri))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from native_reader.errors import StoreDamaged, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
 from native_reader.layout.record import ENTRY_HEAD
+from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb_queues import queues_uri
 
@@ -42,8 +43,18 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """Its file name: 20 digits."""
+        """Its file name: 20 digits, with a suffix if it is packed."""
         return self.uri.rpartition("/")[2]
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is unpacked while it is read, so that only reads in order are fast."""
+        return self.uri.startswith(PACKED)
+
+    @property
+    def directory(self) -> str:
+        """The URI of the directory with its file."""
+        return self.uri.removeprefix(PACKED).rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +115,11 @@ def segments_in(directory: str, entries: Iterable[DirEntry], framing: str | None
                 f"{_LAST_OFFSET:,}. Move it away, or correct its name"
             )
     uris = [f"{directory}/{entry.name}" for entry in files]
-    framing = framing or _framing_of(uris)
+    framing = framing or framing_of(uris)
     return [Segment(int(entry.name), entry.size, uri, entry.identity, framing) for entry, uri in zip(files, uris, strict=True)]
 
 
-def _framing_of(uris: Sequence[str]) -> str:
+def framing_of(uris: Sequence[str]) -> str:
     """PLAIN or DLEDGER, from the first segment with enough bytes to tell."""
     for uri in uris[:_SAMPLED]:
         try:
@@ -116,7 +127,7 @@ def _framing_of(uris: Sequence[str]) -> str:
                 (head,) = file.read_ranges([(0, UP_TO_FRAMING)])
         except FileNotFoundError:  # deleted meanwhile
             continue
-        if (framed := is_framed(head, int(uri.rpartition("/")[2]))) is not None:
+        if (framed := is_framed(head, int(uri.rpartition("/")[2][:20]))) is not None:
             return DLEDGER if framed else PLAIN
     return PLAIN
 

@@ -49,7 +49,7 @@ def disk_of(stores: Iterable[StoreFiles]) -> Disk | None:
 
 
 def _of_store(store: StoreFiles) -> Usage:
-    log = {segment.uri.rpartition("/")[0] for segment in store.segments}
+    log = {segment.directory for segment in store.segments}
     queues = {*store.queue_directories, f"{store.uri}/{_OF_QUEUES}"}
     index = {store.index} if store.index is not None else set[str]()
     named = log | queues | index

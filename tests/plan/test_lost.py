@@ -34,7 +34,7 @@ CASES: dict[tuple[str, str], Files] = {
     ("only segment", "begins with zeros"): {FIRST: bytes(SIZE)},
     ("only segment", "begins with text"): {FIRST: b"an old note " * 9},
     ("no segment", "begins with unknown"): {FIRST: JUNK, f"store/commitlog/{SIZE:020}": JUNK},
-    ("stray", "packed file"): BEFORE | {f"{LAST}.gz": PACKED},
+    ("stray", "packed file"): BEFORE | {f"{LAST}.zip": PACKED},
     ("segments after", "begins with unknown"): BEFORE | {LAST: JUNK},
     ("bytes after", "overwritten"): {FIRST: FOREIGN.segments(tail=JUNK * 20)[0][1]},
     ("named by index", "copied before"): CUT | indexed(LOG.placed),
@@ -65,7 +65,7 @@ def test_every_kind_has_a_store() -> None:
     assert {why for _, why in CASES} == WHY.keys()
 
 
-@pytest.mark.parametrize(("ending", "kind", "command"), [("gz", "packed segment", "gunzip"), ("bak", "renamed segment", "mv")])
+@pytest.mark.parametrize(("ending", "kind", "command"), [("zip", "packed segment", "unzip"), ("bak", "renamed segment", "mv")])
 def test_a_gap_says_how_to_get_it_back(ending: str, kind: str, command: str) -> None:
     name = f"{SIZE:020}"
     files = {each: content for each, content in WHOLE.items() if not each.endswith(name)} | {f"store/commitlog/{name}.{ending}": PACKED}

@@ -79,7 +79,7 @@ def test_a_directory_that_does_not_resemble_a_store(tmp_path):
     assert path_error(tmp_path / "file0") == f"{uri}/file0 {unlike} it is a file, but not a segment. {advice}"
     os.mkfifo(tmp_path / "fifo")
     assert path_error(tmp_path / "fifo") == f"{uri}/fifo {unlike} it is neither a file nor a directory. {advice}"
-    for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.gz": "gunzip", "store.ZIP": "unzip"}.items():
+    for name, command in {"store.tar.gz": "tar -xzf", f"{ZERO}.zip": "unzip", "store.ZIP": "unzip"}.items():
         (tmp_path / name).write_bytes(b"x")
         assert path_error(tmp_path / name) == f"{uri}/{name} {unlike} it is packed, so unpack it first: {command} {tmp_path}/{name}."
     (tmp_path / "a" / os.fsdecode(b"caf\xe9")).write_bytes(b"")
