@@ -28,6 +28,7 @@ _Time = Callable[[datetime], str]
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue", "index", "config", "state"
 DATABASES = "rocksdb"
+OLDER = "older_than_log"
 _SIGNS = (
     ("5.5.0", "checkpoint", "the checkpoint has a dispatched offset", "dispatched_offset"),
     ("5.5.0", "store", "consume queues are in consumequeue_rocksdb", "consumequeue_rocksdb"),
@@ -47,7 +48,7 @@ _SIGNS = (
 )
 """What shows that a broker is of that version or later: where, in words, and the column or file name."""
 
-_COLUMNS = "topic", "type", "state", "found"
+_COLUMNS = "topic", "type", "state", "found", "expired"
 _STATES = (
     ("ahead", "with entries for records after the end of the log, which were lost or discarded", True),
     ("behind", "without entries for their newest records; a broker adds them when it starts", False),
@@ -163,10 +164,12 @@ class _Examination:
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
         unusable: list[str] = []
+        older: dict[str, int] = {}
         for row in self._table("queues", _COLUMNS):
             light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
             if row["type"] != "LMQ":
                 topics.add(row["topic"])
+                older[row["topic"]] = older.get(row["topic"], 0) + (row["expired"] or 0)
             if row["found"] is not None and len(unusable) < _MOST:
                 unusable.append(f"{row['topic']}: {row['found']}")
             topics_of_state = states.setdefault(row["state"] or "unknown", {})
@@ -177,7 +180,13 @@ class _Examination:
                 count = sum(of_state.values())
                 names = names_of(sorted(of_state), _MOST)
                 (self._found.findings if is_finding else self._found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
-        return {"directories": list(self._files.queue_directories), "queues": queues, "topics": len(topics), "light_queues": light}
+        return {
+            "directories": list(self._files.queue_directories),
+            "queues": queues,
+            "topics": len(topics),
+            "light_queues": light,
+            OLDER: {topic: count for topic, count in sorted(older.items(), key=lambda each: (-each[1], each[0])) if count},
+        }
 
     def index(self) -> Facts:
         """The index files, and those that a search cannot use."""
@@ -273,7 +282,14 @@ def _log_in_words(facts: Facts, time: _Time) -> Iterator[str]:
 def _queues_in_words(facts: Facts, time: _Time) -> Iterator[str]:
     light = f", and {counted(facts['light_queues'], 'light queue')}" if facts["light_queues"] else ""
     of_topics = f"{counted(facts['queues'], 'queue')} of {counted(facts['topics'], 'topic')}{light}"
-    yield f"{', '.join(facts['directories'])}: {of_topics}" if facts["directories"] else "none"
+    older = f"; {older_text(facts[OLDER])}" if facts[OLDER] else ""
+    yield f"{', '.join(facts['directories'])}: {of_topics}{older}" if facts["directories"] else "none"
+
+
+def older_text(by_topic: Mapping[str, int]) -> str:
+    """That queues name records from before the log. Nothing tells whether a broker deleted them or somebody else."""
+    names = names_of([f"{topic} {count:,}" for topic, count in by_topic.items()], _MOST)
+    return f"they name {counted(sum(by_topic.values()), 'record')} older than the log, which expired or were removed: {names}"
 
 
 def _index_in_words(facts: Facts, time: _Time) -> Iterator[str]:

@@ -20,6 +20,7 @@ from native_reader.facts.table_facts import (
     attempt,
     read_findings,
     read_lag,
+    read_older,
     read_pending,
 )
 from native_reader.facts.times import DAY, HOUR
@@ -95,6 +96,8 @@ class Facts:
     lag: LagOfGroups | Problem
     pending: Pending | Problem
     findings: FirstFindings | Problem | None
+    older: Mapping[str, int] | Problem = field(default_factory=dict)
+    """By topic: how many records queues name from before the log."""
 
     @property
     def size(self) -> int:
@@ -186,6 +189,7 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(read_findings, tables) if settings.verify else None,
+        attempt(read_older, tables),
     )
 
 

@@ -17,6 +17,7 @@ from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.plan.places import NOT_SEEN, Places
 from native_reader.scan.progress import Watch
+from native_reader.sides.bounds import LIGHT
 from native_reader.storage.store import StoreFiles
 from native_reader.sums import Row, Tally
 from native_reader.tables import TABLES
@@ -80,6 +81,16 @@ def read_lag(tables: Tables) -> LagOfGroups:
         columns = {"group": batch["group"], "topic": batch["topic"], "lag": known, "largest": known, "queues": _ones(batch)}
         lag.groups.add(pa.table(columns))
     return lag
+
+
+def read_older(tables: Tables) -> dict[str, int]:
+    """By topic, the most first: how many records queues name from before the log."""
+    older = Counter[str]()
+    for batch in tables.batches("queues", "topic", "type", "expired"):
+        for row in batch.to_pylist():  # one for each queue
+            if row["type"] != LIGHT and row["expired"]:
+                older[row["topic"]] += row["expired"]
+    return dict(sorted(older.items(), key=lambda each: (-each[1], each[0])))
 
 
 @dataclass(slots=True)

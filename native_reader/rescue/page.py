@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any
 
-from native_reader.doctor import STATE, Diagnosis
+from native_reader.doctor import OLDER, STATE, Diagnosis
+from native_reader.doctor import QUEUES as DOCTOR_QUEUES
 from native_reader.errors import spelled
 from native_reader.export.account import Exported
 from native_reader.plan.lost import LOST, MISSING
@@ -78,6 +79,12 @@ class RescueFacts:
         return bool(self.diagnosis.facts[STATE]["in_use"])
 
     @property
+    def older(self) -> Mapping[str, int]:
+        """By topic: how many records queues name from before the log."""
+        older: Mapping[str, int] = self.diagnosis.facts.get(DOCTOR_QUEUES, {}).get(OLDER, {})
+        return older
+
+    @property
     def missing(self) -> int:
         """The number of missing messages that queue offsets show."""
         return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
@@ -130,8 +137,11 @@ def _result(found: RescueFacts) -> Iterator[str]:
         yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
     if found.start is not None:
         yield f"- **Start no broker on this store yet:** {found.start}."
+    if found.older:
+        older = f"{counted(sum(found.older.values()), 'record')} of {counted(len(found.older), 'topic')}"
+        yield f"- **Older than the log:** {older} that queues still name. They expired or were removed: nothing tells which."
     if not (exported.is_damaged or found.missing):
-        yield "- **Lost:** nothing was found to be lost."
+        yield f"- **Lost:** nothing {'else ' if found.older else ''}was found to be lost."
 
 
 def _store(diagnosis: Diagnosis) -> list[str]:

@@ -43,6 +43,7 @@ class Rescued:
         missing: How many queue offsets are missing.
         problems: How many errors and warnings the check found.
         start: What a starting broker would do to the log.
+        older: How many records queues name from before the log: they expired or were removed.
 
     Examples:
         >>> nr.open("store").rescue("whole").is_whole
@@ -55,6 +56,7 @@ class Rescued:
     missing: int
     problems: int
     start: str | None = None
+    older: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -98,7 +100,7 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
     found = RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
     folder.write_text(PAGE, lines_of(found))
     folder.remove_temporary_folder()
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start, sum(found.older.values()))
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:

@@ -115,6 +115,8 @@ def _print_result(done: Rescued) -> None:
         note(f"warning: {counted(done.problems, 'finding')} of the check")
     if done.start is not None:
         note(f"warning: start no broker on this store yet: {done.start}")
+    if done.older:
+        note(f"queues name {counted(done.older, 'record')} older than the log, which expired or were removed")
     if done.is_whole:
-        note("nothing was found to be lost")
+        note(f"nothing {'else ' if done.older else ''}was found to be lost")
     note(f"see {done.page}")

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
-from native_reader.text import number_of, size_of
+from native_reader.text import names_of, number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.reasons import described, meaning_of
 from rmqstore.report.segment_map import segment_map
 from rmqstore.report.words import Words
+
+_MOST_TOPICS = 5
 
 
 def damage(facts: Facts, words: Words) -> Markup:
@@ -24,6 +26,7 @@ def damage(facts: Facts, words: Words) -> Markup:
         words,
         "damage",
         element("p", damage_sentence(facts, words), class_="alarm" if is_damaged else None),
+        _older(facts, words),
         part(words, "map", segment_map(facts, words)) if facts.segments else None,
         part(words, "by_reason", _reasons(facts, words)) if is_damaged else None,
         part(words, "largest_ranges", _largest(facts, words)) if is_damaged else None,
@@ -42,6 +45,16 @@ def damage_sentence(facts: Facts, words: Words) -> str:
     if not facts.damaged_places:
         return words.say("undamaged")
     return words.say("damaged", size=size_of(facts.damaged_bytes), places=words.say("n_places", count=facts.damaged_places))
+
+
+def _older(facts: Facts, words: Words) -> Markup | None:
+    """How many messages are older than the log: the page cannot tell whether they expired."""
+    if isinstance(facts.older, Problem):
+        return problem(words, facts.older)
+    if not facts.older:
+        return None
+    topics, names = words.say("n_topics", count=len(facts.older)), names_of(list(facts.older), _MOST_TOPICS)
+    return element("p", words.say("older", count=sum(facts.older.values()), topics=topics, names=names))
 
 
 def warning(facts: Facts, words: Words) -> Markup | None:

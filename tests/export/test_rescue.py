@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from support.command_line import run
 from support.exported import json_lines
 from support.golden import Golden
 from support.locks import held
+from support.queued_stores import dispatched, numbered
 from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
@@ -20,6 +22,7 @@ import native_reader as nr
 from native_reader.rescue.page import Checked, ranges_text, table, text
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
 from native_reader.testing.logs import CommitLog
+from rmqstore.report.page import page_of
 
 NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
 
@@ -279,3 +282,24 @@ def test_what_a_starting_broker_would_do_is_told(tmp_path: Path) -> None:
     log = log_of([message(number, topic="orders", queue_offset=number) for number in range(40)])
     done = nr.open(damaged(tmp_path, log)).rescue(tmp_path / "out")
     assert done.start == f"it would truncate the log at {log.placed[1].offset:,} and keep 1 message"
+
+
+def test_messages_older_than_the_log_were_not_said(tmp_path: Path) -> None:
+    """The first segments were gone, and the page said: nothing was found to be lost."""
+    log = log_of(numbered(map(message, range(60))), 2048)
+    files = files_of(log) | dispatched(log.placed, file=4000)
+    first = sorted(name for name in files if name.startswith("store/commitlog/"))[0]
+    root = on_disk(tmp_path, {name: content for name, content in files.items() if name != first}) / "store"
+    store, gone = nr.open(root), sum(each.offset < 2048 for each in log.placed)
+    done = store.rescue(tmp_path / "rescued")
+    assert (done.older, done.exported.is_damaged) == (gone, False)
+    page = Path(done.page).read_text(encoding="utf-8")
+    assert f"- **Older than the log:** {gone} records of 3 topics that queues still name. They expired or were removed" in page
+    assert "- **Lost:** nothing else was found to be lost." in page
+    ended = run("rescue", root, tmp_path / "again")
+    assert f"queues name {gone} records older than the log, which expired or were removed\n" in ended.err
+    doctor = run("doctor", root).out
+    assert f"; they name {gone} records older than the log, which expired or were removed: T0 " in doctor
+    for language, words in (("en", f"Queues name {gone} records of 3 topics older than the log: "), ("zh", f"比日志更早的 {gone} 条记录")):
+        page = page_of(store.report(verify=False), language)
+        assert words in page
