@@ -18,6 +18,7 @@ from native_reader.options import MessageOptions
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.storage.paths import list_if_possible
+from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.tables import TABLES
 from native_reader.text import counted, names_of, size_of
@@ -146,6 +147,7 @@ class _Examination:
             found.findings.append(f"{where}. {gap.how_to_get_back}" if gap.how_to_get_back else where)
         if stale := dict(plan.stale).get(files.uri):
             found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
+        found.findings += self._unopened()
         end = dict(plan.ends)[files.uri]
         first = scan.head(1)["store_timestamp"].to_pylist()
         last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
@@ -207,6 +209,17 @@ class _Examination:
             "end_timestamp": max(ends, default=None),
             "database": database if (database := index_database(self._files.uri)) is not None and has_rows(database) else None,
         }
+
+    def _unopened(self) -> Iterator[str]:
+        """Segments that cannot be opened. On a slow storage, nobody tries all of them."""
+        for segment in self._files.segments:
+            storage = storage_of(segment.uri)
+            if storage.is_slow:
+                return
+            try:
+                storage.open(segment.uri).close()
+            except OSError as error:
+                yield error.strerror or str(error)
 
     def _cut_files(self) -> Iterator[str]:
         """Index files that are smaller than a broker makes them."""

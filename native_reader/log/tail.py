@@ -113,7 +113,7 @@ class _Tail:
         store, junk, written, torn = self._store, list[Segment](), self._store.min_offset, 0
         for segment in reversed(store.segments):
             with Window(segment, _LOOK, leave_no_trace=self._live, past_unreadable=self._past_unreadable) as window:
-                reached = _written_end(window)
+                reached = _written_end(window) if window.unopened is None else segment.size
                 written = max(written, segment.base + reached if reached else 0)
                 end = self._end_in(window, reached) if reached else None
                 if end is not None:

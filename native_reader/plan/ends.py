@@ -210,6 +210,8 @@ def _cut_short(store: StoreFiles, offset: int) -> Segment | None:
 def _looks_like(segment: Segment) -> Said:
     """A description of the first bytes of a file that does not show any of them."""
     with Window(segment, 512, past_unreadable=True) as window:
+        if window.unopened is not None:
+            return say("not opened", reason=window.unopened)
         begin = window.peek(0, 512)
     for magic, (name, ending) in _FORMATS.items():
         if begin.startswith(magic):

@@ -39,6 +39,7 @@ WHY = {
     "begins with zeros": "{file} begins with zeros: nothing was written, or the data is lost",
     "begins with text": "{file} begins with text",
     "begins with unknown": "{file} begins with unknown bytes",
+    "not opened": "The file cannot be opened: {reason}",
     "cut segment": "Segment {name} has {size:,} bytes, others {others:,}: it looks cut off",
     "overwritten": "The bytes there are neither records nor zeros: they were overwritten",
     "no file": _RENAMED,

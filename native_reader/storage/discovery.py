@@ -246,12 +246,13 @@ def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segm
         if entry is None:  # deleted meanwhile
             continue
         try:
-            framing = framing_of([uri])
+            with storage_of(uri).open(uri) as file:
+                file.read_ranges([(0, 1)])
             usual = max(set(sizes), key=sizes.count) if sizes else unpacked_size(uri)
         except OSError:  # it is something else, or damaged at its beginning
             continue
         after = next((other for other in bases if other > base), base + usual)
-        segments.append(Segment(base, min(usual, after - base), uri, entry.identity, framing))
+        segments.append(Segment(base, min(usual, after - base), uri, entry.identity, framing_of([uri])))
     return segments
 
 

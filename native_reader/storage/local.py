@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pwd
 import re
 import stat
 import struct
@@ -177,6 +178,16 @@ class LocalFile(StoredFile):
         self.close()  # for owners that keep a file open between reads and are never closed
 
 
+def _as_whom(path: str) -> str:
+    """How to run as the user whose file it is; empty if nobody can tell, or if it is ours."""
+    try:
+        owner = os.stat(path).st_uid
+        name = pwd.getpwuid(owner).pw_name
+    except (OSError, KeyError):
+        return ""
+    return "" if owner == os.getuid() else f". It belongs to the user {name}: run this as that user, for example with sudo -u {name}"
+
+
 class LocalStorage(Storage):
     """Files of this machine."""
 
@@ -205,7 +216,10 @@ class LocalStorage(Storage):
         return entry and entry._replace(name=os.path.basename(path))
 
     def _open(self, uri: str) -> StoredFile:
-        return LocalFile(uri)
+        try:
+            return LocalFile(uri)
+        except PermissionError as error:
+            raise PermissionError(error.errno, f"{error.strerror}{_as_whom(local_path(uri))}") from None
 
     def is_locked(self, uri: str) -> bool:
         try:

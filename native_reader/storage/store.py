@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from native_reader.errors import StoreDamaged, option_name
+from native_reader.errors import StoreDamaged, UnreadableError, option_name
 from native_reader.layout.begin import UP_TO_FRAMING, is_framed
 from native_reader.layout.record import ENTRY_HEAD
 from native_reader.storage.packed import SCHEME as PACKED
@@ -14,6 +15,8 @@ from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb_queues import queues_uri
 
 PLAIN, DLEDGER = "plain", "dledger"
+REFUSED = (errno.EACCES, errno.EPERM)
+"""This user may not read the file."""
 _SEGMENT_NAME = re.compile("[0-9]{20}")
 _LAST_OFFSET = 2**63 - 2**32
 """Keeps sums of an offset and a record's size within 64 bits."""
@@ -127,6 +130,10 @@ def framing_of(uris: Sequence[str]) -> str:
                 (head,) = file.read_ranges([(0, UP_TO_FRAMING)])
         except FileNotFoundError:  # deleted meanwhile
             continue
+        except UnreadableError as error:
+            if not (error.is_of_disk or error.errno in REFUSED):
+                raise
+            continue  # a read of its records is an error, or skips it
         if (framed := is_framed(head, int(uri.rpartition("/")[2][:20]))) is not None:
             return DLEDGER if framed else PLAIN
     return PLAIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from typing import Self
 
@@ -13,7 +14,7 @@ from native_reader.errors import DataLoss, UnreadableError
 from native_reader.layout.record import LENGTH, PADDING, Index, Mask, at
 from native_reader.storage.linux import may_be_one_file
 from native_reader.storage.protocol import StoredFile, storage_of
-from native_reader.storage.store import Segment
+from native_reader.storage.store import REFUSED, Segment
 
 Positions = NDArray[np.signedinteger] | int
 _PAIRS = 64 << 10
@@ -44,11 +45,16 @@ class Window:
         self._past_unreadable = past_unreadable
         self.position = self.filled = self.bytes_read = self.loads = 0
         self._pace = pace
-        self._file = _opened(segment)
+        self._file = _opened(segment, past_unreadable=past_unreadable)
         if leave_no_trace:
             self._file.leave_no_trace()
         self._memory, self._most = memory, size
         self._grow(min(size, segment.size))
+
+    @property
+    def unopened(self) -> str | None:
+        """Why the file could not be opened, with `past_unreadable`; None if it is open."""
+        return self._file.problem if isinstance(self._file, _Unopened) else None
 
     def will_read(self, start: int, stop: int) -> None:
         """A hint: these positions are loaded next, in order."""
@@ -207,9 +213,34 @@ class Window:
         self.close()
 
 
-def _opened(segment: Segment) -> StoredFile:
+class _Unopened(StoredFile):
+    """A file that cannot be opened: none of its bytes can be read."""
+
+    def __init__(self, segment: Segment, error: UnreadableError) -> None:
+        super().__init__(segment.uri)
+        self._segment, self.problem = segment, error.strerror or str(error)
+        self._error = OSError(errno.EIO, self.problem)
+
+    def size(self) -> int:
+        return self._segment.size
+
+    def identity(self) -> int:
+        return self._segment.identity
+
+    def _read(self, offset: int, view: memoryview) -> int:
+        raise self._error
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _opened(segment: Segment, *, past_unreadable: bool) -> StoredFile:
     try:
         file = storage_of(segment.uri).open_known(segment.uri, segment.identity)
+    except UnreadableError as error:
+        if past_unreadable and (error.is_of_disk or error.errno in REFUSED):
+            return _Unopened(segment, error)
+        raise
     except (FileNotFoundError, NotADirectoryError) as error:
         gone = DataLoss(
             f"{segment.uri} no longer exists; it existed when the read was planned. A broker deletes its oldest segments: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from native_reader.records.damages import ANOMALIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
-from native_reader.storage.store import PLAIN, Segment
+from native_reader.storage.store import PLAIN, REFUSED, Segment
 from native_reader.storage.window import ReadRate, Window
 from native_reader.text import counted
 from native_reader.tuning import TUNING
@@ -32,7 +31,6 @@ from native_reader.verify.sides import QueueNumbering, Sides
 _NEVER = -(2**62)
 _MOST_HELD = 1 << 20
 """A range ends after this many records and keys; they take up to 200 MB."""
-_REFUSED = (errno.EACCES, errno.EPERM)
 
 
 class LogPart(NamedTuple):
@@ -91,7 +89,7 @@ class _SegmentCheck:
                         projection.advanced(window.bytes_read - told)
                         told = window.bytes_read
                     for damage in damages:
-                        self._add_damage(damage.start, damage.end, _described(damage))
+                        self._add_damage(damage.start, damage.end, window.unopened or _described(damage))
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)
@@ -107,7 +105,7 @@ class _SegmentCheck:
             if not (error.is_file_gone and (live or projection.ignore_missing_files)):  # a running broker deletes its oldest segments
                 raise
         except StoreError as error:
-            if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in _REFUSED:
+            if isinstance(error, UnreadableError) and not error.is_of_disk and error.errno not in REFUSED:
                 raise  # a lost network, for example: no fault of the store, and nothing else can be read
             self._findings.add("log-damage", segment.uri, str(error), segment.base)
 
@@ -159,7 +157,8 @@ class _SegmentCheck:
     def _recovery(self, window: Window) -> None:
         """Where a starting broker would stop, if records follow."""
         part, base = self._part, self._segment.base
-        if not part.recovered or self._first_damage is None or part.sides.is_live:
+        # Who may not open a file does not know what a broker would find in it.
+        if not part.recovered or self._first_damage is None or part.sides.is_live or window.unopened is not None:
             return
         stop = recovery_stops(window, self._first_damage - base)
         if stop is None:

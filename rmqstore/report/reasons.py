@@ -56,6 +56,7 @@ SENTENCES = {
     "begins with zeros": "{file} 以全零开头：从未写入，或数据已丢失",
     "begins with text": "{file} 以文本开头",
     "begins with unknown": "{file} 以无法识别的字节开头",
+    "not opened": "无法打开该文件：{reason}",
     "cut segment": "commitlog 文件 {name} 有 {size:,} 字节，其他文件有 {others:,} 字节：它可能被截短了",
     "overwritten": "该处既不是记录也不是零：已被覆盖",
     "no file": _RENAMED,
