@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from native_reader.broker.config_files import damaged_files
-from native_reader.broker.databases import databases_of
+from native_reader.broker.config_files import config_text, damaged_files
+from native_reader.broker.databases import databases_of, has_settings
 from native_reader.errors import OptionError, SchemaError, StoreError, option_name
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
@@ -53,7 +53,7 @@ _COLUMNS = "topic", "type", "state", "found", "expired"
 _STATES = (
     ("ahead", "with entries for records after the end of the log, which were lost or discarded", True),
     ("behind", "without entries for their newest records; a broker adds them when it starts", False),
-    ("orphaned", "of deleted topics", False),
+    ("orphaned", "of topics that no settings have: deleted, or a follower that never got the settings", False),
 )
 """States of queues: in words, and whether it is a finding."""
 _AT_REST = "no broker on this host has it open"
@@ -163,6 +163,8 @@ class _Examination:
 
     def queues(self) -> Facts:
         """The numbers of queues and topics, and queues that do not fit the log."""
+        if not self._files.queue_directories:
+            self._found.notes.append("there are no consume queues: a broker makes them again from the log when it starts")
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
         unusable: list[str] = []
@@ -230,7 +232,12 @@ class _Examination:
 
     def config(self) -> Facts:
         """Where settings and consumer offsets are, and files that a broker could not read."""
-        self._found.findings += [f"{uri}: {problem}" for uri, problem in damaged_files(self._files.config)]
+        config = self._files.config
+        self._found.findings += [f"{uri}: {problem}" for uri, problem in damaged_files(config)]
+        if config is None:
+            self._found.notes.append("there is no config: a broker that starts here knows no topic, no group and no consumer offset")
+        elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
+            self._found.notes.append(f"{config} has no topics.json: a broker that starts here knows no topic")
         return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:

@@ -37,6 +37,11 @@ class FoundDatabase(NamedTuple):
     is_extra_missing: bool = False
 
 
+def has_settings(config: str) -> bool:
+    """Whether a configuration directory has a database."""
+    return any(is_database(f"{config}/{name}") for name in _OF_CONFIG)
+
+
 def databases_of(store: StoreFiles) -> Iterator[FoundDatabase]:
     """The databases of a store."""
     places = dict.fromkeys(store.databases, "consume queues")

@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,6 +42,8 @@ FLAGS = {
 """The options of the engine that have a name of their own here; `--option name=value` sets any."""
 
 _PLACES = tuple(FLAGS)[:4]
+_AGO = re.compile(r"\s*([0-9]{1,9})\s*([smhd])\s*")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BOOLEANS = {"True": "true", "False": "false"}
 
 
@@ -127,6 +130,17 @@ def _rate(context: click.Context, parameter: click.Parameter, value: str | None)
     return None if value is None else re.sub(r"/s\s*$", "", value, flags=re.IGNORECASE)
 
 
+def _moment(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """`90m` is the time so long ago, as the engine reads times."""
+    ago = _AGO.fullmatch(value or "")
+    if ago is None:
+        return value
+    try:
+        return (datetime.now(UTC) - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])).isoformat()
+    except OverflowError:
+        raise click.BadParameter(f"{value!r} is before the year 1", context, parameter) from None
+
+
 def _named(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     """The options of the form name=value."""
     pairs = [each.partition("=") for each in given]
@@ -164,8 +178,13 @@ FILTERS: tuple[Decorator, ...] = (
     _option("tags", metavar="TAG", help="Only this tag. Several: 'paid || refunded'."),
     _option("keys", "-k", metavar="KEY", multiple=True, help="Only messages with this key; with one of them if repeated."),
     _option("msg_id", metavar="ID", help="Only the message with this id."),
-    _option("starting_timestamp", metavar="TIME", help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'."),
-    _option("ending_timestamp", metavar="TIME", help="Only messages stored before this time."),
+    _option(
+        "starting_timestamp",
+        metavar="TIME",
+        callback=_moment,
+        help="Only messages stored at this time or later: '2026-01-31 12:00:00Z'; or so long ago: 90m, 2h, 7d.",
+    ),
+    _option("ending_timestamp", metavar="TIME", callback=_moment, help="Only messages stored before this time."),
 )
 WHERE: tuple[Decorator, ...] = (
     _option("where", "-w", metavar="SQL", help="Only rows for which this condition is true: \"kind = 'dlq'\"."),

@@ -49,6 +49,22 @@ def test_an_export_of_an_unknown_name_exits_with_1(store: Path, tmp_path: Path, 
         assert text in ended.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--since", "2h"], 0, "0 messages in 1 file"),  # the store is of 2023
+        (["--until", " 90 m "], 0, "60 messages in 1 file"),
+        (["--since", "36500d", "--until", "1s"], 0, "60 messages in 1 file"),
+        (["--since", "999999999d"], 2, "'999999999d' is before the year 1"),
+        (["--since", "2 weeks"], 2, "--since='2 weeks' is not a time. Examples: "),
+    ],
+)
+def test_times_that_are_so_long_ago(store: Path, tmp_path: Path, arguments: list[str], code: int, text: str) -> None:
+    ended = run("export", store, "-o", tmp_path / "out", *arguments)
+    assert ended.code == code
+    assert text in ended.err
+
+
 def test_export_skips_damage_and_lists_it(damaged: Path, tmp_path: Path) -> None:
     ended = run("export", damaged, "-o", tmp_path / "out")
     assert ended.code == 1
