@@ -38,6 +38,18 @@ OPTIONS = (*PLACES, *options_of(MessageOptions), *options_of(SparkOptions))
 _BY_FOLDED = {option.name.replace("_", ""): option for option in OPTIONS}
 _NOT_IN_PYTHON = ("filter_pushdown", "max_bytes_per_trigger", "max_offsets_per_trigger")
 _FS = "fs."
+_NO_BROKER = "This source reads the files of a broker, and asks none: name the directory of its store, as in load('/data/store')"
+_NO_GROUP = "This source is no consumer and commits no offsets. A stream keeps its own; startingOffsets says where it begins"
+_OF_OTHER_SOURCES = {
+    "subscribe": "Here it is topic",
+    "subscribepattern": "Here it is topicPattern",
+    "assign": "Here it is topic, and queueId",
+    **dict.fromkeys(("nameserver", "nameserveraddr", "namesrvaddr", "bootstrapservers", "brokeraddr", "endpoints"), _NO_BROKER),
+    **dict.fromkeys(("consumergroup", "group", "groupid", "groupidprefix"), _NO_GROUP),
+    "startingoffsetsbytimestamp": "Here it is startingTimestamp",
+    "endingoffsets": "Here it is endingPhysicalOffset, or endingTimestamp",
+}
+"""By name without case, points and dashes: what sources for Kafka and for RocketMQ's brokers call an option, and what helps here."""
 _SPARKS_OWN = {"paths", "location", "provider", "owner", "external", "comment", "collation", "is_managed_location", "table_type"}
 """Options that Spark itself adds: `paths` for `load([...])`, the others for catalog tables."""
 
@@ -87,6 +99,9 @@ def parsed(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def _unknown(key: str) -> str:
+    folded = key.lower().removeprefix("kafka.").replace(".", "").replace("_", "").replace("-", "")
+    if (here := _OF_OTHER_SOURCES.get(folded)) is not None:
+        return f"unknown option '{key}'. {here}. {_ALL}"
     return f"unknown option '{key}'.{did_you_mean(key, [spark_name(option.name) for option in OPTIONS])} {_ALL}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NoReturn
 
 import pyspark
 from pyspark.sql import datasource
@@ -22,6 +22,11 @@ class RefusedStream(DataSourceStreamReader):
         raise self._error
 
     initialOffset = latestOffset = partitions = read = _refuse
+
+
+def refuse_writes() -> NoReturn:
+    """Say that nothing can be written."""
+    raise UseError("this source is read-only: a store is never changed. Send messages to a broker, or write them in another format")
 
 
 def check_streams() -> None:

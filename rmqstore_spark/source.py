@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
 
     from rmqstore_spark.request import LoadRequest
@@ -57,6 +57,18 @@ class RocketmqStore(DataSource):
 
                 return PushdownReader(request)
             return StoreReader(request)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Refuse: a store is never changed."""
+        from rmqstore_spark.refused import refuse_writes
+
+        return refuse_writes()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Refuse: a store is never changed."""
+        from rmqstore_spark.refused import refuse_writes
+
+        return refuse_writes()
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A stream reader for exactly these columns."""

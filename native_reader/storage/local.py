@@ -185,7 +185,7 @@ def _as_whom(path: str) -> str:
         name = pwd.getpwuid(owner).pw_name
     except (OSError, KeyError):
         return ""
-    return "" if owner == os.getuid() else f". It belongs to the user {name}: run this as that user, for example with sudo -u {name}"
+    return "" if owner == os.geteuid() else f". It belongs to the user {name}: run this as that user, for example with sudo -u {name}"
 
 
 class LocalStorage(Storage):

@@ -213,10 +213,16 @@ def test_40_a_file_without_read_permission(files: dict[str, bytes]) -> None:
         path = store / "commitlog" / f"{3 * SEGMENT:020}"
         path.chmod(0)
         with without_root():
-            for mode in ("FAILFAST", "PERMISSIVE"):
-                with pytest.raises(nr.UnreadableError, match=f"could not open .*{path.name}: Permission denied") as found:
-                    opened(store, mode=mode)
-                assert found.value.errno == errno.EACCES
+            with pytest.raises(
+                nr.UnreadableError, match=f"could not open .*{path.name}: Permission denied. It belongs to the user"
+            ) as found:
+                opened(store, mode="FAILFAST")
+            assert found.value.errno == errno.EACCES
+            scan = nr.open(store).messages(mode="DROPMALFORMED", columns="physical_offset")
+            offsets = scan.to_table()["physical_offset"].to_pylist()
+            lost = nr.open(store).table("damage").to_table().to_pylist()
+        assert {offset // SEGMENT for offset in offsets} == set(range(len(files))) - {3}
+        assert [(row["start_offset"], row["end_offset"], row["reason"]) for row in lost] == [(3 * SEGMENT, 4 * SEGMENT, "unreadable")]
 
 
 def test_41_something_other_than_a_file_in_place_of_a_segment(tmp_path: Path, files: dict[str, bytes]) -> None:

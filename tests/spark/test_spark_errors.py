@@ -99,6 +99,16 @@ def test_load_rejects_a_wrong_option(spark: SparkSession, kept: Path, asked: str
     assert sentence(frame.count) == REFUSED[asked]
 
 
+def test_a_write_is_refused(spark: SparkSession, kept: Path) -> None:
+    before = sorted(path.stat().st_mtime_ns for path in kept.rglob("*"))
+    writing = spark.range(1).write.format("rocketmq-store")
+    for mode in ("append", "overwrite"):
+        assert sentence(lambda mode=mode: writing.mode(mode).save(str(kept))).startswith(  # type: ignore[misc]
+            "UseError: this source is read-only: a store is never changed. Send messages to a broker"
+        )
+    assert sorted(path.stat().st_mtime_ns for path in kept.rglob("*")) == before
+
+
 def rejected(path: Path, **options: str) -> str:
     """The text of the error from load(), as Spark's worker gets it."""
     return without_spark(RocketmqStore({name.lower(): value for name, value in options.items()} | {"path": str(path)}).schema)

@@ -66,7 +66,7 @@ def test_one_file_stopped_everything(name: str, number: int, tmp_path: Path) -> 
 def test_a_file_of_another_user_says_as_whom_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = on_disk(tmp_path, FILES) / "store"
     segment = tmp_path / NAMES[1]
-    other = next(each for each in pwd.getpwall() if each.pw_uid != os.getuid())
+    other = next(each for each in pwd.getpwall() if each.pw_uid != os.geteuid())
     opened = LocalFile.__init__
 
     def refused(self: LocalFile, uri: str) -> None:
