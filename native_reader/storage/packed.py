@@ -53,7 +53,7 @@ class PackedStorage(Storage):
         return self._inner.entry(uri.removeprefix(SCHEME))
 
     def _open(self, uri: str) -> StoredFile:
-        return self.open_known(uri, -1)
+        return PackedFile(uri, self._inner.open(uri.removeprefix(SCHEME)))
 
     def open_known(self, uri: str, identity: int) -> StoredFile:
         return PackedFile(uri, self._inner.open_known(uri.removeprefix(SCHEME), identity))
