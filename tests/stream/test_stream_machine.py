@@ -175,12 +175,17 @@ class LossyLife(Life):
         super().__init__(seed, tune)
         self.query.options = {**self.query.options, "failOnDataLoss": str(fails).lower()}
         self.lost = 0
+        self.unsure = False
+        """Whether only a blank was lost after what was read: no record, unless another one is written in its place."""
 
     def _cut(self, store: GrowingStore) -> None:
         promised, count = self._promised(store), len(store.placed)
+        read = max((each.offset + each.size for each in store.placed if each.offset < promised), default=0)
         if count > 1 and self.random.random() < 0.5:
             store.cut(self.random.randrange(1, count))
-            self.lost += store.end < promised and self._needed(store) < math.inf
+            if self._needed(store) < math.inf:
+                self.lost += store.end < read
+                self.unsure |= read <= store.end < promised
 
     def _expire(self, store: GrowingStore) -> None:
         needed = self._needed(store)
@@ -214,7 +219,7 @@ def test_losses_are_errors(tune: Tune, seeds: range) -> None:
             announced = False
         except DataLoss:
             announced = True
-        assert announced == bool(life.lost), f"seed {seed}"
+        assert announced == bool(life.lost) or (life.unsure and not life.lost), f"seed {seed}"
         lost += announced
     log.info("%s lives, %s lost something and said so", len(seeds), lost)
     assert lost > len(seeds) // 4
