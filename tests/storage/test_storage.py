@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import pickle
+import pwd
 import tempfile
 import tracemalloc
 from collections.abc import Iterator
@@ -210,7 +211,9 @@ def test_an_unreadable_file_or_directory_is_named(shared):
     finally:
         closed.chmod(0o755)
     assert refused.value.errno == shut.value.errno == errno.EACCES
-    assert str(refused.value) == f"[Errno 13] could not open {segment.as_uri()}: Permission denied"
+    owner = pwd.getpwuid(segment.stat().st_uid).pw_name
+    whose = f"It belongs to the user {owner}: run this as that user, for example with sudo -u {owner}"
+    assert str(refused.value) == f"[Errno 13] could not open {segment.as_uri()}: Permission denied. {whose}"
     assert str(shut.value) == f"[Errno 13] could not list {closed.as_uri()}: Permission denied"
     assert str(below.value) == f"[Errno 13] could not get the status of {closed.as_uri()}/store: Permission denied"
 
