@@ -54,6 +54,13 @@ def test_a_number_of_used_slots_that_is_wrong_was_not_seen() -> None:
     assert codes(changed(files, INDEX, 32, ">i", 1)) == {"index-header": 1}
 
 
+def test_brokers_up_to_4_6_count_entries_and_not_slots() -> None:
+    _, files = healthy()
+    entries = struct.unpack_from(">i", files[INDEX], 36)[0] - 1
+    assert struct.unpack_from(">i", files[INDEX], 32)[0] < entries
+    assert codes(changed(files, INDEX, 32, ">i", entries)) == {}
+
+
 def test_63_a_slot_that_is_wrong() -> None:
     _, files = healthy()
     assert codes(changed(files, INDEX, 40, ">i", 2**30)) == {"index-slot": 1}
