@@ -26,7 +26,7 @@ from native_reader.sides.queues import Entries, QueueReader, Topic, queues_of, t
 from native_reader.storage.packed import is_readable
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, Segment, StoreFiles, is_segment_name
-from native_reader.storage.strays import rename_command, unpack_command
+from native_reader.storage.strays import offset_in, rename_command, unpack_command
 from native_reader.storage.threads import map_files
 from native_reader.storage.window import Window
 from native_reader.text import Said, say
@@ -36,7 +36,7 @@ _TOPICS = 32
 """The queues of this many topics are checked first, so that planning stays fast with thousands of topics."""
 _FEW_BYTES = 64 << 10
 """Brokers leave a few bytes after the last record (5.5.0 with writeWithoutMmap; 179 seen). More than this is reported."""
-_BEYOND_ALL, _DIGITS, _TEXT = 2**63 - 1, 20, 64
+_BEYOND_ALL, _TEXT = 2**63 - 1, 64
 _FORMATS = {
     b"\x1f\x8b": ("gzip", "gz"),
     b"\xfd7zXZ": ("xz", "xz"),
@@ -85,7 +85,7 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
         return None
     named, foreign = _named_after(store, end.offset), end.written - max(end.offset, end.torn)
     files_end = store.segments[-1].end if store.segments else 0
-    packed = next((name for name in store.strays if int(name[:_DIGITS]) >= end.offset), None)
+    packed = next((name for name in store.strays if offset_in(name) >= end.offset), None)
     is_missing = named.until > files_end or packed is not None
     is_foreign = foreign > (0 if named.records else _FEW_BYTES) or bool(end.junk)
     is_empty = end.is_empty and bool(store.segments)
@@ -94,7 +94,7 @@ def lost_after(store: StoreFiles, end: LogEnd) -> Lost | None:
         return None
     junk_end = end.written if is_foreign else 0
     what, why = _what(store, end, named, by_index, packed), _why(store, end, packed, is_missing=is_missing, is_foreign=is_foreign)
-    stop = max(named.until, by_index, junk_end, int(packed[:_DIGITS]) if packed else 0)
+    stop = max(named.until, by_index, junk_end, offset_in(packed) if packed else 0)
     return Lost(store.uri, end.offset, stop, what, why, is_missing or is_foreign or is_empty, junk_end)
 
 
@@ -106,7 +106,7 @@ def _has_all_segments(store: StoreFiles) -> bool:
     directory = store.segments[-1].directory
     entries = storage_of(directory).list(directory)
     named = (entry.name for entry in entries if entry.is_file and entry.size)
-    return all(int(name[:_DIGITS]) in known for name in named if is_segment_name(name) or is_readable(name))
+    return all(offset_in(name) in known for name in named if is_segment_name(name) or is_readable(name))
 
 
 def _stopped_cleanly(store: StoreFiles, end: LogEnd) -> bool:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from native_reader.errors import DataLoss, option_name
 from native_reader.storage.store import StoreFiles
-from native_reader.storage.strays import rename_command, unpack_command
+from native_reader.storage.strays import offset_in, rename_command, unpack_command
 from native_reader.text import Said, say
 
-_DIGITS = 20
 MISSING, LOST = "missing", "lost"
 NOT_THERE = {
     MISSING: "no file contains these offsets",
@@ -83,7 +82,7 @@ class Missing(NamedTuple):
 
 def gap_in(store: StoreFiles, start: int, stop: int) -> Missing:
     """Offsets that no file of a store has, with how to get them back if a packed or renamed file has them."""
-    name = next((name for name in store.strays if start <= int(name[:_DIGITS]) < stop), None)
+    name = next((name for name in store.strays if start <= offset_in(name) < stop), None)
     return Missing(store.uri, start, stop, MISSING, (Said(MISSING), *([] if name is None else [back(name)])))
 
 

@@ -23,7 +23,7 @@ from native_reader.storage.paths import KnownPlaces, Place, uri_of
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb import CURRENT, is_database
 from native_reader.storage.store import DLEDGER, Segment, StoreFiles, framing_of, is_segment_name, segments_in
-from native_reader.storage.strays import KEPT, is_stray, only_strays, strays_in
+from native_reader.storage.strays import KEPT, is_stray, offset_in, only_strays, strays_in
 
 _QUEUES = ("consumequeue", "consumequeue_ext", "batchconsumequeue", "compactionLog", "compactionCq")
 """Each holds files `<topic>/<queue>/<20 digits>`."""
@@ -33,7 +33,8 @@ COMPACTED = "compaction/compactionLog"
 """The logs of compacted topics, below a store's root."""
 _log = logging.getLogger("native_reader")
 _LEVELS_UP = 5
-_DIGITS = 20
+_USUAL_SIZE = 1 << 30
+"""Of a segment, unless `mappedFileSizeCommitLog` is set."""
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
 
 
@@ -220,26 +221,30 @@ def _store_of(home: Place, logs: Sequence[_LogDirectory]) -> StoreFiles:
     plain = [segment for log in logs for segment in log.segments]
     if not any(log.strays for log in logs):
         return _store(home, plain)
-    names = {segment.name for segment in plain}
-    strays = [(log.uri, [name for name in log.strays if name[:_DIGITS] not in names]) for log in logs if log.strays]
+    known = {segment.base for segment in plain}
+    strays = [(log.uri, [name for name in log.strays if offset_in(name) not in known]) for log in logs if log.strays]
     packed = _packed_in(strays, plain)
     if not (plain or packed):
         raise PathError(only_strays(*strays[0]))
     if packed:
         _log_packed(home.uri, len(packed))
     store, read = _store(home, [*plain, *packed]), {segment.base for segment in packed}
-    left = sorted(name for _, missing in strays for name in missing if int(name[:_DIGITS]) not in read)
+    left = sorted(name for _, missing in strays for name in missing if offset_in(name) not in read)
     return replace(store, strays=tuple(left[:KEPT]), packed_from=_leading(left, store.segments[0]))
 
 
 def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segment]) -> list[Segment]:
-    """The strays that can be read as they are, one of each offset. A segment ends where the next one begins, or is as large as others."""
+    """The strays that can be read as they are, one of each offset.
+
+    A segment is as large as others, or ends where the next one begins. The last one is unpacked to know its size.
+    """
     found: dict[int, str] = {}
     for directory, names in strays:
         for name in filter(is_readable, names):
-            found.setdefault(int(name[:_DIGITS]), f"{PACKED}{directory}/{storage_of(directory).quoted(name)}")
+            found.setdefault(offset_in(name), f"{PACKED}{directory}/{storage_of(directory).quoted(name)}")
     bases = sorted({*found, *(segment.base for segment in plain)})
     sizes = [segment.size for segment in plain] or [other - one for one, other in pairwise(bases)]
+    usual = max(set(sizes), key=sizes.count) if sizes else _USUAL_SIZE
     segments = []
     for base, uri in sorted(found.items()):
         entry = storage_of(uri).entry(uri)
@@ -248,12 +253,20 @@ def _packed_in(strays: Sequence[tuple[str, Sequence[str]]], plain: Sequence[Segm
         try:
             with storage_of(uri).open(uri) as file:
                 file.read_ranges([(0, 1)])
-            usual = max(set(sizes), key=sizes.count) if sizes else unpacked_size(uri)
         except OSError:  # it is something else, or damaged at its beginning
             continue
-        after = next((other for other in bases if other > base), base + usual)
-        segments.append(Segment(base, min(usual, after - base), uri, entry.identity, framing_of([uri])))
+        after = next((other for other in bases if other > base), None)
+        size = _unpacked(uri, usual) if after is None else min(usual, after - base)
+        segments.append(Segment(base, size, uri, entry.identity, framing_of([uri])))
     return segments
+
+
+def _unpacked(uri: str, usual: int) -> int:
+    """The size of a packed segment; of a damaged one, the usual size."""
+    try:
+        return unpacked_size(uri)
+    except OSError:
+        return usual
 
 
 @cache
@@ -265,7 +278,7 @@ def _log_packed(uri: str, count: int) -> None:
 
 def _leading(strays: Iterable[str], first: Segment) -> int | None:
     """Where those begin that lead up to the first segment without a hole, if they are as large as it is; None if none does."""
-    offsets, begin = {int(name[:_DIGITS]) for name in strays}, first.base
+    offsets, begin = {offset_in(name) for name in strays}, first.base
     while begin - first.size in offsets:
         begin -= first.size
     return begin if begin < first.base else None

@@ -15,18 +15,18 @@ from typing import IO, cast
 import pyarrow as pa
 
 from native_reader.storage.protocol import Buffer, DirEntry, Disk, Storage, StoredFile, register, storage_of
+from native_reader.storage.strays import DIGITS
 
 SCHEME = "packed+"
 """Before the scheme of the packed file's URI."""
 _XZ = "xz"
 _FORMATS = {".gz": "gzip", ".zst": "zstd", ".xz": _XZ, ".lz4": "lz4", ".bz2": "bz2"}
-_DIGITS = 20
 _PIECE = 1 << 20
 _KEPT = 16 << 20
 """More than the window of a reader, which loads the rest of its last record again."""
 _UNKNOWN = 2**62
-_ENDS: dict[tuple[str, int], int] = {}
-"""The end of what is written, of files that were unpacked whole, by URI and identity. A log has one such file, at its end."""
+_ENDS: dict[tuple[str, int], tuple[int, int]] = {}
+"""Of files that were unpacked whole, by URI and identity: the size, and the end of what is written. A log has one, at its end."""
 
 
 def is_readable(name: str) -> bool:
@@ -35,7 +35,7 @@ def is_readable(name: str) -> bool:
 
 
 def _format_of(name: str) -> str | None:
-    form = _FORMATS.get(name[_DIGITS:]) if name[:_DIGITS].isdecimal() else None
+    form = _FORMATS.get(name[DIGITS:]) if name[:DIGITS].isdecimal() else None
     return form if form is None or form == _XZ or pa.Codec.is_available(form) else None
 
 
@@ -94,16 +94,21 @@ class PackedFile(StoredFile):
         self._begin = self._end = self._written = 0
 
     def written_end(self, below: int | None = None) -> int:
-        """As for others; the whole file is unpacked for it once, because nobody could look for it backwards."""
+        """Unpacks the whole file, once: zeros cannot be looked for from its end."""
+        try:
+            _, written = self.ends()
+        except OSError:
+            return super().written_end(below)
+        return written if below is None else min(below, written)
+
+    def ends(self) -> tuple[int, int]:
+        """The size, and the end of what is written. Raises OSError where the file is damaged."""
         key = self.uri, self.identity()
         if key not in _ENDS:
-            try:
-                while self._unpack():
-                    pass
-            except OSError:
-                return super().written_end(below)
-            _ENDS[key] = self._written
-        return _ENDS[key] if below is None else min(below, _ENDS[key])
+            while self._unpack():
+                pass
+            _ENDS[key] = self._end, self._written
+        return _ENDS[key]
 
     def size(self) -> int:
         return self._size
@@ -171,10 +176,8 @@ class _Forward(io.RawIOBase):
 def unpacked_size(uri: str) -> int:
     """The size of what is in a packed file, which is unpacked for that; raises OSError where it is damaged."""
     with storage_of(uri).open(uri) as file:
-        size = 0
-        while got := file.read_into(size, bytearray(_PIECE)):
-            size += got
-    return size
+        assert isinstance(file, PackedFile)
+        return file.ends()[0]
 
 
 register(SCHEME, PackedStorage)

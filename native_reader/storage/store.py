@@ -13,6 +13,7 @@ from native_reader.layout.record import ENTRY_HEAD
 from native_reader.storage.packed import SCHEME as PACKED
 from native_reader.storage.protocol import DirEntry, storage_of
 from native_reader.storage.rocksdb_queues import queues_uri
+from native_reader.storage.strays import offset_in
 
 PLAIN, DLEDGER = "plain", "dledger"
 REFUSED = (errno.EACCES, errno.EPERM)
@@ -134,7 +135,7 @@ def framing_of(uris: Sequence[str]) -> str:
             if not (error.is_of_disk or error.errno in REFUSED):
                 raise
             continue  # a read of its records is an error, or skips it
-        if (framed := is_framed(head, int(uri.rpartition("/")[2][:20]))) is not None:
+        if (framed := is_framed(head, offset_in(uri.rpartition("/")[2]))) is not None:
             return DLEDGER if framed else PLAIN
     return PLAIN
 

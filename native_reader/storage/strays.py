@@ -11,7 +11,8 @@ from native_reader.storage.protocol import DirEntry, scheme_of
 
 KEPT = 8
 """A store keeps this many names at most."""
-_DIGITS = 20
+DIGITS = 20
+"""So many begin the name of a segment, and of a stray."""
 _STRAY = re.compile("[0-9]{20}[^0-9].*", re.DOTALL)
 _UNPACKED_WITH = {
     **dict.fromkeys((".tar", ".tar.xz", ".txz", ".tar.bz2", ".tbz", ".tbz2", ".tar.zst", ".tzst", ".tar.lzma", ".tar.Z"), "tar -xf"),
@@ -33,9 +34,14 @@ def is_stray(name: str) -> bool:
     return _STRAY.fullmatch(name) is not None
 
 
+def offset_in(name: str) -> int:
+    """The first offset of a segment, or of the segment that a stray was."""
+    return int(name[:DIGITS])
+
+
 def strays_in(entries: Iterable[DirEntry]) -> list[str]:
     """The names of the strays in one directory, as printable text; ignores empty files."""
-    names = [entry.name for entry in entries if len(entry.name) > _DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
+    names = [entry.name for entry in entries if len(entry.name) > DIGITS and entry.is_file and entry.size and is_stray(entry.name)]
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]
 
 
@@ -62,7 +68,7 @@ def _in_a_shell(uri: str) -> str:
 
 def rename_command(name: str) -> str:
     """The command that gives a renamed segment its name again."""
-    return f"mv {quote(name)} {name[:_DIGITS]}"
+    return f"mv {quote(name)} {name[:DIGITS]}"
 
 
 def how_to_restore(name: str) -> str:

@@ -60,6 +60,19 @@ def test_the_rows_are_those_of_the_plain_log(which: str, ending: str) -> None:
     assert codes[0] == codes[1]
 
 
+@pytest.mark.parametrize("ending", READ)
+def test_a_last_segment_that_is_larger_than_the_others_is_read_to_its_end(ending: str) -> None:
+    more = log_of(numbered(map(message, range(200))), 1 << 20)
+    larger = bytes(files_of(more)[NAMES[0]])
+    one = {NAMES[0]: larger[:SIZE], f"{NAMES[0][:-20]}{SIZE:020}": larger[SIZE:]}
+    assert len(larger) > 8 * SIZE
+    whole, memory = in_memory(one), in_memory(packed_files(sorted(one)[1:], ending, one))
+    plain, store = nr.open(f"{whole.url}/store"), nr.open(f"{memory.url}/store")
+    assert [(each.base, each.size) for each in store.stores[0].segments] == [(each.base, each.size) for each in plain.stores[0].segments]
+    assert rows(store, mode="DROPMALFORMED", fail_on_data_loss=False) == rows(plain, mode="DROPMALFORMED", fail_on_data_loss=False)
+    assert len(rows(store, mode="DROPMALFORMED", fail_on_data_loss=False)) > 150
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """So little is kept that readers must begin again and again."""
