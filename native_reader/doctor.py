@@ -53,7 +53,7 @@ _COLUMNS = "topic", "type", "state", "found", "expired"
 _STATES = (
     ("ahead", "with entries for records after the end of the log, which were lost or discarded", True),
     ("behind", "without entries for their newest records; a broker adds them when it starts", False),
-    ("orphaned", "of topics that no settings have: deleted, or a follower that never got the settings", False),
+    ("orphaned", "of topics without settings: they were deleted, or this is a follower that never got the settings", False),
 )
 """States of queues: in words, and whether it is a finding."""
 _AT_REST = "no broker on this host has it open"
@@ -213,7 +213,7 @@ class _Examination:
         }
 
     def _unopened(self) -> Iterator[str]:
-        """Segments that cannot be opened. On a slow storage, nobody tries all of them."""
+        """Segments that cannot be opened. Not on a slow storage, where each try takes long."""
         for segment in self._files.segments:
             storage = storage_of(segment.uri)
             if storage.is_slow:
@@ -235,9 +235,9 @@ class _Examination:
         config = self._files.config
         self._found.findings += [f"{uri}: {problem}" for uri, problem in damaged_files(config)]
         if config is None:
-            self._found.notes.append("there is no config: a broker that starts here knows no topic, no group and no consumer offset")
+            self._found.notes.append("there is no directory config: a broker that starts here has no topics, groups or consumer offsets")
         elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
-            self._found.notes.append(f"{config} has no topics.json: a broker that starts here knows no topic")
+            self._found.notes.append(f"{config} has no topics.json: a broker that starts here has no topics")
         return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:
@@ -248,7 +248,7 @@ class _Examination:
             self._found.notes.append("what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'")
         if databases and is_live(self._files.uri):
             self._found.notes.append(
-                "of its databases, a running broker writes queues and index to the disk late: their newest entries are missing"
+                "a running broker writes queues and index to its databases late: their newest entries are not on the disk yet"
             )
         return [{"directory": each.uri, "holds": each.holds} for each in databases]
 

@@ -39,7 +39,7 @@ _BY_FOLDED = {option.name.replace("_", ""): option for option in OPTIONS}
 _NOT_IN_PYTHON = ("filter_pushdown", "max_bytes_per_trigger", "max_offsets_per_trigger")
 _FS = "fs."
 _NO_BROKER = "This source reads the files of a broker, and asks none: name the directory of its store, as in load('/data/store')"
-_NO_GROUP = "This source is no consumer and commits no offsets. A stream keeps its own; startingOffsets says where it begins"
+_NO_GROUP = "This source is not a consumer: it commits no offsets. A stream keeps its own; startingOffsets says where it begins"
 _OF_OTHER_SOURCES = {
     "subscribe": "Here it is topic",
     "subscribepattern": "Here it is topicPattern",

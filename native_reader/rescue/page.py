@@ -139,7 +139,7 @@ def _result(found: RescueFacts) -> Iterator[str]:
         yield f"- **Start no broker on this store yet:** {found.start}."
     if found.older:
         older = f"{counted(sum(found.older.values()), 'record')} of {counted(len(found.older), 'topic')}"
-        yield f"- **Older than the log:** {older} that queues still name. They expired or were removed: nothing tells which."
+        yield f"- **Older than the log:** {older} that queues still name. They expired or were removed; the files do not show which."
     if not (exported.is_damaged or found.missing):
         yield f"- **Lost:** nothing {'else ' if found.older else ''}was found to be lost."
 

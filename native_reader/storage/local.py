@@ -179,7 +179,7 @@ class LocalFile(StoredFile):
 
 
 def _as_whom(path: str) -> str:
-    """How to run as the user whose file it is; empty if nobody can tell, or if it is ours."""
+    """How to run as the owner of a file; empty if it is ours, or if the owner is unknown."""
     try:
         owner = os.stat(path).st_uid
         name = pwd.getpwuid(owner).pw_name

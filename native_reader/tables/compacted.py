@@ -1,7 +1,7 @@
 """`compacted`: one row for each message that a broker keeps of a compacted topic (5.0+, `cleanup.policy=COMPACTION`).
 
 `compaction/compactionLog/TOPIC/QUEUE` is a log of one queue: copies of records, with offsets of that log. From time to time a broker
-writes it anew with the newest message of each key, so some of its files are missing, and others end in zeros. That is no damage.
+rewrites it with only the newest message of each key. So some files are missing and others end in zeros: this is not damage.
 When the commitlog has expired, this is the only copy.
 """
 

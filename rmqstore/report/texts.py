@@ -51,7 +51,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "n_topics": ("{count} topic{s}", "{count} 个 topic"),
     "undamaged": ("No damage was found.", "未发现损坏。"),
     "older": (
-        "Queues name {count} record{s} of {topics} older than the log: {names}. They expired or were removed; nothing tells which.",
+        "Queues name {count} record{s} of {topics} older than the log: {names}. They expired or were removed; the files do not show which.",
         "consumequeue 中还有比日志更早的 {count} 条记录，属于 {topics}：{names}。它们可能已过期，也可能被移走，无法区分。",
     ),
     "damaged": ("{size} are damaged or missing, in {places}.", "有 {size} 损坏或缺失，共 {places}。"),

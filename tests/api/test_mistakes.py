@@ -138,8 +138,8 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
     "a name server": ({"nameServer": "127.0.0.1:9876"}, "This source reads the files of a broker, and asks none: name the directory"),
     "a name server, as elsewhere": ({"namesrv-addr": "x"}, "unknown option 'namesrv-addr'. This source reads the files of a broker, and"),
     "Kafka's brokers": ({"kafka.bootstrap.servers": "x"}, "unknown option 'kafka.bootstrap.servers'. This source reads the files"),
-    "a consumer group": ({"consumerGroup": "g"}, "unknown option 'consumerGroup'. This source is no consumer and commits no offsets"),
-    "Kafka's group": ({"kafka.group.id": "g"}, "This source is no consumer and commits no offsets. A stream keeps its own"),
+    "a consumer group": ({"consumerGroup": "g"}, "unknown option 'consumerGroup'. This source is not a consumer: it commits no offsets"),
+    "Kafka's group": ({"kafka.group.id": "g"}, "This source is not a consumer: it commits no offsets. A stream keeps its own"),
     "a moment without a zone": (
         {"startingTimestamp": "2026-01-05 16:00:00"},
         "startingTimestamp='2026-01-05 16:00:00' has no time zone. Write '2026-01-05 16:00:00Z' (UTC) or '2026-01-05 16:00:00+08:00', "
