@@ -133,7 +133,12 @@ def test_what_waits_in_the_stores_of_real_brokers(golden_store: Callable[[str], 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("5.4.0-rocksdb", {"Pending"}), ("5.5.0-rocksdb-timers", {"Pending", "Recalled"}), ("5.5.0-rocksdb-all", {"Pending", "Recalled"})],
+    [
+        ("5.4.0-rocksdb", {"Pending"}),
+        ("5.4.0-rocksdb-timers", {"Pending", "Recalled"}),
+        ("5.5.0-rocksdb-timers", {"Pending", "Recalled"}),
+        ("5.5.0-rocksdb-all", {"Pending", "Recalled"}),
+    ],
 )
 def test_timers_of_this_repository_in_rocksdb(own_store: Callable[[str], Golden], name: str, expected: set[str]) -> None:
     """Of six, four were delivered. The time of the recalled one was over when the first broker stopped."""

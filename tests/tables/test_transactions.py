@@ -292,12 +292,17 @@ def test_progress_counts_what_decides_as_the_second_half(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("name", "unanswered", "each"),
-    [("5.4.0-rocksdb", "discarded", 3), ("5.5.0-rocksdb-transactions", "discarded", 6), ("5.5.0-rocksdb-all", "undecided", 3)],
+    [
+        ("5.4.0-rocksdb", "discarded", 3),
+        ("5.4.0-rocksdb-transactions", "discarded", 3),
+        ("5.5.0-rocksdb-transactions", "discarded", 6),
+        ("5.5.0-rocksdb-all", "undecided", 3),
+    ],
 )
 def test_transactions_of_this_repository_end_as_their_producer_told(
     own_store: Callable[[str], Golden], name: str, unanswered: str, each: int
 ) -> None:
-    """Brokers asked three times at most, the last one a thousand times. The second one was changed to RocksDB half way."""
+    """Brokers asked three times at most, the last one a thousand times. The third one was changed to RocksDB half way."""
     store = own_store(name)
     told = {"COMMIT_MESSAGE": "committed", "ROLLBACK_MESSAGE": "rolled_back", "UNKNOW": unanswered}
     sent = {line["msg_id"]: told[line["kind"]] for line in json.loads((store.folder / "sent.json").read_text()) if line.get("kind") in told}

@@ -46,6 +46,7 @@ EXPECTED: dict[str, set[str]] = {
     "5.5.0-rare": WITHOUT_CONFIG,
     "5.5.0-rocksdb-index": DELETED | {"index-not-checked"},
     "5.4.0-rocksdb": DELETED | {"index-not-checked"},
+    "5.4.0-rocksdb-index": {"index-not-checked"},
     "5.5.0-rocksdb-all": DELETED | {"index-not-checked"},
 }
 """The notes of each store; those that are not here have none."""

@@ -73,6 +73,9 @@ public class Traffic {
             case "transactions":
                 transactions();
                 break;
+            case "groups":
+                groups();
+                break;
             case "light":
                 light();
                 break;
