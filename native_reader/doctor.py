@@ -307,7 +307,7 @@ def _queues_in_words(facts: Facts, time: _Time) -> Iterator[str]:
 
 
 def older_text(by_topic: Mapping[str, int]) -> str:
-    """That queues name records from before the log. Nothing tells whether a broker deleted them or somebody else."""
+    """That queues name records from before the log. The files do not show who deleted those."""
     names = names_of([f"{topic} {count:,}" for topic, count in by_topic.items()], _MOST)
     return f"they name {counted(sum(by_topic.values()), 'record')} older than the log, which expired or were removed: {names}"
 

@@ -53,7 +53,7 @@ class Hits(NamedTuple):
 USUAL_SLOTS = 5_000_000
 """What a broker makes, unless `maxHashSlotNum` is set."""
 _SURE = 64
-"""So many entries that are in a chain each are where they belong."""
+"""If so many entries are each in their chain, the number of slots is right."""
 LEAST_ROOM = 2
 """Entry 0, which is unused, and one more."""
 _NO_CHAIN = "its last entry is in no chain. Check max_hash_slot_num"

@@ -39,7 +39,7 @@ COLUMNS = {
     "store": ColumnSpec(pa.string(), "URI of the store's root"),
     **_OF_MESSAGES,
     "file": ColumnSpec(pa.string(), "URI of the file in `compaction/compactionLog`"),
-    "compacted_offset": ColumnSpec(pa.int64(), "the offset in the log of that queue, which is none of the commitlog"),
+    "compacted_offset": ColumnSpec(pa.int64(), "the offset in the log of that queue, not in the commitlog"),
 }
 _PIECE = 1 << 20
 
@@ -81,7 +81,7 @@ def _batches(part: CompactedFile, projection: Projection) -> Iterator[pa.RecordB
 
 
 def _written_end(file: StoredFile, size: int) -> int:
-    """Where the zeros at the end of a file begin. It is not the newest file of its log that ends in zeros: they follow what was kept."""
+    """Where the zeros at the end of a file begin. Also a file that is not the newest can end in zeros, after what was kept."""
     end = min(size, file.written_end())
     while end > 0:
         begin = max(0, end - _PIECE)
