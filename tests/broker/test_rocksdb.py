@@ -315,6 +315,24 @@ def test_what_is_a_database(own_store: Get) -> None:
 
 # configManagerVersion=v2
 
+DELETED = {"record-of-deleted-topic", "queue-of-unknown-topic"}
+
+
+@pytest.mark.parametrize("name", ["5.4.0-rocksdb-settings", "5.5.0-rocksdb-settings"])
+def test_settings_and_offsets_of_real_brokers_in_one_database(own_store: Get, name: str) -> None:
+    root = own_store(name).root
+    assert not list(root.glob("config/topics.json*")) + list(root.glob("config/consumerOffset.json*"))
+    store = nr.open(root)
+    assert set(store.table("config").to_table()["file"].to_pylist()) == {f"{root.as_uri()}/config/rdb"}
+    assert {"Plain", "Ready"} <= {row["topic"] for row in store.table("topics").to_table().to_pylist()}
+    assert not DELETED & {row["code"] for row in store.verify().to_table().to_pylist()}
+    rows = store.table("consumer_offsets").to_table().to_pylist()
+    assert {(row["group"], row["topic"], row["queue_id"]): row["committed"] for row in rows} == {
+        ("CG_done", "Plain", 0): 10,
+        ("CG_lags", "Plain", 0): 3,
+        ("CG_new", "Plain", 0): 0,
+    }
+
 
 def binary(table: int, *parts: bytes) -> bytes:
     return b"\x01" + table.to_bytes(2, "big") + b"\x02" + b"".join(parts)

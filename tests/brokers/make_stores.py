@@ -88,7 +88,10 @@ RECIPES = {
     "5.4.0-rocksdb-transactions": Recipe("5.4.0", (("transactions",),), NEW_TRANSACTIONS, loads=False),
     "5.4.0-rocksdb-timers": Recipe("5.4.0", (("timed",),), NEW_TIMERS, loads=False),
     "5.4.0-rocksdb-index": Recipe("5.4.0", (("plain", 60),), INDEX, loads=False),
-    "5.5.0-rocksdb-settings": Recipe("5.5.0", (("plain", 40), ("groups",)), {"useSingleRocksDBForAllConfigs": "true"}, loads=False),
+    "5.4.0-rocksdb-settings": Recipe("5.4.0", (("plain", 40), ("groups",)), {"configManagerVersion": "v2"}, loads=False),
+    "5.4.0-rocksdb-queues": Recipe("5.4.0", (("plain", 60),), {"storeType": "defaultRocksDB"}, loads=False),
+    "5.4.0-pop": Recipe("5.4.0", (("plain", 20), ("held",)), NEW_POP),
+    "5.5.0-rocksdb-settings": Recipe("5.5.0", (("plain", 40), ("groups",)), {"configManagerVersion": "v2"}, loads=False),
     "5.5.0-rocksdb-separate": Recipe("5.5.0", (("plain", 40), ("light",)), {"storeType": "defaultRocksDB"} | OF_ITS_OWN, loads=False),
     "5.5.0-rocksdb-both": Recipe("5.5.0", (("plain", 60), ("light",)), BOTH_QUEUES, loads=False),
     "5.5.0-rocksdb-moved": Recipe(

@@ -106,6 +106,13 @@ def test_what_a_consumer_held_when_it_ended(own_store: Callable[[str], Golden]) 
     assert {row["visible_timestamp"] - row["popped_timestamp"] for row in rows} == {timedelta(minutes=5)}
 
 
+def test_what_a_consumer_of_5_4_held_in_the_database(own_store: Callable[[str], Golden]) -> None:
+    rows = opened(own_store("5.4.0-pop")).table("pop").to_table().to_pylist()
+    held = sorted((row["queue_id"], row["queue_offset"], row["physical_offset"]) for row in rows)
+    assert held == [(queue, offset, None) for queue in (0, 1) for offset in range(4)]
+    assert {(row["group"], row["topic"], row["acknowledged"]) for row in rows} == {("CG_held", "Held", False)}
+
+
 def test_without_the_library_the_log_is_still_read(
     own_store: Callable[[str], Golden], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
