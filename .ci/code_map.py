@@ -17,7 +17,7 @@ BEGIN = "<!-- From here on `make map` writes this page. -->\n"
 ENGINE = ("layout", "storage", "broker", "predicate", "records", "log", "columns", "sides", "plan", "scan", "verify", "tables")
 FOLDERS = (
     "native_reader",
-    *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "facts", "rescue", "testing")),
+    *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "rescue", "testing")),
     *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report", "kernel/src", "tests/support", ".ci"),
 )
 """In the order of the page: the engine from its lowest layer up, its faces, what is around it."""

@@ -15,7 +15,7 @@ from native_reader.errors import OptionError, did_you_mean, shown
 from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
+from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of, reserved_by
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
@@ -270,13 +270,15 @@ class Store:
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
 
     def diagnose(self, /, **options: Any) -> Diagnosis:
-        """Look at a store without reading its log: its parts, who wrote it and when, whether it is in use, and what is odd.
+        """Look at a store with little reading: its parts, who wrote it and when, whether it may be started, and what is odd.
+
+        Of the log, only that is read which a starting broker would check.
 
         Args:
             **options: Those that all tables take, without `columns`, `where` and `time_zone`.
 
         Returns:
-            Facts, findings and notes. What cannot be read is a finding, not an error.
+            Facts, findings and notes, and whether a broker may be started. What cannot be read is a finding, not an error.
 
         Raises:
             OptionError: An option does not exist, or there are several stores: use `one_by_one`.
@@ -285,10 +287,13 @@ class Store:
             >>> diagnosis = store.diagnose()
             >>> diagnosis.facts["commitlog"]["segments"], diagnosis.findings
             (4, [])
+            >>> nr.open("damaged").diagnose().start.outcome
+            'yes, but'
         """
         from native_reader.doctor import diagnose
 
-        return diagnose(self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options))
+        files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
+        return diagnose(files, reading, reserved_by(self._broker_conf))
 
     def report(
         self,

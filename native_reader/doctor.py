@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
+from time import time_ns
 from typing import Any
 
 from native_reader.broker.config_files import config_text, damaged_files
@@ -17,6 +19,8 @@ from native_reader.newest import newest
 from native_reader.options import MessageOptions
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
+from native_reader.start import Start, lines_of, may_start
+from native_reader.storage.broker_conf import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles
@@ -78,6 +82,8 @@ class Diagnosis:
     notes: list[str] = field(default_factory=list)
     has_gaps: bool = False
     """Whether the log lacks bytes between its first and its last file."""
+    start: Start | None = None
+    """Whether a broker may be started; None if the log could not be examined."""
 
     def lines(self, time: _Time) -> Iterator[tuple[str, str]]:
         """Write the diagnosis for people: a label and a text for each line.
@@ -88,14 +94,16 @@ class Diagnosis:
         for part, (label, write) in _WRITERS.items():
             if part in self.facts:
                 yield from zip((label, "version"), write(self.facts[part], time), strict=False)
+        if self.start is not None:
+            yield from zip(chain(("start",), repeat("")), lines_of(self.start, self.facts[LOG]["first_offset"]), strict=False)
         yield from (("finding", text) for text in self.findings)
         yield from (("note", text) for text in self.notes)
 
 
-def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
+def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int = RESERVED) -> Diagnosis:
     """Look at a store. A part that cannot be read is a finding, because a broken store is what this is for.
 
-    `options`: of all reads; all tables must take them.
+    `options`: of all reads; all tables must take them. `reserved_hours`: after them, a broker deletes a segment.
     """
     found = Diagnosis()
     look = _Examination(files, options, found)
@@ -109,9 +117,24 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any]) -> Diagnosis:
     found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
+    if LOG in found.facts:
+        found.start = may_start(
+            files,
+            found.facts.get(STORE, {}).get("version_at_least"),
+            found.facts[LOG]["end_offset"],
+            now=time_ns() // 1_000_000,
+            reserved_hours=reserved_hours,
+            max_read_rate=MessageOptions(**options).projection().max_read_rate,
+        )
     if files.strays:
         found.findings.append(f"packed or renamed segments are not read: {', '.join(files.strays)}")
     return found
+
+
+def oldest_version(files: StoreFiles) -> str | None:
+    """The oldest version of RocketMQ that can have written the store; None if nothing shows one."""
+    version: str | None = _Examination(files, {}, Diagnosis()).store()["version_at_least"]
+    return version
 
 
 class _Examination:

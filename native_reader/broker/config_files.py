@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, NamedTuple
 
 from native_reader.broker.fastjson import NotFastjson, parse
@@ -26,6 +27,7 @@ _TABLES = {
 }
 """The object that each file has in any case."""
 _LARGEST = 64 << 20
+_EMPTY, _MISSING = "is empty", "is missing"
 
 
 class ConfigFile(NamedTuple):
@@ -65,12 +67,41 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
     return None
 
 
+class Settings(Enum):
+    """What a broker that starts makes of a configuration file and its backup."""
+
+    READ = "read"
+    OLD = "old"
+    """The file cannot be used, its backup can."""
+    LOST = "lost"
+    """The file cannot be used, and there is no backup: it starts without what was in it."""
+    REFUSED = "refused"
+    """Neither can be used: it does not start."""
+
+
+def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
+    """The configuration files that are there, or whose backup is, by name. An empty file counts as missing, as for a broker."""
+    for name, table in _TABLES.items():
+        found = {uri: content if isinstance(content, str) else _problem_in(content, table) for uri, content in versions(directory, name)}
+        if not found:
+            continue
+        own, backup = (found.get(f"{directory}/{name}{suffix}", _MISSING) for suffix in ("", BACKUP))
+        if own is None:
+            yield name, Settings.READ
+        elif backup is None:
+            yield name, Settings.OLD
+        elif backup not in (_MISSING, _EMPTY):
+            yield name, Settings.REFUSED
+        else:
+            yield name, Settings.LOST
+
+
 def damaged_files(directory: str | None) -> Iterator[tuple[str, str]]:
     """The files that cannot be used: the URI, and what is wrong, with what is known of the backup."""
     for name, table in _TABLES.items():
         found = {uri: content if isinstance(content, str) else _problem_in(content, table) for uri, content in versions(directory, name)}
         uri = f"{directory}/{name}"
-        if found and (problem := found.get(uri, "is missing")) is not None:
+        if found and (problem := found.get(uri, _MISSING)) is not None:
             is_whole = found.get(f"{uri}{BACKUP}", "") is None
             yield uri, f"{name}: {problem}; {'its .bak can be read' if is_whole else 'it has no readable .bak'}"
 
@@ -111,7 +142,7 @@ def _read(uri: str) -> bytes | str:
 
 def _parsed(text: bytes) -> Any:
     if not text:
-        return "is empty"
+        return _EMPTY
     try:
         value = parse(text)
     except NotFastjson as error:

@@ -29,16 +29,13 @@ from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
-from native_reader.storage.broker_conf import reserved_hours
-from native_reader.storage.paths import uri_of
+from native_reader.storage.broker_conf import RESERVED, reserved_by
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 
 _MICROSECOND = 1_000_000
-RESERVED = 72
-"""A broker's default of `fileReservedTime`, in hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +163,8 @@ def settings_of(
     free = None if disk_free is None else size("disk_free", disk_free, 0)
     # A given free space is that of another disk: the store is a copy.
     disk = disk_of((files,)) if free is None else None
-    hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
     free = free if disk is None else disk.free
-    return ReportSettings(moment, zone, time_zone, free, disk, RESERVED if hours is None else hours, **others)
+    return ReportSettings(moment, zone, time_zone, free, disk, reserved_by(broker_conf), **others)
 
 
 def gather(files: StoreFiles, settings: ReportSettings) -> Facts:

@@ -103,17 +103,23 @@ def _ends_of(batch: pa.RecordBatch) -> list[pa.Scalar]:
 
 
 def _broker_end(part: Whole, damage: Damages) -> int | None:
-    """Where a broker's recovery would stop. It accepts all bytes before the first damage, so it is simulated only from there."""
-    split, segment = part.split, part.split.segment
+    stop = recovery_end(part.split, damage)
+    return part.split.segment.end if stop is None and part.last else stop
+
+
+def recovery_end(split: Split, damage: Damages) -> int | None:
+    """The offset at which a broker's recovery would stop in a whole segment with that damage; None if it goes on with the next.
+
+    It accepts all bytes before the first damage, so it is simulated only from there.
+    """
+    segment = split.segment
     starts = [int(damage.starts.min()) - segment.base] if len(damage) else []
     first = min(starts + ([split.end] if split.end < segment.size else []), default=None)
-    stop = None
-    if first is not None:
-        with Window(segment, 0, past_unreadable=True) as window:
-            stop = recovery_stops(window, first)
-    if stop is None:
-        return segment.end if part.last else None
-    return segment.base + stop
+    if first is None:
+        return None
+    with Window(segment, 0, past_unreadable=True) as window:
+        stop = recovery_stops(window, first)
+    return None if stop is None else segment.base + stop
 
 
 SEGMENTS = Table("segments", COLUMNS, _parts, _rows)

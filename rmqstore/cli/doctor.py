@@ -27,7 +27,7 @@ Examples:
 """
 
 _RESCUE = "rescue {} FOLDER"
-_WARNING = "do not start a broker on this store before it is copied or rescued: its recovery can delete what follows the damage"
+_WARNING = "copy or rescue this store before a broker starts on it"
 _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 
 
@@ -39,7 +39,8 @@ def doctor(asked: Asked) -> int:
     for number, one in enumerate(store.one_by_one()):
         found, is_broken = _diagnosis(asked, one)
         if output.is_json:
-            output.line(as_json({**_for_json(found.facts, asked), "findings": found.findings, "notes": found.notes}))
+            start = None if found.start is None else found.start.to_dict()
+            output.line(as_json({**_for_json(found.facts, asked), "start": start, "findings": found.findings, "notes": found.notes}))
         else:
             if number:
                 output.line("")
@@ -48,7 +49,7 @@ def doctor(asked: Asked) -> int:
             if is_broken:
                 _print(output, "warning", _WARNING)
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            commands = (_RESCUE, *_NEXT) if found.findings else _NEXT
+            commands = (_RESCUE, *_NEXT) if found.findings or is_broken else _NEXT
             for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.findings else code
@@ -63,7 +64,7 @@ def _diagnosis(asked: Asked, one: Store) -> tuple[Diagnosis, bool]:
         found = one.diagnose(**asked.values())
     found.findings[:] = [*losses, *map(_in_words, found.findings)]
     found.notes[:] = [*others, *map(_in_words, found.notes)]
-    return found, bool(losses) or found.has_gaps
+    return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
 
 
 def _in_words(text: str) -> str:

@@ -11,8 +11,9 @@ import org.apache.rocketmq.store.GetMessageResult;
 import org.apache.rocketmq.store.QueryMessageResult;
 
 /**
- * Load STORE CONF KEYS: RocketMQ's own store class loads that directory, as a broker does that starts; what it then has in each queue,
- * the entries and the messages that they lead to, and what it finds for each `topic TAB key` of a file.
+ * Load STORE CONF KEYS [start]: RocketMQ's own store class loads that directory, as a broker does that starts; what it then has in each
+ * queue, the entries and the messages that they lead to, and what it finds for each `topic TAB key` of a file. With `start`, only after
+ * it has also put into queues what was in none.
  */
 public class Load {
     public static void main(String[] arguments) {
@@ -32,7 +33,17 @@ public class Load {
         Field shutdown = DefaultMessageStore.class.getDeclaredField("shutdown");
         shutdown.setAccessible(true);
         shutdown.set(store, false);
+        if (loaded && arguments.length > 3) {
+            store.start();
+            while (store.dispatchBehindBytes() > 0) {
+                Thread.sleep(20);
+            }
+            Thread.sleep(100); // the last record is dispatched after it was counted
+        }
         new Json().put("loaded", loaded).put("first", store.getMinPhyOffset()).put("end", store.getMaxPhyOffset()).print();
+        if (!loaded) {
+            return;
+        }
         for (Map.Entry<String, ? extends Map<Integer, ?>> topic : store.getConsumeQueueTable().entrySet()) {
             for (int queue : topic.getValue().keySet()) {
                 tell(store, topic.getKey(), queue);

@@ -23,6 +23,7 @@ final class Line {
         MessageStoreConfig config = new MessageStoreConfig();
         MixAll.properties2Object(said, config);
         config.setStorePathRootDir(root);
+        config.setHaListenPort(0);
         config.setStorePathCommitLog(root + "/commitlog");
         config.setMaxTransferBytesOnMessageInMemory(1 << 30);
         config.setMaxTransferCountOnMessageInMemory(1000);

@@ -1,0 +1,114 @@
+"""May a broker be started on this store? The answer, with its reasons, from what a broker does when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from native_reader.broker.config_files import BACKUP, config_text
+from native_reader.broker.databases import has_settings
+from native_reader.log.recovery import Line
+from native_reader.records.damages import Damages
+from native_reader.start.age import expired_segments
+from native_reader.start.loading import Refusals
+from native_reader.start.reasons import EXPIRED, KINDS, Harm, Reason, by_line, span_of
+from native_reader.start.recovered import RecoveredLog
+from native_reader.storage.store import PLAIN, StoreFiles
+from native_reader.text import Said, say
+
+NO, BUT, YES, UNKNOWN = "no", "yes, but", "yes", "unknown"
+OUTCOMES = NO, BUT, YES, UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The answer.
+
+    Attributes:
+        outcome: One of OUTCOMES.
+        reasons: The worst first.
+        lines: The brokers that it is for. What only a later one can have written is not for an earlier one.
+        unread_before: The log before this offset was not looked at; its first offset if all was.
+    """
+
+    outcome: str
+    reasons: tuple[Reason, ...]
+    lines: tuple[Line, ...]
+    unread_before: int = 0
+
+    @property
+    def loses(self) -> bool:
+        """Whether a start would lose messages that are not merely old."""
+        return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in self.reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer for programs."""
+        reasons = [
+            {"reason": each.said.kind, **dict(each.said.values), "versions": [span_of(line) for line in each.lines or self.lines]}
+            for each in self.reasons
+        ]
+        return {"answer": self.outcome, "reasons": reasons, "unread_before": self.unread_before}
+
+
+def may_start(
+    files: StoreFiles,
+    version: str | None,
+    end: int,
+    damage: Damages | None = None,
+    *,
+    now: int,
+    reserved_hours: int,
+    max_read_rate: int | None = None,
+) -> Start:
+    """Whether a broker may be started on a store, and what it would do.
+
+    Args:
+        files: The store.
+        version: The oldest version that can have written it; None if nothing shows one.
+        end: Where its log ends.
+        damage: All damage of the log, if it was read; else only what a broker would check is read.
+        now: In milliseconds since 1970: segments expire by it.
+        reserved_hours: `fileReservedTime` of the broker.
+        max_read_rate: The maximum number of bytes per second.
+    """
+    lines = _lines_since(version)
+    if any(segment.framing != PLAIN for segment in files.segments):
+        return Start(UNKNOWN, (Reason(say("dledger")),), lines, files.min_offset)
+    refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate)
+    of_all = [*_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
+    reasons: dict[Line, list[Said]] = {}
+    for line in lines:
+        reasons[line] = list(refusals.of(line))
+        if not _refuses(reasons[line]):
+            reasons[line] += [*log.reasons(line), *of_all]
+    joined = tuple(by_line(reasons))
+    return Start(_outcome(joined, refused=all(map(_refuses, reasons.values()))), joined, lines, log.unread_before)
+
+
+def _lines_since(version: str | None) -> tuple[Line, ...]:
+    """The brokers of that version or later."""
+    least = _numbers(version or "0")
+    return tuple(line for line in Line if line.value[1] is None or _numbers(line.value[1]) >= least)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _unknown_topics(files: StoreFiles) -> Iterator[Said]:
+    config = files.config
+    if config is None or not (has_settings(config) or any(config_text(config, f"topics.json{suffix}") for suffix in ("", BACKUP))):
+        yield say("no topics")
+
+
+def _refuses(reasons: Sequence[Said]) -> bool:
+    return any(KINDS[said.kind] is Harm.REFUSES for said in reasons)
+
+
+def _outcome(reasons: Sequence[Reason], *, refused: bool) -> str:
+    if refused:
+        return NO
+    if any(reason.harm is Harm.UNKNOWN for reason in reasons):
+        return UNKNOWN
+    return BUT if reasons else YES

@@ -1,0 +1,119 @@
+"""What a broker refuses to load: then it does not start at all, and changes nothing in the log.
+
+It loads each file of `commitlog` and of each queue whose size is that of its configuration, and stops at the first that has
+another size, or a name that is no number. Brokers before 5.1.0 do the same with folders there; since 5.1.4, an empty last file
+is deleted instead. A settings file is replaced by its `.bak`; if neither can be parsed, the broker does not start.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from native_reader.broker.config_files import Settings, settings_files
+from native_reader.broker.databases import has_settings
+from native_reader.broker.settings import Topics
+from native_reader.log.recovery import Line
+from native_reader.log.witness import is_live
+from native_reader.sides.queues import numbers_of, topics_in
+from native_reader.storage.paths import list_if_possible
+from native_reader.storage.protocol import DirEntry, storage_of
+from native_reader.storage.store import StoreFiles
+from native_reader.text import Said, say
+
+_OF_SETTINGS = {Settings.OLD: "old settings", Settings.LOST: "lost settings", Settings.REFUSED: "settings"}
+
+
+class Refusals:
+    """What stops a broker of each line. The directories are listed once."""
+
+    def __init__(self, files: StoreFiles) -> None:
+        self._files = files
+        self._topics = topics_in([each for each in (files.consume_queue, files.batch_queue) if each is not None], light=True)
+        self._of_all = [*self._running(), *self._unopened(), *self._settings()]
+        self._of_segments = {uri: list_if_possible(uri) for uri in sorted({segment.directory for segment in files.segments})}
+        self._of_queues = list(self._queue_files())
+
+    def of(self, line: Line) -> Iterator[Said]:
+        """Why a broker of that line does not start."""
+        yield from self._of_all
+        yield from self._segments(line)
+        yield from self._of_queues
+        if line is not Line.V4:
+            yield from self._queue_types()
+
+    def _running(self) -> Iterator[Said]:
+        if is_live(self._files.uri):
+            yield say("runs")
+
+    def _unopened(self) -> Iterator[Said]:
+        for segment in self._files.segments:
+            storage = storage_of(segment.uri)
+            if storage.is_slow:  # each try takes long
+                return
+            if segment.is_packed:
+                continue
+            try:
+                storage.open(segment.uri).close()
+            except OSError as error:
+                yield say("not opened", file=segment.name, found=error.strerror or str(error))
+                return
+
+    def _settings(self) -> Iterator[Said]:
+        if self._files.config is None or has_settings(self._files.config):
+            return
+        for name, state in settings_files(self._files.config):
+            if (kind := _OF_SETTINGS.get(state)) is not None:
+                yield say(kind, file=name)
+
+    def _segments(self, line: Line) -> Iterator[Said]:
+        usual = _usual(segment.size for segment in self._files.segments if not segment.is_packed)
+        for entries in self._of_segments.values():
+            ordered = sorted(entries, key=lambda entry: entry.name)
+            yield from _of_files(ordered, usual, line, size="segment size", name="foreign file")
+
+    def _queue_files(self) -> Iterator[Said]:
+        """Batch queues have files of another size than the others."""
+        for batch in (False, True):
+            listed = {
+                (topic.name, number): list_if_possible(f"{topic.uri}/{number}")
+                for topic in self._topics
+                if topic.batch is batch
+                for number in numbers_of(topic)
+            }
+            usual = _usual(entry.size for entries in listed.values() for entry in entries if entry.is_file)
+            for (topic, number), entries in listed.items():
+                for said in _of_files(entries, usual, Line.V55, size="queue size", name="foreign queue file"):
+                    yield say(said.kind, **dict(said.values), topic=topic, queue=number)
+                    return
+
+    def _queue_types(self) -> Iterator[Said]:
+        """Since 5.0, queues of another kind than the topic's. A slave makes them before it has the topic's settings."""
+        of_batches = Topics(self._files.config).of_batches()
+        for topic in self._topics:
+            if topic.batch is not (topic.name in of_batches):
+                yield say("queue type", topic=topic.name, type="batch" if topic.batch else "ordinary")
+                return
+
+
+def _usual(sizes: Iterable[int]) -> int | None:
+    """The size of most files, the largest of them if several are as frequent; None without files."""
+    counts = Counter(size for size in sizes if size)
+    return max(counts, key=lambda size: (counts[size], size), default=None)
+
+
+def _of_files(entries: Sequence[DirEntry], usual: int | None, line: Line, *, size: str, name: str) -> Iterator[Said]:
+    """The first file there that is not loaded."""
+    for entry in entries:
+        if entry.is_directory:
+            if line is Line.V4:
+                yield say(name, file=entry.name)
+                return
+        elif not entry.size and entry is entries[-1] and line not in (Line.V4, Line.V50):
+            continue
+        elif not entry.name.isdecimal():
+            yield say(name, file=entry.name)
+            return
+        elif usual is not None and entry.size != usual:
+            yield say(size, file=entry.name, size=entry.size, usual=usual)
+            return

@@ -1,0 +1,81 @@
+"""Reasons for and against a start: a kind, its numbers and names, and for which brokers it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from native_reader.log.recovery import Line
+from native_reader.text import Said
+
+
+class Harm(IntEnum):
+    """How bad a reason is, from the worst."""
+
+    REFUSES = 0
+    """The broker does not start."""
+    LOSES = 1
+    """It deletes messages, or consumers do not get them."""
+    CHANGES = 2
+    """It does what an operator may not expect."""
+    UNKNOWN = 3
+    """What it would do was not found out."""
+
+
+EXPIRED = "expired"
+KINDS: Mapping[str, Harm] = {
+    "runs": Harm.REFUSES,
+    "segment size": Harm.REFUSES,
+    "foreign file": Harm.REFUSES,
+    "not opened": Harm.REFUSES,
+    "queue size": Harm.REFUSES,
+    "foreign queue file": Harm.REFUSES,
+    "queue type": Harm.REFUSES,
+    "settings": Harm.REFUSES,
+    "cut": Harm.LOSES,
+    "no log": Harm.LOSES,
+    "not queued": Harm.LOSES,
+    "kept damage": Harm.LOSES,
+    "wrong bodies": Harm.LOSES,
+    "hole": Harm.LOSES,
+    EXPIRED: Harm.LOSES,
+    "no topics": Harm.CHANGES,
+    "lost settings": Harm.CHANGES,
+    "old settings": Harm.CHANGES,
+    "queued again": Harm.CHANGES,
+    "dledger": Harm.UNKNOWN,
+    "not read": Harm.UNKNOWN,
+}
+"""Every kind of reason, in the order in which reasons of the same harm are told."""
+_ORDER = {kind: place for place, kind in enumerate(KINDS)}
+
+
+class Reason(NamedTuple):
+    """One reason. `lines`: the brokers for which it holds; empty if it holds for all."""
+
+    said: Said
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def harm(self) -> Harm:
+        """How bad it is."""
+        return KINDS[self.said.kind]
+
+
+_SPANS = {Line.V4: "4.x", Line.V50: "5.0.0–5.3.1", Line.V532: "5.3.2–5.4.x", Line.V55: "5.5.0+"}
+
+
+def span_of(line: Line) -> str:
+    """The versions of a line."""
+    return _SPANS[line]
+
+
+def by_line(found: Mapping[Line, Iterable[Said]]) -> list[Reason]:
+    """Equal reasons of several lines as one, the worst first."""
+    lines: dict[Said, list[Line]] = {}
+    for line, reasons in found.items():
+        for said in dict.fromkeys(reasons):
+            lines.setdefault(said, []).append(line)
+    joined = [Reason(said, () if len(own) == len(found) else tuple(own)) for said, own in lines.items()]
+    return sorted(joined, key=lambda each: (each.harm, _ORDER[each.said.kind]))

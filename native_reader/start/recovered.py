@@ -1,0 +1,125 @@
+"""What a starting broker would make of the log: where it would cut it, and which messages that deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import pyarrow.compute as pc
+
+from native_reader.log.recovery import Line, has_abort, recovery_begins
+from native_reader.plan.plan import StoreRead
+from native_reader.records.damages import CHECKSUM, Damages
+from native_reader.scan.read import PERMISSIVE, Projection, Reading
+from native_reader.start.queued import Queued, queued_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+from native_reader.tables.segments import recovery_end
+from native_reader.text import Said, say, size_of
+
+_MOST_READ, _MOST_READ_SLOWLY = 16 << 30, 64 << 20
+"""More of a log than this is not read to find out where a broker would cut it."""
+
+
+class RecoveredLog:
+    """The log of a store, of which only what a broker would check is read. `damage`: all that it has, if that is known."""
+
+    def __init__(self, files: StoreFiles, end: int, damage: Damages | None, max_read_rate: int | None = None) -> None:
+        self._files, self._read, self._known = files, StoreRead(files, end), damage
+        self._projection = Projection(
+            ("physical_offset", "corrupt_reason"),
+            PERMISSIVE,
+            verify_crc=True,
+            max_read_rate=max_read_rate,
+            fail_on_data_loss=False,
+            ignore_missing_files=True,
+        )
+        self._seen: dict[int, Damages] = {}
+        self._ends: dict[int, int | None] = {}
+        self.unread_before = files.min_offset
+        """Where the part begins that was read, or whose damage was known."""
+
+    def reasons(self, line: Line) -> Iterator[Said]:
+        """What a broker of that line would do to the log and its queues."""
+        files, end = self._files, self._read.end
+        if not files.segments:
+            if files.queue_directories:
+                yield say("no log")
+            return
+        begins = self._begins(line)
+        if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):
+            yield say("not read", offset=begins, bytes=self._work(begins), size=size_of(self._work(begins)))
+            return
+        if self._known is None:
+            self.unread_before = max(self.unread_before, begins)
+        stop = next((at for segment in files.segments if segment.base >= begins and (at := self._end_in(segment)) is not None), end)
+        if messages := self._messages(stop, end):
+            yield say("cut", offset=stop, messages=messages, bytes=end - stop, size=size_of(end - stop))
+        yield from self._kept(stop)
+        if not self._queued.has_entries:
+            yield from self._queued_again(line, begins, stop)
+
+    def holes(self) -> Iterator[Said]:
+        """Missing files: a broker starts without them, and its queues name what is not there."""
+        if gaps := self._read.gaps():
+            size = sum(stop - start for start, stop in gaps)
+            yield say("hole", ranges=len(gaps), bytes=size, size=size_of(size))
+
+    @cached_property
+    def _queued(self) -> Queued:
+        newest = max((segment.base for segment in self._files.segments if segment.base < self._read.end), default=0)
+        return queued_of(self._files, newest + 1)
+
+    def _begins(self, line: Line) -> int:
+        return recovery_begins(self._files, line, self._queued.reached, in_rocksdb=self._queued.in_rocksdb)
+
+    def _work(self, begins: int) -> int:
+        return sum(segment.size for segment in self._files.segments if segment.base >= begins)
+
+    def _end_in(self, segment: Segment) -> int | None:
+        """Where recovery would end in that segment; None if it goes on with the next."""
+        if segment.base not in self._ends:
+            reading = Reading(self._read.whole(segment), self._projection)
+            for _ in reading:
+                pass
+            self._seen[segment.base] = Damages.of(reading.report.damage)
+            self._ends[segment.base] = recovery_end(self._read.whole(segment), self._seen[segment.base])
+        return self._ends[segment.base]
+
+    def _messages(self, start: int, stop: int) -> int:
+        """How many whole messages are at these offsets."""
+        count = 0
+        for segment in self._files.segments:
+            if segment.base < stop and start < segment.end:
+                for batch in Reading(self._read.whole(segment), self._projection):
+                    offsets, reasons = batch.column("physical_offset"), batch.column("corrupt_reason")
+                    inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, stop))
+                    count += pc.sum(pc.and_(inside, reasons.is_null())).as_py() or 0
+        return count
+
+    def _kept(self, stop: int) -> Iterator[Said]:
+        """Damage that recovery does not see, or accepts: it begins after it, or does not check that."""
+        damage = self._damage()
+        before = damage.where(damage.starts < stop)
+        wrong = before.are(CHECKSUM)
+        if count := int(np.count_nonzero(~wrong)):
+            size = int((before.ends - before.starts)[~wrong].sum())
+            yield say("kept damage", ranges=count, bytes=size, size=size_of(size))
+        if count := int(np.count_nonzero(wrong)):
+            yield say("wrong bodies", messages=count)
+
+    def _damage(self) -> Damages:
+        """What is known, and wrong checksums where a broker looks for them: not every pass over a log checks them."""
+        seen = Damages.joined(self._seen.values())
+        if self._known is None:
+            return seen
+        return Damages.joined([self._known, seen.where(seen.are(CHECKSUM) & ~np.isin(seen.starts, self._known.starts))])
+
+    def _queued_again(self, line: Line, begins: int, stop: int) -> Iterator[Said]:
+        """Without queues, a broker makes them again: 5.5.0, and others after a crash, only from where their recovery begins."""
+        first = begins if line is Line.V55 or has_abort(self._files) else self._files.min_offset
+        if messages := self._messages(self._files.min_offset, first):
+            yield say("not queued", offset=first, messages=messages)
+        elif stop > first:
+            yield say("queued again")

@@ -1,0 +1,140 @@
+"""May a broker be started on this store? Our answer, and what RocketMQ's own store classes do with each damage."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rocketmq import SMALL_FILES, Java
+from support.effort import mostly_long
+from support.golden import unpack
+from support.own_stores import STORES
+from support.unstarted import DAMAGE, SEGMENT, a_page_of_zeros_in_the_second_newest, no_queues
+
+import native_reader as nr
+from native_reader.log.recovery import Line
+from native_reader.start import Start, may_start
+from native_reader.testing.spec import StoreSpec
+from native_reader.testing.store_writer import write_store
+
+LINES = {"4.9.7": Line.V4, "5.5.0": Line.V55}
+
+
+STORE_NAMES = ("4.9.7 killed", "4.9.7 clean", "5.5.0 killed", "5.5.0 clean", "large killed", "large clean")
+
+
+class Kept(NamedTuple):
+    """A store, and the settings of its broker."""
+
+    store: Path
+    settings: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Kept]:
+    """By name. A store is clean if the file `abort` is missing: that is all that a broker looks at."""
+    folder, known = tmp_path_factory.mktemp("start"), dict[str, Kept]()
+
+    def made(name: str) -> Kept:
+        if name not in known:
+            kind, how = name.split()
+            if kind == "large":
+                spec = StoreSpec(
+                    bytes=14 * SEGMENT - 9000, body=500, rare=0, huge=False, killed=how == "killed", mapped_file_size_commit_log=SEGMENT,
+                    mapped_file_size_consume_queue=600, max_hash_slot_num=500, max_index_num=2000,
+                )  # fmt: skip
+                write_store(folder / name, spec)
+                sizes = {"mappedFileSizeCommitLog": SEGMENT, "maxHashSlotNum": 500, "maxIndexNum": 2000}
+                known[name] = Kept(folder / name, SMALL_FILES | sizes)
+            else:
+                own = unpack({"4.9.7": "4.9.7-killed-pooled", "5.5.0": "5.5.0-killed"}[kind], folder / how, STORES)
+                if how == "clean":
+                    (own.root / "abort").unlink()
+                known[name] = Kept(own.root, json.loads((own.folder / "settings.json").read_text()))
+        return known[name]
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def undamaged(
+    rocketmq: Callable[[str], Java], stores: Callable[[str], Kept], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Loaded]:
+    """What RocketMQ has of a store without damage, by the store's name and the version."""
+    home = tmp_path_factory.mktemp("undamaged")
+    return functools.cache(lambda name, version: load(rocketmq(version), stores(name), stores(name).store, home / f"{name} {version}"))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What RocketMQ has after the start: the end of its log, and the offsets of the messages that its queues lead to."""
+
+    loaded: bool
+    end: int
+    offsets: frozenset[int]
+
+
+def load(java: Java, kept: Kept, store: Path, home: Path) -> Loaded:
+    """Let RocketMQ's store class load a copy."""
+    shutil.copytree(store, home / "store")
+    settings = kept.settings | {"deleteWhen": 99, "cleanFileForciblyEnable": "false", "diskMaxUsedSpaceRatio": 99}  # nothing expires
+    (home / "conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    (home / "keys").write_text("")
+    lines = java.run("Load", home / "store", home / "conf", home / "keys", "start", home=home)
+    (loaded,) = [line for line in lines if "loaded" in line]
+    queues = [line for line in lines if "queue_id" in line and not line["topic"].startswith("%LMQ%")]
+    return Loaded(loaded["loaded"], loaded["end"], frozenset(offset for line in queues for offset in line["offsets"]))
+
+
+def whole_offsets(store: Path) -> frozenset[int]:
+    scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, columns="physical_offset")
+    return frozenset(scan.to_table()["physical_offset"].to_pylist())
+
+
+def values_of(start: Start, line: Line, kind: str) -> Iterator[dict[str, int | str]]:
+    yield from (dict(each.said.values) for each in start.reasons if each.said.kind == kind and (not each.lines or line in each.lines))
+
+
+def refuses(start: Start, line: Line) -> bool:
+    return any(each.harm == 0 for each in start.reasons if not each.lines or line in each.lines)
+
+
+Case = tuple[str, Callable[[Path], None]]
+CASES: list[Case] = [(name, damage) for name in STORE_NAMES for damage in DAMAGE]
+QUICK: list[Case] = [("4.9.7 killed", a_page_of_zeros_in_the_second_newest), ("large clean", no_queues)]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("case", mostly_long(CASES, *QUICK), ids=[f"{name} {damage.__name__}" for name, damage in CASES])
+def test_the_answer_and_what_a_broker_does(
+    rocketmq: Callable[[str], Java], stores: Callable[[str], Kept], undamaged: Callable[[str, str], Loaded], tmp_path: Path, case: Case
+) -> None:
+    name, damage = case
+    kept = stores(name)
+    store = tmp_path / "store"
+    shutil.copytree(kept.store, store)
+    damage(store)
+    (files,) = nr.open(store).stores
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    said = may_start(files, None, end, now=0, reserved_hours=72)
+    for version in ("4.9.7", "5.5.0") if name.startswith("4.9.7") else ("5.5.0",):
+        line = LINES[version]
+        assert line in said.lines
+        after = load(rocketmq(version), kept, store, tmp_path / version)
+        assert after.loaded is not refuses(said, line), (version, said)
+        if not after.loaded:
+            continue
+        readable = whole_offsets(store)
+        cuts = list(values_of(said, line, "cut"))
+        assert after.end == (cuts[0]["offset"] if cuts else end), (version, said)
+        assert sum(offset >= after.end for offset in readable) == (cuts[0]["messages"] if cuts else 0)
+        lacking = [values["offset"] for values in values_of(said, line, "not queued")]
+        first = lacking[0] if lacking else 0
+        served = {offset for offset in undamaged(name, version).offsets if first <= offset < after.end} & readable
+        assert after.offsets & readable == served, (version, said)

@@ -1,0 +1,158 @@
+"""May a broker be started? The answer for stores that are whole or damaged. What brokers really do: tests/brokers/test_start.py."""
+
+from __future__ import annotations
+
+import shutil
+import string
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import unstarted as damages
+from support.golden import Golden
+from support.own_stores import NAMES
+
+import native_reader as nr
+from native_reader.log.recovery import Line
+from native_reader.start import BUT, KINDS, LANGUAGES, NO, UNKNOWN, YES, Start, lines_of, may_start
+from native_reader.start.reasons import Harm
+from native_reader.start.words import SENTENCES
+
+
+def answer_of(store: Path, version: str | None = None) -> Start:
+    (files,) = nr.open(store).stores
+    end = nr.open(store).diagnose().facts["commitlog"]["end_offset"]
+    return may_start(files, version, end, now=0, reserved_hours=72)
+
+
+def kinds(start: Start) -> list[str]:
+    return [reason.said.kind for reason in start.reasons]
+
+
+@pytest.fixture
+def killed(own_store: Callable[[str], Golden], tmp_path: Path) -> Path:
+    """A copy of the store of a killed broker, with seven segments."""
+    return Path(shutil.copytree(own_store("5.5.0-killed").root, tmp_path / "store"))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("5.5.0-slave", "5.5.0-dledger", "5.5.0-multipath")])
+def test_a_store_that_its_broker_left_may_be_started(own_store: Callable[[str], Golden], name: str) -> None:
+    start = answer_of(own_store(name).root)
+    assert (start.outcome, start.reasons) == (YES, ())
+
+
+def test_a_slave_with_ordinary_queues_of_batches_is_refused(own_store: Callable[[str], Golden]) -> None:
+    start = answer_of(own_store("5.5.0-slave").root, "5.0.0")
+    assert (start.outcome, kinds(start)) == (NO, ["queue type"])
+    assert list(lines_of(start, 0)) == [
+        "no: Inner has ordinary queues, which its settings contradict, as on some slaves: a broker refuses to load them"
+    ]
+
+
+def test_dledger_is_not_predicted(own_store: Callable[[str], Golden]) -> None:
+    start = answer_of(own_store("5.5.0-dledger").root)
+    assert (start.outcome, kinds(start)) == (UNKNOWN, ["dledger"])
+
+
+WHAT = {
+    damages.whole: (YES, []),
+    damages.a_page_of_zeros_in_the_second_newest: (BUT, ["cut"]),
+    damages.a_flipped_bit_in_a_body: (BUT, ["cut"]),
+    damages.an_overwritten_start: (BUT, ["cut"]),
+    damages.a_cut_segment: (NO, ["segment size"]),
+    damages.a_cut_last_segment: (NO, ["segment size"]),
+    damages.an_empty_last_segment: (BUT, ["segment size"]),
+    damages.a_missing_segment: (BUT, ["hole"]),
+    damages.a_packed_segment: (NO, ["foreign file"]),
+    damages.a_folder_beside_the_segments: (BUT, ["foreign file"]),
+    damages.a_cut_queue_file: (NO, ["queue size"]),
+    damages.a_note_beside_a_queue: (NO, ["foreign queue file"]),
+    damages.no_queues: (BUT, ["queued again"]),
+}
+
+
+@pytest.mark.parametrize("damage", WHAT, ids=lambda damage: damage.__name__)
+def test_the_answer_for_a_damaged_store(killed: Path, damage: Callable[[Path], None]) -> None:
+    damage(killed)
+    start = answer_of(killed)
+    assert (start.outcome, kinds(start)) == WHAT[damage]
+
+
+def test_it_says_which_messages_a_start_deletes(killed: Path) -> None:
+    damages.a_page_of_zeros_in_the_second_newest(killed)
+    start = answer_of(killed)
+    (values,) = (dict(reason.said.values) for reason in start.reasons)
+    offsets = nr.open(killed).messages(mode="DROPMALFORMED", columns="physical_offset").to_table()["physical_offset"].to_pylist()
+    assert values["messages"] == sum(offset >= values["offset"] for offset in offsets) > 0
+
+
+def test_damage_before_the_part_that_a_broker_checks_stays(killed: Path) -> None:
+    (killed / "abort").unlink()
+    damages.a_page_of_zeros_in_the_first_segment(killed)
+    (files,) = nr.open(killed).stores
+    scan = nr.open(killed).messages(mode="DROPMALFORMED").run()
+    for _ in scan:
+        pass
+    unread, known = (
+        may_start(files, None, files.segments[-1].end, damage, now=0, reserved_hours=72) for damage in (None, scan.report.damage)
+    )
+    assert (unread.outcome, unread.unread_before > 0) == (YES, True)
+    assert (known.outcome, kinds(known), known.unread_before) == (BUT, ["kept damage"], 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "backup", "kind"),
+    [
+        ("topics.json", b"{", None, "lost settings"),
+        ("topics.json", b"{", b"{", "settings"),
+        ("consumerOffset.json", b"", b"{", "settings"),
+        ("consumerOffset.json", None, b'{"offsetTable":{}}', "old settings"),
+        ("consumerOffset.json", b"", b"", "lost settings"),
+    ],
+)
+def test_settings_that_cannot_be_used(killed: Path, name: str, content: bytes | None, backup: bytes | None, kind: str) -> None:
+    for path, value in ((killed / "config" / name, content), (killed / "config" / f"{name}.bak", backup)):
+        path.unlink(missing_ok=True)
+        if value is not None:
+            path.write_bytes(value)
+    start = answer_of(killed)
+    assert kind in kinds(start)
+    assert (start.outcome == NO) is (kind == "settings")
+
+
+def test_without_topic_settings_it_knows_no_topic(killed: Path) -> None:
+    shutil.rmtree(killed / "config")
+    assert "no topics" in kinds(answer_of(killed))
+
+
+def test_old_segments_are_deleted_at_the_next_cleaning(killed: Path) -> None:
+    (files,) = nr.open(killed).stores
+    (_, second, *_) = nr.open(killed).table("segments").to_table()["first_store_timestamp"].to_pylist()
+    now = round(second.timestamp() * 1000) + 3_600_000 * 5
+    assert kinds(may_start(files, None, files.segments[-1].end, now=now, reserved_hours=5)) == []
+    start = may_start(files, None, files.segments[-1].end, now=now + 1, reserved_hours=5)
+    assert [dict(each.said.values) for each in start.reasons] == [{"segments": 1, "bytes": 65536, "size": "64.0 KiB", "hours": 5}]
+    assert not start.loses
+
+
+def test_a_later_store_is_not_for_earlier_brokers(killed: Path) -> None:
+    assert answer_of(killed, "5.3.1").lines == (Line.V50, Line.V532, Line.V55)
+    assert answer_of(killed, "5.3.2").lines == (Line.V532, Line.V55)
+    assert answer_of(killed, "5.6.0").lines == (Line.V55,)
+
+
+def test_each_kind_has_a_sentence_with_the_same_values_in_both_languages() -> None:
+    assert set(SENTENCES) == set(KINDS)
+    for sentences in SENTENCES.values():
+        assert len(sentences) == len(LANGUAGES)
+        names = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in sentences]
+        assert names[0] == names[1]
+
+
+def test_the_worst_reason_comes_first(killed: Path) -> None:
+    damages.a_missing_segment(killed)
+    damages.a_page_of_zeros_in_the_second_newest(killed)
+    shutil.rmtree(killed / "config")
+    start = answer_of(killed)
+    assert kinds(start) == ["cut", "hole", "no topics"]
+    assert [reason.harm for reason in start.reasons] == [Harm.LOSES, Harm.LOSES, Harm.CHANGES]
