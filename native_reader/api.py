@@ -329,11 +329,12 @@ class Store:
             >>> facts.is_clean, facts.log.messages == store.messages().count_rows()
             (True, True)
         """
+        from native_reader.doctor import oldest_version
         from native_reader.facts.gather import gather, settings_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
-        return gather(files, settings_of(files, self._broker_conf, now, time_zone, disk_free, **how))
+        return gather(files, settings_of(files, self._broker_conf, now, time_zone, disk_free, **how), oldest_version(files))
 
     def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
         """Write all readable messages of a store, and a page about what was saved and lost, to a folder.

@@ -27,8 +27,10 @@ from native_reader.facts.times import DAY, HOUR
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
+from native_reader.records.damages import Damages
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
+from native_reader.start import Start, may_start
 from native_reader.storage.broker_conf import RESERVED, reserved_by
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
@@ -95,6 +97,8 @@ class Facts:
     findings: FirstFindings | Problem | None
     older: Mapping[str, int] | Problem = field(default_factory=dict)
     """By topic: how many records queues name from before the log."""
+    start: Start | Problem | None = None
+    """Whether a broker may be started."""
 
     @property
     def size(self) -> int:
@@ -167,8 +171,11 @@ def settings_of(
     return ReportSettings(moment, zone, time_zone, free, disk, reserved_by(broker_conf), **others)
 
 
-def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
-    """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice."""
+def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
+    """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice.
+
+    `version`: the oldest that can have written the store, if something shows it.
+    """
     tables = Tables(files, settings.jobs, settings.options, settings.progress)
     log = read_log(tables, settings.now, settings.shift)
     planning = MessageOptions(**LENIENT, **settings.options).planning()
@@ -186,7 +193,14 @@ def gather(files: StoreFiles, settings: ReportSettings) -> Facts:
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
         attempt(read_findings, tables) if settings.verify else None,
         attempt(read_older, tables),
+        attempt(partial(_start, settings=settings, version=version, end=request.ends[files.uri].offset, damage=log.damage), tables),
     )
+
+
+def _start(tables: Tables, settings: ReportSettings, version: str | None, end: int, damage: Damages) -> Start:
+    rate = MessageOptions(**settings.options).projection().max_read_rate
+    now = settings.now // 1000
+    return may_start(tables.files, version, end, damage, now=now, reserved_hours=settings.reserved, max_read_rate=rate)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

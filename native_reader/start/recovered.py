@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from native_reader.log.recovery import Line, has_abort, recovery_begins
 from native_reader.plan.plan import StoreRead
@@ -30,13 +31,13 @@ class RecoveredLog:
         self._projection = Projection(
             ("physical_offset", "corrupt_reason"),
             PERMISSIVE,
-            verify_crc=True,
             max_read_rate=max_read_rate,
             fail_on_data_loss=False,
             ignore_missing_files=True,
         )
         self._seen: dict[int, Damages] = {}
         self._ends: dict[int, int | None] = {}
+        self._offsets: dict[int, NDArray[np.int64]] = {}
         self.unread_before = files.min_offset
         """Where the part begins that was read, or whose damage was known."""
 
@@ -80,9 +81,7 @@ class RecoveredLog:
     def _end_in(self, segment: Segment) -> int | None:
         """Where recovery would end in that segment; None if it goes on with the next."""
         if segment.base not in self._ends:
-            reading = Reading(self._read.whole(segment), self._projection)
-            for _ in reading:
-                pass
+            reading = self._reading(segment, verify_crc=True)
             self._seen[segment.base] = Damages.of(reading.report.damage)
             self._ends[segment.base] = recovery_end(self._read.whole(segment), self._seen[segment.base])
         return self._ends[segment.base]
@@ -92,11 +91,18 @@ class RecoveredLog:
         count = 0
         for segment in self._files.segments:
             if segment.base < stop and start < segment.end:
-                for batch in Reading(self._read.whole(segment), self._projection):
-                    offsets, reasons = batch.column("physical_offset"), batch.column("corrupt_reason")
-                    inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, stop))
-                    count += pc.sum(pc.and_(inside, reasons.is_null())).as_py() or 0
+                if segment.base not in self._offsets:
+                    self._reading(segment, verify_crc=False)
+                first, after = np.searchsorted(self._offsets[segment.base], (start, stop))
+                count += int(after - first)
         return count
+
+    def _reading(self, segment: Segment, *, verify_crc: bool) -> Reading:
+        """A segment that was read; the offsets of its whole messages are kept, in 8 bytes each."""
+        reading = Reading(self._read.whole(segment), replace(self._projection, verify_crc=verify_crc))
+        offsets = [batch.column(0).filter(batch.column(1).is_null()).to_numpy(zero_copy_only=False) for batch in reading]
+        self._offsets[segment.base] = np.concatenate([np.empty(0, np.int64), *offsets])
+        return reading
 
     def _kept(self, stop: int) -> Iterator[Said]:
         """Damage that recovery does not see, or accepts: it begins after it, or does not check that."""

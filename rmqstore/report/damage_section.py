@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
+from native_reader.start import NO, lines_of
 from native_reader.text import names_of, number_of, size_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
@@ -57,9 +58,18 @@ def _older(facts: Facts, words: Words) -> Markup | None:
     return element("p", words.say("older", count=sum(facts.older.values()), topics=topics, names=names))
 
 
-def warning(facts: Facts, words: Words) -> Markup | None:
-    """What not to do with a damaged store. It is above all else: a reader who acts on the rest of the page can lose records."""
-    return element("p", words.say("do_not_start"), class_="warning") if facts.damaged_places else None
+def start(facts: Facts, words: Words) -> Markup | None:
+    """May a broker be started? It is above all else: a reader who acts on the rest of the page can lose records."""
+    found = facts.start
+    if isinstance(found, Problem):
+        return problem(words, found)
+    if found is None:
+        return None
+    answer, *others = lines_of(found, facts.segments[0].base if facts.segments else 0, words.language)
+    is_bad = found.loses or found.outcome == NO
+    more = [*others, words.say("save_first")] if is_bad else others
+    first = words.say("may_start", answer=answer)
+    return element("div", element("p", first), *(element("p", line) for line in more), class_="warning" if is_bad else None)
 
 
 def _reasons(facts: Facts, words: Words) -> Markup:

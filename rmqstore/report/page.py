@@ -6,7 +6,7 @@ from native_reader.facts import Facts, FirstFindings
 from native_reader.text import size_of
 from native_reader.version import version
 from rmqstore.report.blocks import pairs, section
-from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, warning
+from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
 from rmqstore.report.log_sections import over_time, sizes, skew
 from rmqstore.report.markup import Markup, element, filled, name_of, shortened
@@ -77,7 +77,7 @@ def _summary(facts: Facts, words: Words) -> Markup:
     return element("p", filled(text, times), class_="lead")
 
 
-_HEADER = (warning, _summary, on_disk, deleted_topics)
+_HEADER = (start, _summary, on_disk, deleted_topics)
 
 
 def _made(facts: Facts, words: Words) -> Markup:

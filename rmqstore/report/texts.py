@@ -10,11 +10,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "comma": (", ", "、"),
     "semicolon": ("; ", "；"),
     "contents": ("Contents", "目录"),
-    "do_not_start": (
-        "Do not start a broker on this store yet: its recovery can delete what follows the damage. "
-        "First save it: rmqstore rescue STORE FOLDER",
-        "请先不要启动 broker：启动时的恢复会截断损坏位置之后的日志。先执行 rmqstore rescue STORE FOLDER 抢救数据。",
-    ),
+    "may_start": ("May a broker be started on it? {answer}", "可以在其上启动 broker 吗？{answer}"),
+    "save_first": ("Save it first: rmqstore rescue STORE FOLDER", "请先执行 rmqstore rescue STORE FOLDER 抢救数据。"),
     # One sentence
     "summary": (
         "{size} in {segments} with {messages} of {topics}, stored from {first} to {last}. {damage}",

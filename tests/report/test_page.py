@@ -190,16 +190,18 @@ def test_the_top_says_how_large_the_store_is_on_its_disk() -> None:
     assert "1.0 GiB are free on its disk." in text
 
 
-def test_a_damaged_store_begins_with_a_warning() -> None:
-    facts, begins = facts_of(damaged()), {"en": "Do not start a broker on this store yet", "zh": "请先不要启动 broker"}
-    clean = facts_of(healthy()[1])
+def test_the_page_begins_with_whether_a_broker_may_be_started() -> None:
+    damage, clean = facts_of(damaged()), facts_of(healthy()[1])
+    begins = {"en": "May a broker be started on it? yes, but it would cut the log at offset", "zh": "可以在其上启动 broker 吗？可以，但"}
     for language in LANGUAGES:
-        page = page_of(facts, language)
-        warning, frees = page.index('<p class="warning">'), page.index(TEXTS["what_frees"][LANGUAGES.index(language)])
+        page = page_of(damage, language)
+        warning, frees = page.index('<div class="warning">'), page.index(TEXTS["what_frees"][LANGUAGES.index(language)])
         assert warning < page.index('class="lead"') < frees
         assert begins[language] in checked(page).text
         assert "rmqstore rescue STORE FOLDER" in page
-        assert '<p class="warning">' not in page_of(clean, language)
+        whole = page_of(clean, language)
+        assert '<div class="warning">' not in whole
+        assert TEXTS["may_start"][LANGUAGES.index(language)].format(answer={"en": "yes", "zh": "可以"}[language]) in checked(whole).text
 
 
 def test_the_page_says_what_frees_space() -> None:
