@@ -35,6 +35,8 @@ Maker = Callable[[Chunk], pa.Array]
 
 _UNDECODED = "body"
 """The reason in `corrupt_reason` if a body cannot be decompressed."""
+_PROPERTIES = "properties"
+"""The reason if the properties end in zeros, as after a lost page: tags and keys may be lost."""
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -208,11 +210,14 @@ def inner_index(chunk: Chunk) -> pa.Array:
 
 
 def corrupt_reason(chunk: Chunk) -> pa.Array:
-    """For messages whose record is intact: a checksum that failed, or a requested body that could not be decompressed."""
+    """For messages whose record is intact: a failed checksum, overwritten properties, or a requested body that cannot be decompressed."""
     reasons = np.full(len(chunk.rows), None, object)
     if chunk.columns.marks_failed:
         if chunk.rows.decoded is not None and not set(DECOMPRESSED).isdisjoint(chunk.columns.names):
             reasons[chunk.rows.decoded.rows[chunk.rows.decoded.sizes < 0]] = _UNDECODED
         if chunk.rows.failed is not None:
             reasons[np.isin(chunk.records.starts, chunk.rows.failed)] = CHECKSUM
+        sizes = chunk.records.properties_size
+        last = chunk.rows.source.u8[chunk.records.properties_at + np.maximum(sizes, 1) - 1]
+        reasons[(sizes > 0) & (last == 0) & (reasons == None)] = _PROPERTIES  # noqa: E711
     return pa.array(reasons, pa.string())

@@ -167,7 +167,7 @@ _ON_REQUEST = {
         pa.string(),
         ColumnSource.HEAD,
         make.corrupt_reason,
-        "mode `PERMISSIVE`: the reason of the damage; `checksum` or `body` in a message with that fault, else null",
+        "mode `PERMISSIVE`: the reason of the damage; `checksum`, `body` or `properties` in a message with that fault, else null",
     ),
 }
 COLUMNS: dict[str, MessageColumn] = _DEFAULT | _ON_REQUEST

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from native_reader.text import Said, say
 
 CHECKSUM = "checksum"
+FROM_PROPERTIES = "zeros from properties"
+"""The record before is whole by its lengths and its body's checksum."""
 REASONS = {
     "zeros": "zeros at the start of the range: pages that were never written, or were lost",
     "magic": "no record magic where a record must start",
@@ -43,6 +45,7 @@ ANOMALIES = {
     "too large": ("too large", "a record of {number:,} bytes, larger than max_record_bytes"),
     "body checksum": (CHECKSUM, "the checksum of the stored body is wrong"),
     "checksum": (CHECKSUM, "the checksum of the record is wrong"),
+    FROM_PROPERTIES: ("zeros", "zeros that begin in the properties of the record before, whose tags and keys may be lost"),
 }
 """What can be at a position instead of a record: one of REASONS, and the English sentence."""
 _ANOMALIES = tuple(ANOMALIES)

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from native_reader.errors import SplitError, StoreDamaged, option_name
 from native_reader.layout.record import MAGIC_BLANK, MAGIC_ENTRY, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD, UP_TO_OFFSET, at, pairs_at
-from native_reader.records.damages import ANOMALIES
+from native_reader.records.damages import ANOMALIES, FROM_PROPERTIES
 from native_reader.records.sync import record_size_at
 from native_reader.storage.window import Window
 
 UNREADABLE, ZEROS, NO_ENTRY, TOO_FEW, BLANK, MAGIC, CUT_OFF, SIZE, EARLIER, OFFSET, LENGTHS = range(11)
 OTHER_ENTRY, UNREADABLE_PART, TOO_LARGE = range(11, 14)
+ZEROS_FROM_PROPERTIES = tuple(ANOMALIES).index(FROM_PROPERTIES)
 """Indexes into ANOMALIES."""
 
 _WHOLE_FILE = 1 << 20

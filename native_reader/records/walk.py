@@ -28,6 +28,8 @@ from native_reader.records.report import Account
 from native_reader.records.sync import candidates, places_of, proven, record_size_at, sync, valid_records
 from native_reader.records.trouble import (
     TOO_LARGE,
+    ZEROS,
+    ZEROS_FROM_PROPERTIES,
     anomalies_at,
     damage_error,
     forged_record_error,
@@ -46,6 +48,7 @@ _AFTER_CUT = 4 << 10
 _LARGE = 1 << 10
 """Above this mean record size, hopping from record to record is cheaper than searching all bytes."""
 _NO_LIMIT = 2**63 - 1
+_NULS = bytes(3)
 
 Pair = tuple[Positions, Positions]
 
@@ -240,6 +243,10 @@ class _Walk:
         ranges["start"], ranges["end"] = np.add(starts, base), np.add(stops, base)
         for name, positions in zip(("before", "after"), records, strict=True):
             ranges[name] = np.where(np.less(positions, 0), -1, np.add(positions, base))
+        for row in np.flatnonzero((ranges["anomaly"] == ZEROS) & (ranges["before"] >= 0)).tolist():  # rare
+            # A record without properties ends with their length, 0, in two bytes, and no topic with a zero.
+            if self._window.peek(int(ranges["start"][row]) - base - len(_NULS), len(_NULS)) == _NULS:
+                ranges["anomaly"][row] = ZEROS_FROM_PROPERTIES
         self.account.damage_bytes += int((ranges["end"] - ranges["start"]).sum())
         return Damages(ranges, (self._window.segment.uri,))
 

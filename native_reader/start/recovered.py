@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from native_reader.log.recovery import Line, has_abort, recovery_begins
@@ -100,7 +102,7 @@ class RecoveredLog:
     def _reading(self, segment: Segment, *, verify_crc: bool) -> Reading:
         """A segment that was read; the offsets of its whole messages are kept, in 8 bytes each."""
         reading = Reading(self._read.whole(segment), replace(self._projection, verify_crc=verify_crc))
-        offsets = [batch.column(0).filter(batch.column(1).is_null()).to_numpy(zero_copy_only=False) for batch in reading]
+        offsets = [batch.column(0).filter(_are_served(batch.column(1))).to_numpy(zero_copy_only=False) for batch in reading]
         self._offsets[segment.base] = np.concatenate([np.empty(0, np.int64), *offsets])
         return reading
 
@@ -129,3 +131,8 @@ class RecoveredLog:
             yield say("not queued", offset=first, messages=messages)
         elif stop > first:
             yield say("queued again")
+
+
+def _are_served(reasons: pa.Array) -> pa.Array:
+    """Whether a broker takes each row for a whole message: it looks neither into properties nor into compressed bodies."""
+    return pc.or_(reasons.is_null(), pc.is_in(reasons, pa.array(["properties", "body"])))

@@ -38,6 +38,9 @@ CODES = {
         "a whole record with a wrong checksum",
         f"{_COPY}; to skip it, set {option_name('verify_crc', True)} and, except in rmqstore, mode=DROPMALFORMED",
     ),
+    "record-properties": Code(
+        ERROR, "zeros after a record begin in its properties: its tags and keys may be lost, its body is whole", _COPY
+    ),
     "log-missing": Code(ERROR, "no file contains these offsets", "look for moved or renamed segments"),
     "log-lost": Code(
         ERROR, "other files name records after the end of the log, and their bytes are missing", "look for a newer copy of the log"

@@ -14,7 +14,7 @@ from native_reader.layout.record import LONGEST_HEAD, MAGIC_V1, MAGIC_V2, Record
 from native_reader.log.recovery import recovery_stops
 from native_reader.log.witness import is_live
 from native_reader.plan.split import Split
-from native_reader.records.damages import ANOMALIES, Damage
+from native_reader.records.damages import ANOMALIES, FROM_PROPERTIES, Damage
 from native_reader.records.sync import head_at
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.scan.read import Projection
@@ -90,6 +90,8 @@ class _SegmentCheck:
                         told = window.bytes_read
                     for damage in damages:
                         self._add_damage(damage.start, damage.end, window.unopened or _described(damage))
+                        if damage.anomaly == FROM_PROPERTIES and damage.before is not None:
+                            self._findings.add("record-properties", segment.uri, "its properties end in zeros", damage.before)
                     if len(records):
                         self._take(window, records)
                     reached = segment.base + min(walk.reached, split.end)

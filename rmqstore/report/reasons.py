@@ -26,6 +26,7 @@ SENTENCES = {
     # What is there instead of a record
     "unreadable": "无法读取的字节",
     "zeros": "全零",
+    "zeros from properties": "全零，从前一条记录的属性中开始：该消息的 tag 和 key 可能已丢失",
     "no entry": "没有 DLedger 条目头",
     "too few": "只有 {number:,} 字节，不足一条记录",
     "blank": "填充的长度与文件剩余的 {number:,} 字节不符",
