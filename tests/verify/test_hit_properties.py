@@ -1,4 +1,4 @@
-"""A page of zeros that begins inside a record's properties: lengths and body are right, tags and keys are gone, and all said it was whole."""
+"""Lost pages that begin inside a record: lengths and body are right, tags and keys are gone, and all said that it was whole."""
 
 from __future__ import annotations
 
