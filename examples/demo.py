@@ -120,7 +120,8 @@ def what_happened_to_one(spark: SparkSession, store: Path) -> None:
 
 def a_deleted_topic(spark: SparkSession, store: Path, target: Path) -> None:
     say(f'\n4 ─ A deleted topic            .option("topic", "{DEMO.deleted}") … .write.parquet("{target}")')
-    frame = spark.read.format("rocketmq-store").option("topic", str(DEMO.deleted)).option("verifyCrc", "true").load(str(store))
+    options = {"topic": str(DEMO.deleted), "failOnMissingTopic": "false", "verifyCrc": "true"}
+    frame = spark.read.format("rocketmq-store").options(**options).load(str(store))
     frame.write.mode("overwrite").parquet(str(target))
     saved = spark.read.parquet(str(target))
     saved.select("topic", "queue_id", "queue_offset", "tags", "msg_id", sf.length("body").alias("bytes")).orderBy("physical_offset").show(3)

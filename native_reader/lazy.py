@@ -16,7 +16,7 @@ from native_reader.errors import UseError, spelled
 from native_reader.export.account import Exported
 from native_reader.export.run import Wanted, export
 from native_reader.options import MessageOptions
-from native_reader.plan.doubts import doubts_of, log_doubts
+from native_reader.plan.doubts import check_topics, doubts_of, log_doubts
 from native_reader.plan.explain import Explanation
 from native_reader.plan.places import NOT_SEEN, PlacesOfStores
 from native_reader.plan.plan import Plan
@@ -241,6 +241,21 @@ class Scan(Lazy):
             ["...'oders'...Did you mean 'orders'?..."]
         """
         return [spelled(doubt.text, spell) for doubt in doubts_of(self._stores, self._predicate) if doubt.text]
+
+    def check_topics(self, advice: str = "") -> None:
+        """Raise an OptionError for a topic that every row must have, if neither the queues nor the settings of a store have it.
+
+        A deleted topic is an error too: the log is not searched. Patterns are none, and a store without queues and settings knows none.
+
+        Args:
+            advice: The last sentence of the error.
+
+        Examples:
+            >>> store.messages(topic="oders").check_topics()
+            Traceback (most recent call last):
+            native_reader.errors.OptionError: topic 'oders' is not in the consume queues or the configuration: ...
+        """
+        check_topics(self._stores, self._predicate, advice)
 
     def run(self, jobs: int = 1, progress: Watch = False) -> Run:
         """Start a read that also reports: iterate the result for its batches, then use its `report`.

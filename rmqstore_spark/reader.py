@@ -9,13 +9,14 @@ from socket import gethostname
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from native_reader.errors import spelled
+from native_reader.errors import option_name, spelled
 from native_reader.scan.tasks import Task, tasks_of
 from rmqstore_spark.options import in_sparks_words, spark_name
 from rmqstore_spark.request import LoadRequest
 
 _AHEAD = 8 << 20
 """The bytes of batches that are made while Spark processes one; the pipe to Spark holds little."""
+_IF_DELETED = f"Set {option_name('fail_on_missing_topic', False)} to search the log for a deleted topic"
 
 
 class StoreReader(DataSourceReader):
@@ -27,7 +28,9 @@ class StoreReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges of the log as of now."""
         with in_sparks_words():
-            scan = self._request.scan()
+            store = self._request.open()
+            self._request.check_topics(store, _IF_DELETED)
+            scan = self._request.scan(store)
             parts = partitions_of(tasks_of(scan.plan()))
             for line in (*scan.doubts(spark_name), *scan.explain().remarks(len(parts))):
                 announce(line)

@@ -35,7 +35,8 @@ _FORGOTTEN = (
 class LoadRequest:
     """The checked options of a `load`; nothing is opened yet.
 
-    `selection`: of a table other than `messages`. `start` and `limit` are for streams only.
+    `needs_topics`: whether a missing topic is an error. `selection`: of a table other than `messages`. `start` and `limit` are for
+    streams only.
     """
 
     paths: tuple[str, ...]
@@ -46,6 +47,7 @@ class LoadRequest:
     selection: Selection | None
     table: str
     takes_filters: bool
+    needs_topics: bool
     start: str | None
     limit: BatchLimit
 
@@ -69,7 +71,8 @@ class LoadRequest:
         predicate = predicate_of(checked) if selection is None else EVERYTHING
         projection = checked.projection(None if selection is None else selection.needed)
         chosen = predicate, projection, selection
-        return LoadRequest(paths, places, checked, *chosen, spark["table"], spark["filter_pushdown"], start, limit)
+        flags = spark["filter_pushdown"], spark["fail_on_missing_topic"]
+        return LoadRequest(paths, places, checked, *chosen, spark["table"], *flags, start, limit)
 
     def for_batch(self) -> LoadRequest:
         """This request, or an error if a batch read cannot answer it."""
@@ -118,9 +121,14 @@ class LoadRequest:
         """Reach object storage as requested: before each read, since a worker of Spark reads for several requests."""
         connect(self.paths, self.places)
 
-    def scan(self) -> Scan:
-        """The messages that match the predicate."""
-        return Scan(self.open().stores, self.options, self.predicate)
+    def scan(self, store: Store) -> Scan:
+        """The messages of opened stores that match the predicate."""
+        return Scan(store.stores, self.options, self.predicate)
+
+    def check_topics(self, store: Store, advice: str) -> None:
+        """An error for a topic that the options name and the stores do not have. Filters that Spark pushes are not options."""
+        if self.needs_topics:
+            Scan(store.stores, self.options, predicate_of(self.options)).check_topics(advice)
 
     def other(self) -> Table[Any]:
         """The requested table, if it is not `messages`."""

@@ -24,11 +24,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from native_reader.errors import option_name
 from native_reader.scan.tasks import tasks_of
 from native_reader.stream import BatchLimit, Offset, Stream, ends_to_json, from_json, start_of, to_json
 from rmqstore_spark.options import in_sparks_words
 from rmqstore_spark.reader import announce, partitions_of, rows_of
 from rmqstore_spark.request import LoadRequest
+
+_IF_NOT_YET = f"Set {option_name('fail_on_missing_topic', False)} to wait for a topic that does not exist yet, or to read a deleted one"
 
 
 class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -46,8 +49,12 @@ class StoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Stream(lambda: request.open().stores, request.predicate, request.options.planning(), start, announce)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins. Always the same result, because Spark calls it more than once."""
+        """Where a new query begins. Always the same result, because Spark calls it more than once.
+
+        A query with a checkpoint does not come here, so it continues after its topic was deleted.
+        """
         with in_sparks_words():
+            self._request.check_topics(self._request.open(), _IF_NOT_YET)
             return to_json(self._stream.first_offset())
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -1,4 +1,4 @@
-"""Warnings about names in a condition that the stores do not have, so that it may match nothing. No errors: topics get deleted."""
+"""Names in a condition that the stores do not have, so that it may match nothing: warnings, because topics get deleted, or errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from native_reader.broker.settings import Topics
-from native_reader.errors import did_you_mean, nearest, option_name, spelled
+from native_reader.errors import OptionError, did_you_mean, nearest, option_name, spelled
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.sides.batch_topics import has_queues
@@ -20,6 +20,8 @@ _log = logging.getLogger("native_reader")
 _IDS = "uniq_key", "msg_id", "offset_msg_id"
 _HEX_ID = re.compile("(?i:[0-9A-F]{32}|[0-9A-F]{56}|01[0-9A-F]{32})")
 _FORMS = "32 or 56 hex digits; from gRPC clients 34 that begin with 01"
+_MOST_SAID = 3
+"""Missing topics that an error names."""
 _MOST_TOPICS = 256
 """With more topics than this, queue numbers are not checked."""
 
@@ -65,6 +67,29 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
             _log.warning("%s%s", spelled(text, str), missed)
         elif rows and doubt.always and doubt.text:
             _log.warning("%s", spelled(doubt.text, str))
+
+
+def check_topics(stores: Sequence[StoreFiles], predicate: Predicate, advice: str) -> None:
+    """Raise an error for a topic that every row must have, if each store has queues or settings and none of them has this topic.
+
+    The log is not searched: that is what the read itself would do. So a deleted topic is an error, too.
+    """
+    known = _KnownTopics(stores)
+    missing = [name for name in dict.fromkeys(_required_topics(predicate)) if not known.has(name)]
+    if missing and all(_KnownTopics([store]).names for store in stores):
+        texts = [_of_topic(known, name, is_only=True).text for name in missing[:_MOST_SAID]]
+        raise OptionError(" ".join(filter(None, [*texts, advice])))
+
+
+def _required_topics(predicate: Predicate) -> tuple[Any, ...]:
+    """The topics by `=` or IN, of which each row must have one; none if there are rows with other topics."""
+    match predicate:
+        case And(parts):
+            return tuple(name for part in parts for name in _required_topics(part))
+        case Or(parts):
+            choices = [_required_topics(part) for part in parts]
+            return tuple(name for each in choices for name in each) if all(choices) else ()
+    return values_of(predicate, "topic")
 
 
 class _KnownTopics:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -155,9 +157,19 @@ OF_SPARK: dict[str, tuple[dict[str, str], str]] = {
     ),
 }
 
-DOUBTED_BY_SPARK = {
-    "a misspelt topic": ({"topic": "oders"}, "it is misspelled or was deleted. Did you mean 'orders'?"),
+UNKNOWN = "topic 'oders' is not in the consume queues or the configuration: it is misspelled or was deleted. Did you mean 'orders'?"
+MISSING: dict[str, tuple[dict[str, str], str]] = {
+    "a misspelt topic": ({"topic": "oders"}, UNKNOWN),
     "a star for topics": ({"topic": "ord*"}, "This is a name, not a pattern. Did you mean topicPattern='ord.*'?"),
+    "one topic of two is misspelt": ({"topic": "orders,oders"}, UNKNOWN),
+    "a misspelt topic of where": ({"where": "topic = 'oders' AND queue_id = 0"}, UNKNOWN),
+    "one of the choices of where is misspelt": ({"where": "topic IN ('orders', 'oders') OR topic = 'payments' AND tags = 'a'"}, UNKNOWN),
+    "several": ({"topic": "oders,paymens,nothing at all"}, f"{UNKNOWN} topic 'paymens' is not in the consume queues"),
+}
+
+DOUBTED_BY_SPARK = {
+    "a misspelt topic": ({"topic": "oders", "failOnMissingTopic": "false"}, "it is misspelled or was deleted. Did you mean 'orders'?"),
+    "a topic of rows that a key may have": ({"where": "topic = 'oders' OR array_contains(keys, 'k')"}, UNKNOWN),
     "offsets of a misspelt topic": (
         {"startingOffsets": '{"oders": {"0": 5}}'},
         "startingOffsets, endingOffsets: topic 'oders' does not exist",
@@ -167,7 +179,7 @@ DOUBTED_BY_SPARK = {
 
 
 def test_sixty_at_least() -> None:
-    assert sum(map(len, (REFUSED, DOUBTED, USED, OPENED, OF_SPARK, DOUBTED_BY_SPARK))) >= 60
+    assert sum(map(len, (REFUSED, DOUBTED, USED, OPENED, OF_SPARK, MISSING, DOUBTED_BY_SPARK))) >= 60
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
@@ -226,9 +238,78 @@ def test_spark_options_that_match_nothing(path: Path, capfd: pytest.CaptureFixtu
     assert f"{text}" in capfd.readouterr().err
 
 
-def test_a_stream_warns_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    reader = RocketmqStore({"path": str(path), "topic": "oders", "startingOffsets": "earliest"}).streamReader(spark_schema(["topic"]))
+@pytest.mark.parametrize("mistake", MISSING)
+def test_a_missing_topic_gave_no_rows_and_a_stream_waited_for_ever(path: Path, mistake: str) -> None:
+    options, text = MISSING[mistake]
+    with pytest.raises(nr.OptionError) as raised:
+        StoreReader(LoadRequest.of({"path": str(path), **options})).partitions()
+    assert text in str(raised.value)
+    assert str(raised.value).endswith("Set failOnMissingTopic=false to search the log for a deleted topic")
+    with pytest.raises(nr.OptionError) as raised:
+        stream_of(path, options).initialOffset()
+    assert text in str(raised.value)
+    assert "Set failOnMissingTopic=false to wait for a topic that does not exist yet" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topicPattern": "oder.*"},
+        {"where": "topic LIKE 'oder%'"},
+        {"where": "NOT topic = 'oders'"},
+        {"where": "topic > 'oders'"},
+        {"topic": "orders", "where": "topic <> 'oders'"},
+        {"startingOffsets": '{"oders": {"0": 5}}'},
+        {"topic": "oders", "failOnMissingTopic": "false"},
+    ],
+    ids=str,
+)
+def test_conditions_that_name_no_topic_of_every_row_are_no_error(path: Path, options: dict[str, str]) -> None:
+    StoreReader(LoadRequest.of({"path": str(path), **options})).partitions()
+    reader = stream_of(path, options)
+    reader.initialOffset()
+    reader.stop()
+
+
+def test_a_topic_is_not_missing_if_one_of_several_stores_has_it_or_cannot_tell(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    write_store(other, StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 20, index=False))
+    only_log = tmp_path / "copy"
+    (only_log / "commitlog").mkdir(parents=True)
+    first = next((other / "commitlog").iterdir())
+    (only_log / "commitlog" / first.name).write_bytes(first.read_bytes())
+
+    def partitions(paths: list[Path], topic: str) -> object:
+        return StoreReader(LoadRequest.of({"paths": json.dumps([str(each) for each in paths]), "topic": topic})).partitions()
+
+    assert partitions([path, only_log], "oders")
+    assert partitions([only_log], "oders")
+    for folder in ("consumequeue", "batchconsumequeue"):
+        shutil.rmtree(other / folder / "payments", ignore_errors=True)
+    settings = other / "config" / "topics.json"
+    settings.write_text(settings.read_text().replace('"payments"', '"payouts"'))
+    assert partitions([other, path], "payments")
+    with pytest.raises(nr.OptionError, match="topic 'payments' is not in the consume queues"):
+        partitions([other], "payments")
+
+
+def test_a_query_with_a_checkpoint_continues_after_its_topic_was_deleted(path: Path) -> None:
+    begin = stream_of(path, {"topic": "orders"}).initialOffset()
+    later = stream_of(path, {"topic": "oders"})  # as if orders had been deleted
+    end = later.latestOffset(begin, ReadAllAvailable())
+    assert end != begin
+    assert later.partitions(begin, end)
+    later.stop()
+
+
+def stream_of(path: Path, options: dict[str, str]) -> StoreStreamReader:
+    reader = RocketmqStore({"path": str(path), "startingOffsets": "earliest", **options}).streamReader(spark_schema(["topic"]))
     assert isinstance(reader, StoreStreamReader)
+    return reader
+
+
+def test_a_stream_warns_once(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    reader = stream_of(path, {"topic": "oders", "failOnMissingTopic": "false"})
     start = reader.initialOffset()
     reader.latestOffset(start, ReadAllAvailable())
     reader.latestOffset(start, ReadAllAvailable())

@@ -106,7 +106,7 @@ def test_a_filter_pushed_or_not_gives_the_rows_of_where(pushing: SparkSession, t
     if name in GOLDEN and not FOLDER.is_dir():
         pytest.skip("there are no golden stores")
     store = unpack(name, tmp_path, STORES if name in NAMES else FOLDER)
-    told = {"columns": "topic,queue_id,queue_offset,tags,kind,physical_offset"}
+    told = {"columns": "topic,queue_id,queue_offset,tags,kind,physical_offset", "failOnMissingTopic": "false"}
     if len(store.log_folders) > 1:
         told["storePathCommitLog"] = ",".join(map(str, store.log_folders))
     texts = [

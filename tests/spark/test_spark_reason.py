@@ -69,6 +69,19 @@ def test_a_stream(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
     assert said.startswith(f"{Path(path).as_uri()}/commitlog/{'0' * 20} at offset ")
 
 
+MISSING = "topic 'oders' is not in the consume queues or the configuration: it is misspelled or was deleted. Did you mean 'orders'? "
+
+
+@streams
+def test_a_stream_of_a_missing_topic_waited_for_ever(spark: SparkSession, varied: Path, tmp_path: Path) -> None:
+    said = why(loaded(spark, varied, topic="oders").count)
+    assert said == f"{MISSING}Set failOnMissingTopic=false to search the log for a deleted topic"
+    said = why(lambda: stream(spark, str(varied), tmp_path / "a", topic="oders"))
+    assert said.startswith(f"{MISSING}Set failOnMissingTopic=false to wait for a topic that does not exist yet")
+    assert loaded(spark, varied, topic="oders", failOnMissingTopic="false").count() == 0
+    stream(spark, str(varied), tmp_path / "b", topic="oders", failOnMissingTopic="false")
+
+
 @streams
 def test_the_users_own_function(spark: SparkSession, kept: Path, tmp_path: Path) -> None:
     def fails(_frame: DataFrame, _batch: int) -> None:
