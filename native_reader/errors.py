@@ -230,8 +230,9 @@ def no_zone(time: str, with_one: str) -> str:
 class Warned(logging.Handler):
     """The engine's warnings while it is entered: each text once, and the first `most` only; `left_out` counts the others.
 
-    `has_loss`: whether one of them was about damage or lost messages. `name`: how an option is written. `show`: called with each
-    text, and whether it is about a loss.
+    `has_loss`: whether one of them was about damage or lost messages. `has_unknown`: whether one was about a read without rows whose
+    conditions have a name that the stores do not have. `name`: how an option is written. `show`: called with each text, and whether it
+    is about a loss.
     """
 
     def __init__(
@@ -242,13 +243,14 @@ class Warned(logging.Handler):
         self._known: set[str] = set()
         self.texts: list[str] = []
         self.left_out = 0
-        self.has_loss = False
+        self.has_loss = self.has_unknown = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a warning."""
         arguments = record.args if isinstance(record.args, tuple) else ()
         is_loss = any(isinstance(each, DataLoss) or getattr(each, "is_loss", False) for each in (record, *arguments))
         self.has_loss |= is_loss
+        self.has_unknown |= getattr(record, "is_unknown", False)
         text = spelled(record.getMessage(), self._name)
         if text in self._known:
             return

@@ -64,7 +64,7 @@ def log_doubts(stores: Sequence[StoreFiles], predicate: Predicate, access: str, 
     for doubt in doubts_of(stores, predicate):
         if not rows and (text := doubt.after(predicate)):
             missed = " (access=trust does not search the log for deleted topics)" if doubt.topic and access == TRUST else ""
-            _log.warning("%s%s", spelled(text, str), missed)
+            _log.warning("%s%s", spelled(text, str), missed, extra={"is_unknown": True})
         elif rows and doubt.always and doubt.text:
             _log.warning("%s", spelled(doubt.text, str))
 

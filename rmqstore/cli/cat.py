@@ -33,5 +33,5 @@ def cat(asked: Asked, body: str, limit: int | None) -> int:
         scan = asked.open().messages(**asked.of_messages(**messages.defaults))
         with closing(read.batches(scan)) as batches:
             messages.print(batches, limit)
-        messages.note_none()
+        messages.finish(read)
     return read.code

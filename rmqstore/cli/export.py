@@ -14,7 +14,7 @@ from rmqstore.text import as_json
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from native_reader import Exported, Scan
+    from native_reader import Exported
 
 HELP = """Write messages to files in a folder.
 
@@ -63,16 +63,15 @@ def export(asked: Asked, output: str, **files: Any) -> int:
     if asked.as_json:
         click.echo(as_json({name: value for name, value in done.to_dict().items() if name not in ("request", "segments")}))
     _print_result(done)
-    is_unknown = not done.rows and _is_unknown(asked, scan)
+    is_unknown = not done.rows and (warned.has_unknown or _is_without_key(asked))
     return FOUND if is_unknown or done.is_damaged or warned.has_loss else CLEAN
 
 
-def _is_unknown(asked: Asked, scan: Scan) -> bool:
-    """Whether no row matches because the store does not have a name in the conditions. Also says so of a key or an id."""
-    if {"keys", "msg_id"} & asked.options.keys():
+def _is_without_key(asked: Asked) -> bool:
+    """Whether a key or an id was asked for, of which nothing was exported. Says so."""
+    if is_asked := bool({"keys", "msg_id"} & asked.options.keys()):
         note("warning: nothing was exported: no message that matches has this key or id")
-        return True
-    return bool(scan.doubts())
+    return is_asked
 
 
 def _print_result(done: Exported) -> None:

@@ -10,6 +10,7 @@ import click
 
 from rmqstore.cli.asked import Asked, spelled, takes
 from rmqstore.cli.messages import BODY, MESSAGES, Messages
+from rmqstore.cli.program import FOUND
 from rmqstore.cli.reading import Read
 from rmqstore.cli.stderr import note
 from rmqstore.text import time_text
@@ -25,7 +26,7 @@ HELP = """Find messages. All conditions must be true.
 
 Messages that the index names are printed at once. Then the bytes that the index does not cover are searched, with a progress bar.
 There is no limit on the number of results, and all copies of a message are printed. Other messages whose keys have the same hash
-are not. Up to 1000 results of a quick search are sorted by store time.
+are not. Up to 1000 results of a quick search are sorted by store time. The exit code is 1 if nothing is found.
 """
 EPILOG = """\b
 Examples:
@@ -84,6 +85,8 @@ def find(asked: Asked, at: dict[str, Any], first: bool, body: str) -> int:
             count = messages.print(batches if first or not _is_quick(scan) else in_order(batches), 1 if first else None)
         if count == 0 or not first:
             _note_result(read, count)
+        if count == 0:
+            read.code = FOUND
         logs = {each.uri: each.segments for each in store.stores}
         if count == 0 and {"keys", "msg_id"} & asked.options.keys():
             from native_reader.plan.times import time_span

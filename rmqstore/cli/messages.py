@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rmqstore.cli.asked import Asked
+    from rmqstore.cli.reading import Read
 
 HEADS = ("store_timestamp", "topic", "queue_id", "queue_offset", "tags", "keys", "msg_id", "kind", "physical_offset", "store")
 """The columns of a message for people and in a pipe; then comes the body."""
@@ -71,10 +72,11 @@ class Messages:
                 break
         return self._count - before
 
-    def note_none(self) -> None:
+    def finish(self, read: Read) -> None:
         """Say that no message was printed, if that is so and people read it."""
         if self._count == 0 and not self._output.is_json:
             stderr.note("0 messages")
+        read.expect(self._count)
 
     def _block(self, row: dict[str, Any]) -> None:
         """A message for people."""

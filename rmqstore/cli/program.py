@@ -38,7 +38,8 @@ STORE is a broker's storePathRootDir, a commitlog directory, one segment, a dire
 EPILOG = """\b
 Exit codes:
   0    clean
-  1    damage was skipped, data is lost, or a check found something
+  1    nothing was found: by find, or of a topic that the store does not have;
+       or damage was skipped, data is lost, or a check found something
   2    wrong arguments
   3    the store cannot be read, or the output cannot be written
   130  interrupted

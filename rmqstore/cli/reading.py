@@ -63,6 +63,11 @@ class Read:
         ranges = "1 damaged range" if len(damage) == 1 else f"{len(damage):,} damaged ranges"
         note(f"warning: skipped {ranges} with {size:,} bytes. rmqstore tables STORE damage lists all damage")
 
+    def expect(self, rows: int) -> None:
+        """Without rows, the exit code says so if the conditions have a name that the store does not have."""
+        if not rows and self._warned is not None and self._warned.has_unknown:
+            self.code = FOUND
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         clear()
         self._warnings.__exit__(kind, error, trace)

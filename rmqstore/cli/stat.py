@@ -120,6 +120,7 @@ def stat(asked: Asked, by: tuple[str, ...], top: int | None) -> int:
         deleted = DeletedInAll(store.stores)
         how = f"times in {zone or 'UTC'}, read in {_took(time.monotonic() - begun)}"
         _print(output, tally, by, top, deleted)
+        read.expect(tally.totals()["messages"])
         _summarize(tally, how, _deleted(tally, deleted, is_all) if "topic" in by else None, on_disk(store))
     return read.code
 

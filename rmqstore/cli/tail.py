@@ -36,7 +36,7 @@ def tail(asked: Asked, follow: bool, count: int, body: str) -> int:
             _follow(asked, read, values, messages, count)
         for one in asked.open().one_by_one():
             messages.print(one.newest(count, read=read.batches, **values).to_batches())
-        messages.note_none()
+        messages.finish(read)
     return read.code
 
 

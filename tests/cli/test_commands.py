@@ -107,8 +107,29 @@ def test_find_prints_what_the_conditions_match(store: Path, rows: list[dict[str,
     first = run("find", store, "--key", "all", "--json", "--first")
     assert (len(first.rows), first.err) == (1, "")
     nothing = run("find", store, "--key", "k999")
-    assert (nothing.code, nothing.out) == (0, "")
+    assert (nothing.code, nothing.out) == (1, "")
     assert "0 messages found; " in nothing.err
+    assert run("find", store, "--key", "k20", "--topic", "T0,T1,T2", "--first").code == 0
+    assert run("find", store, "--key", "k999", "--first").code == 1
+
+
+@pytest.mark.parametrize("command", [["cat"], ["tail"], ["tail", "-n", "1"], ["stat"], ["stat", "--by", "hour"]])
+def test_a_topic_that_no_store_has_exited_with_0(store: Path, command: list[str]) -> None:
+    name, *more = command
+    unknown = run(name, store, *more, "--topic", "T00", "--json")
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "topic 'T00'" in unknown.err
+    assert "T0" in unknown.err
+    for known in (["--topic", "T0", "--topic", "T00"], ["--topic", "T0", "--since", "2031-01-01 00:00:00Z"]):
+        assert run(name, store, *more, *known, "--json").code == 0
+
+
+def test_a_topic_that_only_the_log_could_have_exited_with_0(store: Path) -> None:
+    for name in ("cat", "stat", "find"):
+        ended = run(name, store / "commitlog", "--topic", "T00", "--json")
+        assert (ended.code, ended.out) == (1, "")
+        assert "no record of topic 'T00'" in ended.err
+        assert run(name, store / "commitlog", "--topic", "T0", "--json").code == 0
 
 
 def test_tail_prints_the_newest_messages_in_order(store: Path, rows: list[dict[str, Any]]) -> None:

@@ -17,7 +17,7 @@ _SPAN = "note: the log has messages stored from 2023-11-14 22:13:20.000Z to 2023
 
 def test_a_key_that_is_not_found(store: Path) -> None:
     ended = run("find", store, "--key", "K20", "--topic", "T1")
-    assert ended.code == 0
+    assert (ended.code, ended.out) == (1, "")
     assert ended.err.splitlines()[-2:] == [_SPAN, "note: keys are case-sensitive; --where \"body_text LIKE '%…%'\" searches bodies"]
     assert "messages stored from 2023-11-15 06:13" in run("find", store, "--key", "K20", "--time-zone", "Asia/Shanghai").err
     assert _SPAN in run("find", store, "--key", "K20", "--first").err
