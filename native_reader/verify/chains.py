@@ -78,12 +78,15 @@ class _File:
 
     def check(self, sides: Sides, *, newest: bool) -> None:
         head, uri, add = read_head(self._stored), self._uri, self._findings.add
-        if head.next_entry <= 1 and head.end == 0:
-            if not newest:  # a broker makes the next file before its first entry
+        if 0 <= head.next_entry <= 1 and head.begin == head.end:
+            # A broker makes the next file before its first entry, with the end of the file before it as both offsets.
+            if not newest:
                 add("index-header", uri, "its header has no entries")
             return
+        is_open = newest and not sides.stopped and 0 <= head.next_entry <= self._room
+        of_header = "index-unfinished" if is_open else "index-header"
         if head.next_entry > self._room or head.next_entry < 1 or not 0 <= head.begin <= head.end or head.begin_time > head.end_time:
-            add("index-header", uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
+            add(of_header, uri, f"offsets {head.begin:,} to {head.end:,}, next entry {head.next_entry:,} of {self._room:,}")
         last, first_offset = -1, None
         for number, piece in entries_in(self._stored, self._slots, 1, min(max(head.next_entry, 1), self._room), _AT_ONCE):
             offsets = piece["offset"].astype(np.int64)
@@ -96,9 +99,9 @@ class _File:
             self._outside(offsets, sides)
         if first_offset is not None and (first_offset, last) != (head.begin, head.end):
             text = f"offsets {head.begin:,} to {head.end:,}, but its entries have {first_offset:,} to {last:,}"
-            add("index-header", uri, text, head.begin)
+            add(of_header, uri, text, head.begin)
         if not sides.is_live:
-            self._slots_match(head, newest=newest)
+            self._slots_match(head, of_header, newest=newest, is_open=is_open)
 
     def _outside(self, offsets: NDArray[np.int64], sides: Sides) -> None:
         expired, after = offsets[offsets < sides.begin], offsets[offsets >= sides.end]
@@ -109,22 +112,31 @@ class _File:
                 code, self._uri, after, lambda each: f"an entry names offset {after[each]:,}: the log ends at offset {sides.end:,}"
             )
 
-    def _slots_match(self, head: Head, *, newest: bool) -> None:
-        """Each slot must lead to the newest entry of its chain, and the header has the number of those that do."""
-        text, count, used = "", 0, 0
+    def _slots_match(self, head: Head, of_header: str, *, newest: bool, is_open: bool) -> None:
+        """Each slot must lead to the newest entry of its chain, and the header has the number of those that do.
+
+        A broker counts an entry after it was written. So in a file that it had open, slots can lead to entries that are not counted.
+        """
+        text, count, used, is_behind = "", 0, 0, False
         for begin in range(0, self._slots, _AT_ONCE):
             slots = self._stored.read_array(slots_at(begin), SLOT, min(_AT_ONCE, self._slots - begin))
             used += int(np.count_nonzero(slots))
             wrong = self._chains.differing(slots, begin)
+            if is_open and len(wrong):
+                is_later = slots[wrong] >= max(head.next_entry, 1)
+                is_behind |= bool(is_later.any())
+                wrong = wrong[~is_later]
             if len(wrong):
                 first = int(wrong[0])
                 text = text or f"slot {begin + first:,} has {slots[first]:,}, expected {self._chains.newest(begin + first):,}"
                 count += len(wrong)
         if count:
             self._findings.add("index-slot", self._uri, text, count=count)
+        elif is_behind:
+            self._findings.add(of_header, self._uri, f"it has entries after the {max(head.next_entry, 1) - 1:,} that its header counts")
         elif all(abs(head.used_slots - expected) > newest for expected in (used, head.next_entry - 1)):
             # Brokers up to 4.6 count all entries instead. A killed one can be between an entry and its count.
-            self._findings.add("index-header", self._uri, f"{head.used_slots:,} slots in use, but {used:,} lead to an entry")
+            self._findings.add(of_header, self._uri, f"{head.used_slots:,} slots in use, but {used:,} lead to an entry")
 
     def _add(self, code: str, number: int, offsets: NDArray[np.int64], which: NDArray[np.bool_], why: str) -> None:
         chosen = np.flatnonzero(which)

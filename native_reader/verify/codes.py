@@ -104,6 +104,11 @@ CODES = {
     "queue-copies-differ": Code(ERROR, "a queue in files and its copy in RocksDB have different entries", _REBUILD),
     "queue-not-checked": Code(NOTE, "the store has no queues, or their database cannot be opened", "no action needed"),
     # The index
+    "index-unfinished": Code(
+        NOTE,
+        "the header of the newest index file is behind its entries: the broker was killed, or ran while the store was copied",
+        "no action needed: reads search the log for keys that it does not count",
+    ),
     "index-header": Code(ERROR, "the header of an index file contradicts its entries", _REINDEX),
     "index-cut": Code(WARNING, "an index file is smaller than brokers make them: it was cut, or not copied whole", _REINDEX),
     "index-slot": Code(ERROR, "a slot of an index file does not lead to the newest entry of its chain", _REINDEX),

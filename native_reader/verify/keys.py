@@ -31,6 +31,8 @@ class _Covering(NamedTuple):
     head: Head
     stop: int
     """The number after the last entry."""
+    is_open: bool
+    """Whether a broker that was killed, or ran while the store was copied, wrote this file: an entry first, then its header."""
 
 
 class _Keys:
@@ -92,10 +94,10 @@ class KeyCheck:
         self._sides, self._findings = sides, findings
         self._files: list[_Covering] = []
         self._spans: list[tuple[int, int]] = []
-        files = [file for file in index_files(sides.index, sides.slots) if file.slots is not None]
+        files = index_files(sides.index, sides.slots)
         for file in files:
-            self._note(file, low, high)
-        self.is_used = bool(files)
+            self._note(file, low, high, is_open=file is files[-1] and not sides.stopped)
+        self.is_used = any(file.slots is not None for file in files)
         """Whether there is an index to compare with. A file without entries is one, and covers nothing."""
 
     @cached_property
@@ -104,19 +106,23 @@ class KeyCheck:
         database = index_database(self._sides.uri)
         return database is not None and has_rows(database)
 
-    def _note(self, file: IndexFile, low: int, high: int) -> None:
+    def _note(self, file: IndexFile, low: int, high: int, *, is_open: bool) -> None:
         if file.slots is None:
             return
         try:
             with storage_of(file.uri).open(file.uri) as stored:
                 head = read_head(stored)
+                stop = min(max(head.next_entry, 1), max(room_of(file), 1))
+                if is_open:  # what it has, not what its header says
+                    head = head._replace(
+                        end=next((int(last["offset"][0]) for _, last in entries_in(stored, file.slots, stop - 1, stop)), -1)
+                    )
         except OSError:  # a finding of the file itself
             return
-        stop = min(max(head.next_entry, 1), max(room_of(file), 1))
         if stop > 1:
-            self._spans.append((head.begin, head.end))
+            self._spans.append((head.begin, head.end - is_open))  # of the last record, it may not have all keys
             if head.end >= low and head.begin < high:
-                self._files.append(_Covering(file.uri, file.slots, head, stop))
+                self._files.append(_Covering(file.uri, file.slots, head, stop, is_open))
 
     def check(self, facts: RecordFacts, keys: Pairs, low: int, high: int, damage: Numbers) -> None:
         """Compare the keys of the records at offsets `[low, high)` with the entries of all files."""
@@ -160,7 +166,7 @@ class KeyCheck:
         """The times in the header are those of the first and the last record."""
         number, piece = part
         first, last = _row_at(facts.offset, piece["offset"][[0, -1]].astype(np.int64)).tolist()
-        is_first, is_last = number == 1, number + len(piece) == each.stop
+        is_first, is_last = number == 1, number + len(piece) == each.stop and not each.is_open
         for is_end, row, stated in ((is_first, first, each.head.begin_time), (is_last, last, each.head.end_time)):
             if is_end and row >= 0 and int(facts.time[row]) not in (-1, stated):
                 self._findings.add("index-header", each.uri, "its times are not those of its first and last record")

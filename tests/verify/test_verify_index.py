@@ -61,6 +61,40 @@ def test_brokers_up_to_4_6_count_entries_and_not_slots() -> None:
     assert codes(changed(files, INDEX, 32, ">i", entries)) == {}
 
 
+NEWEST, ABORT = "store/index/20261121000006000", {"store/abort": b""}
+NORMAL = {"broker-crashed", "index-unfinished", "record-not-dispatched"}
+UNFINISHED: dict[str, list[tuple[int, str, int]]] = {
+    "no header": [(0, ">q", 0), (8, ">q", 0), (16, ">q", 0), (24, ">q", 0), (32, ">i", 0), (36, ">i", 0)],
+    "counts of zero": [(32, ">i", 0), (36, ">i", 0)],
+    "a count that is behind": [(36, ">i", 3)],
+    "the end of the file before it": [(8, ">q", 1_700_000_000_053), (24, ">q", 7662), (36, ">i", 2)],
+    "an end that is behind": [(24, ">q", 8400)],
+    "slots that are not counted": [(32, ">i", 2), (36, ">i", 4)],
+}
+
+
+@pytest.mark.parametrize("kind", UNFINISHED)
+def test_the_newest_index_file_of_a_killed_broker_was_an_error(kind: str) -> None:
+    _, files = healthy()
+    assert max(name for name in files if "/index/" in name) == NEWEST
+    assert struct.unpack_from(">i", files[NEWEST], 36)[0] > 5
+    for place, fields, value in UNFINISHED[kind]:
+        files = changed(files, NEWEST, place, fields, value)
+    assert set(codes(files | ABORT)) <= NORMAL
+    assert set(codes(files)) - NORMAL, "a broker that was stopped finished it"
+    older = dict(files) | {NEWEST[:-4] + "7000": files[INDEX]}
+    assert set(codes(older | ABORT)) - NORMAL, "it is not the newest"
+
+
+def test_a_wrong_chain_in_the_newest_index_file_of_a_killed_broker_is_an_error() -> None:
+    _, files = healthy()
+    assert codes(changed(files, NEWEST, ENTRIES_AT + 20 * 3 + 16, ">i", 2) | ABORT)["index-chain"] == 1
+    slots = struct.unpack_from(f">{SLOTS}i", files[NEWEST], 40)
+    used = slots.index(max(slots))
+    assert codes(changed(files, NEWEST, 40 + 4 * used, ">i", 0) | ABORT)["index-slot"] == 1
+    assert codes(changed(files, NEWEST, 36, ">i", 2**30) | ABORT)["index-header"] > 0
+
+
 def test_63_a_slot_that_is_wrong() -> None:
     _, files = healthy()
     assert codes(changed(files, INDEX, 40, ">i", 2**30)) == {"index-slot": 1}
