@@ -15,7 +15,8 @@ from native_reader.errors import OptionError, did_you_mean, shown
 from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of, reserved_by
+from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
+from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
 from native_reader.storage.paths import uri_of
@@ -269,12 +270,13 @@ class Store:
         taken = (*TABLE_OPTIONS, *TABLES["findings"].options)
         return Verification(self._stores, self._table("verify", "findings", [name for name in taken if name != "columns"], options))
 
-    def diagnose(self, /, **options: Any) -> Diagnosis:
+    def diagnose(self, /, *, file_reserved_time: int | None = None, **options: Any) -> Diagnosis:
         """Look at a store with little reading: its parts, who wrote it and when, whether it may be started, and what is odd.
 
         Of the log, only that is read which a starting broker would check.
 
         Args:
+            file_reserved_time: As for `report`.
             **options: Those that all tables take, without `columns`, `where` and `time_zone`.
 
         Returns:
@@ -291,9 +293,10 @@ class Store:
             'yes, but'
         """
         from native_reader.doctor import diagnose
+        from native_reader.start.age import reserved_of
 
         files, reading = self._one("a diagnosis"), _checked("diagnose", _OF_WHOLE_STORES, options)
-        return diagnose(files, reading, reserved_by(self._broker_conf))
+        return diagnose(files, reading, reserved_of(file_reserved_time, self._broker_conf))
 
     def report(
         self,
@@ -302,6 +305,7 @@ class Store:
         now: Instant | None = None,
         time_zone: str = "UTC",
         disk_free: int | str | None = None,
+        file_reserved_time: int | None = None,
         verify: bool = False,
         jobs: int = 1,
         progress: Watch = False,
@@ -313,6 +317,7 @@ class Store:
             now: The time of the report; by default the current time.
             time_zone: The zone of days and hours.
             disk_free: The free space of the broker's disk, if this store is a copy; by default that of the disk with the store.
+            file_reserved_time: The hours for which the broker keeps a segment; by default `fileReservedTime` of `broker_conf`, else 72.
             verify: Check all files against each other, too, which reads the log a second time.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`.
@@ -331,10 +336,13 @@ class Store:
         """
         from native_reader.doctor import oldest_version
         from native_reader.facts.gather import gather, settings_of
+        from native_reader.start.age import reserved_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
-        return gather(files, settings_of(files, self._broker_conf, now, time_zone, disk_free, **how), oldest_version(files))
+        reserved = reserved_of(file_reserved_time, self._broker_conf)
+        settings = settings_of(files, now, time_zone, disk_free, reserved=reserved, **how)
+        return gather(files, settings, oldest_version(files))
 
     def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
         """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
@@ -419,7 +427,7 @@ def open(
         store_path_commit_log: The directories of the log, if they are not below `path`; separated by commas.
         store_path_consume_queue: The directory of the consume queues, if it is not below `path`.
         store_path_index: The directory of the index files, if it is not below `path`.
-        broker_conf: The broker's own configuration file, which contains these paths.
+        broker_conf: The broker's own configuration file, which contains these paths. If `path` is a copy, the parts below it count.
         fs: For `s3://bucket/store`, the arguments of pyarrow's S3FileSystem by name. Or a file system of pyarrow or fsspec, for any URI.
 
     Returns:
@@ -443,11 +451,16 @@ def open(
     config = _checked_path("broker_conf", broker_conf)
     if fs is not None:
         use(_all_paths(paths, (store_path_commit_log, store_path_consume_queue, store_path_index, config)), fs)
-    configured = parse_broker_conf(uri_of(config)) if config else StorePaths()
-    logs = paths_of(_checked_path("store_path_commit_log", store_path_commit_log) or "")
-    queues = _checked_path("store_path_consume_queue", store_path_consume_queue) or configured.consume_queue
-    index = _checked_path("store_path_index", store_path_index) or configured.index
-    parts = StorePaths(configured.root, logs or configured.commit_log, configured.dledger, queues, index)
+    given = StorePaths(
+        commit_log=paths_of(_checked_path("store_path_commit_log", store_path_commit_log) or ""),
+        consume_queue=_checked_path("store_path_consume_queue", store_path_consume_queue),
+        index=_checked_path("store_path_index", store_path_index),
+    )
+    parts = given
+    if config:
+        found = paths_that_count(config, paths, given, parse_broker_conf(uri_of(config)))
+        queues, index = given.consume_queue or found.consume_queue, given.index or found.index
+        parts = StorePaths(found.root, given.commit_log or found.commit_log, found.dledger, queues, index)
     if not paths and parts == StorePaths():
         raise OptionError("the path is missing. Pass a path, store_path_commit_log or broker_conf")
     return Store(paths, parts, config)

@@ -20,7 +20,7 @@ from native_reader.options import MessageOptions
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
 from native_reader.start import Start, lines_of, may_start
-from native_reader.storage.broker_conf import RESERVED
+from native_reader.start.age import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles

@@ -31,7 +31,7 @@ from native_reader.records.damages import Damages
 from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, may_start
-from native_reader.storage.broker_conf import RESERVED, reserved_by
+from native_reader.start.age import RESERVED
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
@@ -157,9 +157,7 @@ class Expiry(NamedTuple):
     next: int | None
 
 
-def settings_of(
-    files: StoreFiles, broker_conf: str | None, now: Instant | None, time_zone: str, disk_free: int | str | None, **others: Any
-) -> ReportSettings:
+def settings_of(files: StoreFiles, now: Instant | None, time_zone: str, disk_free: int | str | None, **others: Any) -> ReportSettings:
     """The settings of a report; `others`: those that need no look at the store."""
     zone = moment_zone(text("time_zone", time_zone))
     moment = time.time_ns() // 1000 if now is None else instant("now", now, zone)
@@ -168,7 +166,7 @@ def settings_of(
     # A given free space is that of another disk: the store is a copy.
     disk = disk_of((files,)) if free is None else None
     free = free if disk is None else disk.free
-    return ReportSettings(moment, zone, time_zone, free, disk, reserved_by(broker_conf), **others)
+    return ReportSettings(moment, zone, time_zone, free, disk, **others)
 
 
 def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:

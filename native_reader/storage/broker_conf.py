@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 
 from native_reader.errors import PathError, option_name
-from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import storage_of
 
-RESERVED = 72
-"""A broker's default of `fileReservedTime`, in hours."""
 _LARGEST = 1 << 20
+LONGEST = 9_999_999
+"""Hours of `fileReservedTime`: more than a thousand years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +28,6 @@ def reserved_hours(uri: str) -> int | None:
     """For how many hours the broker keeps a segment; None if the file does not say."""
     hours = _settings_in(uri).get("fileReservedTime", "")
     return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
-
-
-def reserved_by(broker_conf: str | None) -> int:
-    """The same by the path of that file; a broker's default if there is none, or it does not say."""
-    hours = None if broker_conf is None else reserved_hours(uri_of(broker_conf))
-    return RESERVED if hours is None else hours
 
 
 def _settings_in(uri: str) -> dict[str, str]:

@@ -34,7 +34,9 @@ _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 @click.command(help=HELP, epilog=EPILOG)
 @takes(PATHS, AS_JSON, READING, PLACES)
 def doctor(asked: Asked) -> int:
-    store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    output = Output(json=asked.as_json, zone=asked.zone)
+    with warnings():
+        store = asked.open()
     code = CLEAN
     for number, one in enumerate(store.one_by_one()):
         found, is_broken = _diagnosis(asked, one)

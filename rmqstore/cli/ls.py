@@ -43,7 +43,9 @@ _COUNTED = "counted from the queues; rmqstore stat counts the log's records, als
 @click.option("--queues", "what", flag_value="queues", help="List each queue, with its offsets.")
 @takes(PATHS, WHERE, AS_JSON, READING, PLACES)
 def ls(asked: Asked, what: str | None) -> int:
-    store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    output = Output(json=asked.as_json, zone=asked.zone)
+    with warnings():
+        store = asked.open()
     if what == "stores":
         looks = {"segments": NUMBER, "bytes": SIZE, "first_offset": NUMBER, "next_offset": NUMBER}
         output.rows(("store", "segments", "bytes", "first_offset", "next_offset"), _stores(store), looks)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, Number, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.report.texts import LANGUAGES
@@ -55,27 +55,35 @@ def _language(context: click.Context, parameter: click.Parameter, value: str | N
 @click.option("--lang", metavar="en|zh", callback=_language, help="The language of the page.  [default: as the locale, else en]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
+@click.option(
+    "--file-reserved-time",
+    type=Number(0, 9_999_999),
+    metavar="HOURS",
+    help="How long the broker keeps a segment.  [default: fileReservedTime of --broker-conf, else 72]",
+)
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
 @takes(PATHS, _ZONE, AS_JSON, READING, PLACES)
-def report(asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, verify: bool) -> int:
+def report(
+    asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, file_reserved_time: int | None, verify: bool
+) -> int:
     from rmqstore.disk import deleted_in_words
     from rmqstore.report.file import write_report
 
     options = asked.values()
     zone = options.pop("time_zone", None) or "UTC"
     _refuse_others(options)
-    store = asked.open()
     settings = {
         "now": None if now is None else _moment(now, asked.zone or UTC),
         "time_zone": zone,
         "disk_free": None if disk_free is None else _size(disk_free),
+        "file_reserved_time": file_reserved_time,
         "verify": verify,
         "jobs": asked.jobs,
         "progress": bar(),
         **options,
     }
     with warnings():
-        facts = write_report(store, output, lang, **settings)
+        facts = write_report(asked.open(), output, lang, **settings)
         clear()
     if asked.as_json:
         click.echo(as_json({"page": str(output), **facts.counts()}))

@@ -44,7 +44,8 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     rate = values.pop("max_read_rate", None)
     if values:
         raise click.UsageError(f"A rescue takes no other options: --option {next(iter(values))}.")
-    store = asked.open()
+    with warnings():
+        store = asked.open()
     is_again = (Path(target) / "rescue.md").exists()  # it is written last
     if not is_again:
         _note_room(store, target)

@@ -39,8 +39,9 @@ _MARGIN = " " * 9
 @click.option("--all", "is_all", is_flag=True, help="On a terminal, print each finding, as it is found.")
 @takes(PATHS, AS_JSON, READING, PLACES)
 def verify(asked: Asked, is_all: bool) -> int:
-    store, output = asked.open(), Output(json=asked.as_json, zone=asked.zone)
+    output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
+        store = asked.open()
         findings = store.verify(**asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
         codes = _Codes()

@@ -124,6 +124,17 @@ def test_a_topic_that_no_store_has_exited_with_0(store: Path, command: list[str]
         assert run(name, store, *more, *known, "--json").code == 0
 
 
+@pytest.mark.parametrize("command", [["doctor"], ["ls"], ["stat"], ["find", "--key", "k20"], ["verify"], ["explain"], ["cat"]])
+def test_a_copy_of_a_dead_hosts_store_has_its_own_parts(store: Path, command: list[str]) -> None:
+    conf = store.parent / f"{command[0]}.conf"  # the warning comes once in a process
+    conf.write_text("storePathRootDir=/dead/store\nstorePathCommitLog=/dead/commitlog\nstorePathIndex=/dead/index\n")
+    name, *more = command
+    ended = run(name, store, *more, "--broker-conf", conf)
+    assert (ended.code, ended.out) == (0, run(name, store, *more).out)
+    text = f"warning: {conf}: storePathCommitLog, storePathIndex not used, because {store.as_uri()} has its own"
+    assert ended.err.splitlines()[0] == text
+
+
 def test_a_topic_that_only_the_log_could_have_exited_with_0(store: Path) -> None:
     for name in ("cat", "stat", "find"):
         ended = run(name, store / "commitlog", "--topic", "T00", "--json")

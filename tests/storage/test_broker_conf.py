@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from support.stores import count_rows, path_error, scattered_store
+from support.stores import count_rows, files_of, on_disk, path_error, scattered_store
+from support.verified import healthy
 
 import native_reader as nr
 
@@ -54,6 +55,60 @@ def test_a_broker_conf_whose_root_does_not_exist(tmp_path):
     assert (files.uri, len(files.segments)) == ("file:///home/rocketmq/store", 2)
     conf.write_text("storePathRootDir=/home/rocketmq/store")
     assert path_error(broker_conf=conf).startswith("file:///home/rocketmq/store does not exist")
+
+
+def dead_host(tmp_path, root="/dead/store"):
+    """The configuration of a broker whose disks are not here."""
+    conf = tmp_path / "broker.conf"
+    parts = {"CommitLog": "commitlog", "ConsumeQueue": "consumequeue", "Index": "index"}
+    lines = [f"storePathRootDir={root}", *(f"storePath{name}=/dead/disk/{part}" for name, part in parts.items())]
+    conf.write_text("\n".join(lines))
+    return conf
+
+
+def test_the_paths_of_a_dead_host_failed_on_a_copy_of_its_store(tmp_path, caplog):
+    store = on_disk(tmp_path, healthy()[1]) / "store"
+    conf = dead_host(tmp_path)
+    for _ in range(2):
+        (files,) = nr.open(store, broker_conf=conf).stores
+        assert (files.uri, len(files.segments)) == (store.as_uri(), len(list((store / "commitlog").iterdir())))
+        assert (files.consume_queue, files.index) == (f"{store.as_uri()}/consumequeue", f"{store.as_uri()}/index")
+    own = f"{conf}: storePathCommitLog, storePathConsumeQueue, storePathIndex not used, because {store.as_uri()} has its own"
+    assert caplog.messages == [own]
+    (files,) = nr.open(store, broker_conf=conf, store_path_index="/other").stores
+    assert files.index == "file:///other"
+
+
+def test_queues_that_a_copy_does_not_have_are_missing_not_an_error(tmp_path, caplog):
+    store = on_disk(tmp_path, files_of()) / "store"
+    conf = dead_host(tmp_path)
+    opened = nr.open(store, broker_conf=conf)
+    assert (opened.stores[0].consume_queue, count_rows(opened)) == (None, 30)
+    assert f"{conf}: storePathConsumeQueue, storePathIndex not used, because the path does not exist here" in caplog.messages
+
+
+def test_a_copy_is_not_mixed_with_the_store_that_the_host_has_at_the_configured_path(tmp_path):
+    copy = on_disk(tmp_path / "copy", healthy()[1]) / "store"
+    other = on_disk(tmp_path / "other", healthy(30)[1]) / "store"
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathRootDir={other}\nstorePathCommitLog={other}/commitlog\nstorePathConsumeQueue={other}/consumequeue\n")
+    (files,) = nr.open(copy, broker_conf=conf).stores
+    assert {files.uri, files.segments[0].uri.rpartition("/commitlog")[0]} == {copy.as_uri()}
+    assert files.consume_queue == f"{copy.as_uri()}/consumequeue"
+    (files,) = nr.open(other, broker_conf=conf).stores
+    assert {files.uri, files.segments[0].uri.rpartition("/commitlog")[0]} == {other.as_uri()}
+
+
+def test_a_store_with_its_own_configuration_has_all_its_log_directories(tmp_path, caplog):
+    scattered_store(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "one" / "store")
+    conf = tmp_path / "broker.conf"
+    logs = f"{tmp_path}/one/store/commitlog,{tmp_path}/two/store/commitlog"
+    for root in (tmp_path / "one" / "store", tmp_path / "link", "/dead/store"):
+        conf.write_text(f"storePathRootDir={root}\nstorePathCommitLog={logs}\n")
+        assert count_rows(nr.open(tmp_path / "one" / "store", broker_conf=conf)) == 30
+        assert count_rows(nr.open(tmp_path / "link", broker_conf=conf)) == 30
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize(
