@@ -9,12 +9,12 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from native_reader.errors import OptionError, PathError, StoreError, option_name
 from native_reader.storage.broker_conf import StorePaths
-from native_reader.storage.misses import no_log_directory, no_store, of_compacted_topic
+from native_reader.storage.misses import MOST_NAMED, further_below, no_log_directory, no_store, of_compacted_topic
 from native_reader.storage.mixed import one_log
 from native_reader.storage.once import each_once
 from native_reader.storage.packed import SCHEME as PACKED
@@ -33,6 +33,8 @@ COMPACTED = "compaction/compactionLog"
 """The logs of compacted topics, below a store's root."""
 _log = logging.getLogger("native_reader")
 _LEVELS_UP = 5
+_LEVELS_DOWN, _LOOKED_AT = 4, 200
+"""Where a directory without a store is searched for stores to name: so deep, and at so many directories."""
 _USUAL_SIZE = 1 << 30
 """Of a segment, unless `mappedFileSizeCommitLog` is set."""
 _LOGS, _QUEUE_DIRECTORY, _INDEX = (option_name(f"store_path_{part}") for part in ("commit_log", "consume_queue", "index"))
@@ -110,6 +112,8 @@ def _stores_of(path: str, places: Sequence[Place]) -> list[StoreFiles]:
     if len(places) > 1:
         raise PathError(f"{path}: {len(places)} files and directories match, but none is a store or part of one")
     (place,) = places
+    if below := list(islice(_stores_further_below(place), MOST_NAMED + 1)):
+        raise PathError(further_below(place.storage.unquoted(place.uri), below))
     log = place.uri if place.is_directory else place.uri.rpartition("/")[0]
     raise PathError(no_store(place.uri, place.entry, place.listing, _is_beside_the_log(log), next(_stores_above(place), None)))
 
@@ -160,6 +164,31 @@ def _store_at(place: Place, entries: Sequence[DirEntry]) -> StoreFiles | None:
     if logs := _logs_below(place):
         return _store_of(place, logs)
     return _store_of_log(place, entries) if place.uri.endswith("/commitlog") else None
+
+
+def _stores_further_below(place: Place) -> Iterator[str]:
+    """The stores deeper in a directory than its own directories. Looks at a limited number of directories, the upper ones first."""
+    if not place.is_directory or _is_beside_the_log(place.uri):
+        return
+    level, left, seen = [place], _LOOKED_AT, {place.storage.location(place.uri)}
+    for depth in range(_LEVELS_DOWN):
+        found = (above.below(entry) for above in level for entry in above.listing if entry.is_directory and entry.name[0] != ".")
+        by_location = {each.storage.location(each.uri): each for each in islice(found, left)}  # links can lead in circles
+        level = [each for location, each in by_location.items() if location not in seen and not _is_beside_the_log(each.uri)]
+        seen |= by_location.keys()
+        left -= len(by_location)
+        if depth == 0:  # they are no stores: they were looked at before
+            continue
+        stores = {each.uri for each in level if _is_store(each)}
+        yield from sorted(map(place.storage.unquoted, stores))
+        level = [each for each in level if each.uri not in stores]
+
+
+def _is_store(place: Place) -> bool:
+    try:
+        return _store_at(place, place.listing) is not None
+    except StoreError:
+        return False
 
 
 def _stores_above(place: Place) -> Iterator[tuple[str, int]]:

@@ -9,6 +9,8 @@ from native_reader.storage.protocol import DirEntry
 from native_reader.storage.strays import only_strays, strays_in, unpack_command_at
 
 _NAMES_SHOWN = 8
+MOST_NAMED = 5
+"""Stores that an error names."""
 
 
 def no_store(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], beside_the_log: bool, above: tuple[str, int] | None) -> str:
@@ -28,6 +30,15 @@ def no_store(uri: str, entry: DirEntry | None, entries: Sequence[DirEntry], besi
     if above is not None:
         return f"{text} Did you mean the store {above[0]} ({above[1]} segments)?"
     return text if entry is not None and entry.is_file and unpack_command_at(uri) else f"{text} Name the directory that contains commitlog"
+
+
+def further_below(uri: str, stores: Sequence[str]) -> str:
+    """`stores`: those that are deeper in that directory, one more than MOST_NAMED if there are more."""
+    names = ", ".join(store.removeprefix(f"{uri}/") for store in stores[:MOST_NAMED])
+    more = ", and more" if len(stores) > MOST_NAMED else ""
+    levels = {store.removeprefix(uri).count("/") for store in stores}
+    every = f", or all of them: '{uri}{'/*' * levels.pop()}'" if len(levels) == 1 else ""
+    return f"{uri} is not a store, but stores are further below: {names}{more}. Name one of them{every}"
 
 
 def not_there(uri: str, parent: str, missing: str, names: Sequence[str]) -> str:

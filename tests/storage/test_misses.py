@@ -51,6 +51,34 @@ def test_the_wrong_level(store):
         assert path_error(store / place) == f"{uri}/{place} {side}{above}"
 
 
+def test_stores_two_levels_below_were_not_named(tmp_path):
+    for host in ("a", "b"):
+        on_disk(tmp_path / "backup" / host, files_of())
+    uri = (tmp_path / "backup").as_uri()
+    said = path_error(tmp_path / "backup")
+    assert said == f"{uri} is not a store, but stores are further below: a/store, b/store. Name one of them, or all of them: '{uri}/*/*'"
+    assert len(nr.open(f"{uri}/*/*").stores) == 2
+    said = path_error(tmp_path)
+    assert said.startswith(f"{tmp_path.as_uri()} is not a store, but stores are further below: backup/a/store, backup/b/store. ")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "backup" / "a").rename(tmp_path / ".hidden" / "a")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    on_disk(tmp_path / "one more", files_of())
+    uri = tmp_path.as_uri()
+    assert path_error(tmp_path) == (f"{uri} is not a store, but stores are further below: one more/store, backup/b/store. Name one of them")
+
+
+def test_the_search_for_stores_below_has_an_end(tmp_path, monkeypatch):
+    for number in range(8):
+        on_disk(tmp_path / f"{number}" / "deep" / "deeper", files_of())
+    assert path_error(tmp_path).count("/store, ") == 5
+    assert ", and more. Name one of them" in path_error(tmp_path)
+    monkeypatch.setattr("native_reader.storage.discovery._LOOKED_AT", 20)
+    assert path_error(tmp_path).endswith("it contains 0/, 1/, 2/, 3/, 4/, 5/, 6/, 7/. Name the directory that contains commitlog")
+    on_disk(tmp_path / "a/b/c/d/e", files_of())
+    assert "a/b/c/d/e" not in path_error(tmp_path / "a")
+
+
 def test_compacted_topics_are_not_a_log(store):
     copies = f"compaction/compactionLog/T/0/{ZERO}"
     on_disk(store, {copies: b"copies of records", f"compaction/compactionCq/T/0/{ZERO}": b"x"})
