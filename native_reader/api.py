@@ -335,13 +335,16 @@ class Store:
             (True, True)
         """
         from native_reader.doctor import oldest_version
-        from native_reader.facts.gather import gather, settings_of
+        from native_reader.facts.gather import configured_identity, gather, settings_of
         from native_reader.start.age import reserved_of
 
         files, reading = self._one("a report"), _checked("report", _OF_WHOLE_STORES, options)
         how = {"verify": verify, "jobs": whole("jobs", jobs, 1, MOST_JOBS), "progress": progress, "options": reading}
-        reserved = reserved_of(file_reserved_time, self._broker_conf)
-        settings = settings_of(files, now, time_zone, disk_free, reserved=reserved, **how)
+        of_broker = {
+            "reserved": reserved_of(file_reserved_time, self._broker_conf),
+            "configured": configured_identity(self._broker_conf),
+        }
+        settings = settings_of(files, now, time_zone, disk_free, **of_broker, **how)
         return gather(files, settings, oldest_version(files))
 
     def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:

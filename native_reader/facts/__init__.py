@@ -1,6 +1,6 @@
 """Facts about one store: what fills it, its log over time, lag, pending messages, damage. `Store.report` gathers them."""
 
-from native_reader.facts.gather import DeletedInLog, Expiry, Facts, Growth, ReportSettings, expiry_of, pace_of
+from native_reader.facts.gather import RESERVED, DeletedInLog, Expiry, Facts, Growth, ReportSettings, expiry_of, pace_of
 from native_reader.facts.log_facts import SIZES, LogFacts
 from native_reader.facts.table_facts import FirstFindings, LagOfGroups, Pending, Problem
 from native_reader.facts.times import DAY, HOUR, TimeBins
@@ -16,6 +16,7 @@ __all__ = [
     "DAY",
     "HOUR",
     "REASONS",
+    "RESERVED",
     "SIZES",
     "Damage",
     "DeletedInAll",

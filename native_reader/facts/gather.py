@@ -9,7 +9,9 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
+from native_reader.broker.identity import UNKNOWN, Identity, identity_in
 from native_reader.checks import Instant, instant, size, text
+from native_reader.errors import StoreError
 from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
 from native_reader.facts.table_facts import (
     FirstFindings,
@@ -24,6 +26,7 @@ from native_reader.facts.table_facts import (
     read_pending,
 )
 from native_reader.facts.times import DAY, HOUR
+from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
@@ -32,9 +35,12 @@ from native_reader.scan.progress import Watch
 from native_reader.sides.deleted import DeletedInAll
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
+from native_reader.storage.broker_conf import names_in
+from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
+from native_reader.sums import addresses
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 
 _MICROSECOND = 1_000_000
@@ -45,7 +51,8 @@ class ReportSettings:
     """How a report is made. `now`: microseconds since 1970. `free`: the free bytes of the broker's disk, if known.
 
     `disk`: the disk that the store is on, if it is the broker's. Here, because the same settings give the same page.
-    `options`: of all reads; all tables must take them. `reserved`: the hours for which the broker keeps a segment.
+    `options`: of all reads; all tables must take them. `reserved`: the hours for which the broker keeps a segment. `configured`: what
+    its configuration file says of the broker.
     """
 
     now: int
@@ -56,6 +63,7 @@ class ReportSettings:
     reserved: int = RESERVED
     verify: bool = False
     jobs: int = 1
+    configured: Identity = UNKNOWN
     options: Mapping[str, Any] = field(default_factory=dict)
     progress: Watch = False
 
@@ -91,6 +99,7 @@ class Facts:
     missing: tuple[Missing, ...]
     usage: Usage
     log: LogFacts
+    broker: Identity
     deleted: DeletedInLog
     lag: LagOfGroups | Problem
     pending: Pending | Problem
@@ -169,6 +178,11 @@ def settings_of(files: StoreFiles, now: Instant | None, time_zone: str, disk_fre
     return ReportSettings(moment, zone, time_zone, free, disk, **others)
 
 
+def configured_identity(broker_conf: str | None) -> Identity:
+    """What a broker's configuration file says of it."""
+    return UNKNOWN if broker_conf is None else Identity(*names_in(uri_of(broker_conf)))
+
+
 def gather(files: StoreFiles, settings: ReportSettings, version: str | None = None) -> Facts:
     """Read the store. The log is read once, and of it once more what waits or is undecided; with `verify`, all of it twice.
 
@@ -186,6 +200,7 @@ def gather(files: StoreFiles, settings: ReportSettings, version: str | None = No
         missing,
         usage_of((files,)),
         log,
+        _broker(tables, settings.configured),
         _deleted(log, DeletedInAll((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
@@ -199,6 +214,17 @@ def _start(tables: Tables, settings: ReportSettings, version: str | None, end: i
     rate = MessageOptions(**settings.options).projection().max_read_rate
     now = settings.now // 1000
     return may_start(tables.files, version, end, damage, now=now, reserved_hours=settings.reserved, max_read_rate=rate)
+
+
+def _broker(tables: Tables, configured: Identity) -> Identity:
+    """What the configuration file says of the broker, or its topics; and the host of the first message."""
+    found = identity_in(tables.files.config)
+    options = MessageOptions(**{**tables.options, **LENIENT, "columns": ("store_host",)})
+    try:
+        hosts = addresses(Scan((tables.files,), options).head(1)["store_host"]).to_pylist()
+    except StoreError:
+        hosts = []
+    return Identity(configured.broker or found.broker, configured.cluster or found.cluster, hosts[0] if hosts else None)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

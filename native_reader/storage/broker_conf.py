@@ -1,4 +1,4 @@
-"""The store's paths, and its retention, in a broker's own configuration file."""
+"""The store's paths, its retention and its broker's names, in a broker's own configuration file."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def reserved_hours(uri: str) -> int | None:
     """For how many hours the broker keeps a segment; None if the file does not say."""
     hours = _settings_in(uri).get("fileReservedTime", "")
     return int(hours) if re.fullmatch("[0-9]{1,7}", hours) else None
+
+
+def names_in(uri: str) -> tuple[str | None, str | None]:
+    """The names of the broker and of its cluster, if the file sets them."""
+    settings = _settings_in(uri)
+    return settings.get("brokerName") or None, settings.get("brokerClusterName") or None
 
 
 def _settings_in(uri: str) -> dict[str, str]:

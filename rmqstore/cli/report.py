@@ -53,6 +53,7 @@ def _language(context: click.Context, parameter: click.Parameter, value: str | N
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("-o", "--output", type=_FILE, default="report.html", help="The file to write.  [default: report.html]")
 @click.option("--lang", metavar="en|zh", callback=_language, help="The language of the page.  [default: as the locale, else en]")
+@click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as they are known]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
 @click.option(
@@ -64,8 +65,9 @@ def _language(context: click.Context, parameter: click.Parameter, value: str | N
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
 @takes(PATHS, _ZONE, AS_JSON, READING, PLACES)
 def report(
-    asked: Asked, *, output: Path, lang: str, now: str | None, disk_free: str | None, file_reserved_time: int | None, verify: bool
-) -> int:
+    asked: Asked, *, output: Path, lang: str, title: str | None, now: str | None, disk_free: str | None, file_reserved_time: int | None,
+    verify: bool,
+) -> int:  # fmt: skip
     from rmqstore.disk import deleted_in_words
     from rmqstore.report.file import write_report
 
@@ -83,7 +85,7 @@ def report(
         **options,
     }
     with warnings():
-        facts = write_report(asked.open(), output, lang, **settings)
+        facts = write_report(asked.open(), output, lang, title, **settings)
         clear()
     if asked.as_json:
         click.echo(as_json({"page": str(output), **facts.counts()}))

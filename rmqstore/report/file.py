@@ -11,7 +11,7 @@ from native_reader.export.target import refuse_inside
 from rmqstore.report.page import page_of
 
 
-def write_report(store: nr.Store, output: Path, language: str = "en", **settings: Any) -> nr.Facts:
+def write_report(store: nr.Store, output: Path, language: str = "en", title: str | None = None, **settings: Any) -> nr.Facts:
     """Write the page to a new file, then rename it: `output` is never half a page. `settings`: the arguments of `Store.report`."""
     refuse_inside(str(output), store.stores)
     output = _destination(output)
@@ -24,7 +24,7 @@ def write_report(store: nr.Store, output: Path, language: str = "en", **settings
         raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
     try:
         facts = store.report(**settings)
-        page = page_of(facts, language)
+        page = page_of(facts, language, title)
         try:
             with file:
                 file.write(page)

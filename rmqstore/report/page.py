@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from native_reader.facts import Facts, FirstFindings
+from native_reader.facts import RESERVED, Facts, FirstFindings
 from native_reader.text import size_of
 from native_reader.version import version
 from rmqstore.report.blocks import pairs, section
@@ -27,10 +27,10 @@ _SECTIONS = {
 """In the order of the page."""
 
 
-def page_of(facts: Facts, language: str) -> str:
-    """The page as HTML, which is also well-formed XML. The same facts give the same page."""
+def page_of(facts: Facts, language: str, title: str | None = None) -> str:
+    """The page as HTML, which is also well-formed XML. The same facts give the same page. Without a title, it is what is known."""
     words = Words(language, facts.settings.zone)
-    title = words.say("title", name=shortened(facts.uri.rstrip("/").rpartition("/")[2]))
+    title = title or words.say("title", name=_name(facts))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -50,6 +50,13 @@ def page_of(facts: Facts, language: str) -> str:
         element("main", *sections, _made(facts, words)),
     )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang=_LANGUAGES[language])}\n"
+
+
+def _name(facts: Facts) -> str:
+    """The broker, its cluster and its host, as far as they are known; the name of the directory of an unknown broker."""
+    broker, cluster, host = facts.broker
+    names = (broker or facts.uri.rstrip("/").rpartition("/")[2], cluster, host)
+    return ", ".join(shortened(name) for name in names if name)
 
 
 def _summary(facts: Facts, words: Words) -> Markup:
@@ -85,6 +92,7 @@ def _made(facts: Facts, words: Words) -> Markup:
     options = [f"--lang {words.language}"] if words.language != "en" else []
     options += [f"--time-zone {settings.zone_name}"] if settings.zone_name != "UTC" else []
     options += [f"--disk-free {settings.free}"] if settings.free is not None and settings.disk is None else []
+    options += [f"--file-reserved-time {settings.reserved}"] if settings.reserved != RESERVED else []
     options += ["--verify"] if settings.verify else []
     options += [f"--option {name}={value}" for name, value in sorted(settings.options.items())]
     not_looked = words.say("not_contents")

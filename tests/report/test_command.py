@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from support.command_line import Ran, run
+from support.golden import Golden
 from support.stores import files_of, log_of, message, on_disk
 from support.verified import healthy
 
@@ -96,6 +97,28 @@ def test_the_retention_is_that_of_the_brokers_configuration(tmp_path: Path) -> N
     conf.write_text(f"storePathRootDir={tmp_path / 'store'}\nfileReservedTime = soon\n")
     _, output = made(tmp_path, "--broker-conf", str(conf))
     assert "Last written more than 72 hours before" in output.read_text(encoding="utf-8")
+
+
+def title_of(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    title, *_ = re.findall("<title>(.*?)</title>", text)  # the bars of the charts have others
+    assert re.findall("<h1>(.*?)</h1>", text) == [title]
+    return str(title)
+
+
+def test_every_report_had_the_title_store(tmp_path: Path, own_store: Callable[[str], Golden]) -> None:
+    for name in ("5.5.0-kinds", "4.9.7-kinds"):
+        store, page = own_store(name).root, tmp_path / f"{name}.html"
+        run("report", store, "-o", page, "--now", NOW)
+        assert title_of(page) == "RocketMQ store report: broker-a, DefaultCluster, 127.0.0.1"
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathRootDir={store}\nbrokerName=b-1\nbrokerClusterName=East\n")
+    run("report", store, "-o", page, "--now", NOW, "--broker-conf", conf, "--lang", "zh")
+    assert title_of(page) == "RocketMQ 存储报告：b-1, East, 127.0.0.1"
+    run("report", store, "-o", page, "--now", NOW, "--title", "Orders & <payments>, before the move")
+    assert title_of(page) == "Orders &amp; &lt;payments&gt;, before the move"
+    _, page = made(tmp_path)
+    assert title_of(page).startswith("RocketMQ store report: store, ")
 
 
 def test_json_has_the_numbers_of_the_page(tmp_path: Path) -> None:
