@@ -133,7 +133,8 @@ $(STAMP): setup.cfg pyproject.toml
 	  echo "  Debian, Ubuntu: apt install python3 python3-venv    Fedora: dnf install python3    macOS: brew install python" >&2; \
 	  echo "or name it: make test BASE_PYTHON=/path/to/python3.12" >&2; \
 	  exit 1; }
-	@echo "environment $(VENV): installing what setup.cfg names"
+	@echo "environment $(VENV): installing this package with PySpark, pyarrow and the tools of the tests, about 1 GB, from the package index"
+	@echo "This takes 1 to 5 minutes, without output, and is repeated only if setup.cfg or pyproject.toml changes"
 	@$(PYTHON) -m pip install $(INSTALL) --use-pep517 --editable '.[test]'
 	@touch $@
 

@@ -172,4 +172,7 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo"))
+    try:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo"))
+    except PySparkException as error:  # such as a missing Java
+        sys.exit(rmqstore_spark.reason(error))

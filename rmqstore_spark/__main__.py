@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pkgutil import iter_modules
 
+from rmqstore_spark.java import Unusable, java
+
 _USAGE = "usage: python -m rmqstore_spark [--options]"
-_LEAST_SPARK, _LEAST_JAVA = (4, 0), 17
+_LEAST_SPARK = (4, 0)
 _READ = 'spark.read.format("rocketmq-store").load("/data/store").show()'
 _FOUND = ("  spark = pyspark.sql.SparkSession.builder.getOrCreate()", f"  {_READ}")
 _REGISTERED = ("  rmqstore_spark.register(spark)", f"  {_READ}")
-
-
-class Unusable(Exception):
-    """Why Spark cannot use the format here, and what to do."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,7 +41,7 @@ def lines() -> Iterator[str]:
     """What Spark needs, and what of it is here."""
     yield f"Python      {'.'.join(map(str, sys.version_info[:3]))}, {sys.executable}"
     yield f"PySpark     {_pyspark()}"
-    yield f"Java        {_java()}"
+    yield f"Java        {java()}"
     yield f"Arrow       pyarrow {version('pyarrow')}, numpy {version('numpy')}"
     from native_reader import kernel_info
 
@@ -70,23 +65,6 @@ def _pyspark() -> str:
     if found < _LEAST_SPARK:
         raise Unusable(f"PySpark {pyspark.__version__} has no data sources in Python. Install 4.0 or newer: pip install 'pyspark>=4.0'")
     return pyspark.__version__
-
-
-def _java() -> str:
-    """The version of the Java that Spark starts."""
-    home = os.environ.get("JAVA_HOME")
-    program = f"{home}/bin/java" if home else shutil.which("java")
-    advice = f"Spark needs Java {_LEAST_JAVA} or newer. Install it, or set JAVA_HOME"
-    if program is None:
-        raise Unusable(f"Java is not on the PATH, and JAVA_HOME is not set. {advice}")
-    try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
-    except (OSError, subprocess.SubprocessError) as error:
-        raise Unusable(f"{program} does not start: {error}. {advice}") from error
-    found = re.search(r'version "(?:1\.)?(\d+)[^"]*"', said)
-    if found is None or int(found[1]) < _LEAST_JAVA:
-        raise Unusable(f"{program} is {said.splitlines()[0] if said else 'of an unknown version'}. {advice}")
-    return f"{found[0].split(chr(34))[1]}, {program}"
 
 
 if __name__ == "__main__":

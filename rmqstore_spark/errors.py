@@ -11,9 +11,10 @@ _CONDITION = re.compile(r"(?=\[(?!STREAM_FAILED\])[A-Z][A-Z0-9_.]+\] )")
 _JAVA = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: ", re.MULTILINE)
 _AFTERWARDS = re.compile(r"\s*(?:\bSQLSTATE: \w{5}|\n\s*(?:at |Caused by: |JVM stacktrace:|Driver stacktrace:|== )|\n\s*\n)")
 """What Spark writes after a message."""
+_GATEWAY = "[JAVA_GATEWAY_EXITED]"
 _ADVICE = {
     "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: rocketmq-store.": "Call rmqstore_spark.register(spark) before the read",
-    "[JAVA_GATEWAY_EXITED]": "If nothing above says why: Spark needs Java 17 or newer. Install it, or set JAVA_HOME",
+    _GATEWAY: "What is above says why; python -m rmqstore_spark finds nothing wrong with this Java",
     "No module named 'native_reader'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
     "No module named 'rmqstore_spark'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
 }
@@ -48,4 +49,11 @@ def reason(error: BaseException) -> str:
                 break
         text = _MODULE.sub("", _AFTERWARDS.split(text, maxsplit=1)[0])
     line = " ".join(text.split()) or type(error).__name__
+    if line.startswith(_GATEWAY):
+        from rmqstore_spark.java import Unusable, java
+
+        try:
+            java()
+        except Unusable as problem:
+            return str(problem)
     return next((f"{line.rstrip('.')}. {advice}" for sign, advice in _ADVICE.items() if sign in line), line)

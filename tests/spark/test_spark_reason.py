@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from support.stores import files_of, log_of, on_disk
 import native_reader as nr
 from native_reader.errors import OptionError
 from rmqstore_spark import reason
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def why(work: Callable[[], object]) -> str:
@@ -116,10 +121,27 @@ def test_a_format_that_does_not_exist(spark: SparkSession) -> None:
     assert said.endswith("compatible with your Spark version.")
 
 
-def test_a_host_without_java() -> None:
+def test_a_host_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
     said = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number"
-    assert reason(error) == f"{said}. If nothing above says why: Spark needs Java 17 or newer. Install it, or set JAVA_HOME"
+    assert reason(error) == f"{said}. What is above says why; python -m rmqstore_spark finds nothing wrong with this Java"
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    advice = "Spark needs Java 17 or newer. Install it, or set JAVA_HOME"
+    assert reason(error) == f"Java is not on the PATH, and JAVA_HOME is not set. {advice}"
+    monkeypatch.setenv("JAVA_HOME", "/no/such")
+    assert reason(error).startswith("/no/such/bin/java does not start: ")
+    assert reason(error).endswith(advice)
+
+
+def test_an_example_without_java_names_what_is_missing(tmp_path: Path) -> None:
+    """Spark's own script prints a line or two before."""
+    command = [sys.executable, str(EXAMPLES / "dead_letters.py"), "store"]
+    environment = {**os.environ, "JAVA_HOME": "/no/such"}
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("/no/such/bin/java does not start: ")
 
 
 def test_errors_that_are_not_of_spark() -> None:
