@@ -14,7 +14,7 @@ _AFTERWARDS = re.compile(r"\s*(?:\bSQLSTATE: \w{5}|\n\s*(?:at |Caused by: |JVM s
 _GATEWAY = "[JAVA_GATEWAY_EXITED]"
 _ADVICE = {
     "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: rocketmq-store.": "Call rmqstore_spark.register(spark) before the read",
-    _GATEWAY: "What is above says why; python -m rmqstore_spark finds nothing wrong with this Java",
+    _GATEWAY: "The lines above say why: this Java is new enough for Spark",
     "No module named 'native_reader'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
     "No module named 'rmqstore_spark'": "Set PYSPARK_PYTHON to a Python that has the package rmqstore-spark",
 }

@@ -13,6 +13,7 @@ from native_reader.errors import OptionError, did_you_mean, nearest, option_name
 from native_reader.plan.estimate import TRUST
 from native_reader.predicate.tree import And, Column, Compare, Not, Or, Predicate, values_of
 from native_reader.sides.batch_topics import has_queues
+from native_reader.sides.deleted import DeletedTopics
 from native_reader.sides.queues import numbers_of, topics_in
 from native_reader.storage.store import StoreFiles
 
@@ -76,9 +77,13 @@ def check_topics(stores: Sequence[StoreFiles], predicate: Predicate, advice: str
     """
     known = _KnownTopics(stores)
     missing = [name for name in dict.fromkeys(_required_topics(predicate)) if not known.has(name)]
-    if missing and all(_KnownTopics([store]).names for store in stores):
+    if missing and all(map(_knows_its_topics, stores)):
         texts = [_of_topic(known, name, is_only=True).text for name in missing[:_MOST_SAID]]
         raise OptionError(" ".join(filter(None, [*texts, advice])))
+
+
+def _knows_its_topics(store: StoreFiles) -> bool:
+    return bool(_KnownTopics([store]).names) and DeletedTopics(store.queues, store.config).is_readable
 
 
 def _required_topics(predicate: Predicate) -> tuple[Any, ...]:

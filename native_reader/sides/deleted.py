@@ -34,8 +34,13 @@ class DeletedTopics:
     @cached_property
     def can_tell(self) -> bool:
         """Whether the store has what is needed to decide."""
+        return bool(self._topics) and self.is_readable
+
+    @cached_property
+    def is_readable(self) -> bool:
+        """Whether the configuration and the databases of queues can be read, as far as the store has them."""
         databases = [database for each in self._directories if (database := database_of(each)) is not None]
-        return bool(self._topics) and self._configured is not None and not any(map(why_unreadable, databases))
+        return self._configured is not None and not any(map(why_unreadable, databases))
 
     def has(self, topic: str | None) -> bool:
         """Whether a topic that has records in the log was deleted. False if the store does not prove it."""

@@ -25,7 +25,8 @@ from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.predicate.tree import And, Column, Compare, In, IsNull, Like, Not, Predicate
 from native_reader.testing.records import pack_properties
-from rmqstore_spark.pushdown import predicate_of
+from rmqstore_spark.pushdown import PushdownReader, predicate_of
+from rmqstore_spark.request import LoadRequest
 
 PUSHING = "spark.sql.python.filterPushdown.enabled"
 FIRST = dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)
@@ -218,6 +219,12 @@ UNDERSTOOD: list[tuple[spark_filters.Filter, Predicate | None]] = [
 @pytest.mark.parametrize(("told", "meant"), UNDERSTOOD)
 def test_one_filter(told: spark_filters.Filter, meant: Predicate | None) -> None:
     assert predicate_of(told) == meant
+
+
+def test_a_filter_that_spark_pushes_may_name_a_missing_topic(varied: Path) -> None:
+    reader = PushdownReader(LoadRequest.of({"path": str(varied), "topic": "orders"}))
+    assert list(reader.pushFilters([spark_filters.EqualTo(("topic",), "oders")])) == []
+    reader.partitions()
 
 
 def test_a_prefix_with_wildcards_of_like_is_literal() -> None:

@@ -124,7 +124,7 @@ def test_a_format_that_does_not_exist(spark: SparkSession) -> None:
 def test_a_host_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     error = PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
     said = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number"
-    assert reason(error) == f"{said}. What is above says why; python -m rmqstore_spark finds nothing wrong with this Java"
+    assert reason(error) == f"{said}. The lines above say why: this Java is new enough for Spark"
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     advice = "Spark needs Java 17 or newer. Install it, or set JAVA_HOME"
