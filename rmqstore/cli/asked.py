@@ -198,6 +198,14 @@ READING: tuple[Decorator, ...] = (
     click.option("--jobs", "-j", type=Number(1, 1000), metavar="N", default=1, help="Read this many parts in parallel.  [default: 1]"),
     click.option("--option", "more", metavar="NAME=VALUE", multiple=True, callback=_named, help="Any other option: docs/options.md."),
 )
+RETENTION: tuple[Decorator, ...] = (
+    click.option(
+        "--file-reserved-time",
+        type=Number(0, 9_999_999),
+        metavar="HOURS",
+        help="How long the broker keeps a segment.  [default: fileReservedTime of --broker-conf, else 72]",
+    ),
+)
 STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="Stop at the first damage instead of reading on after it."),)
 AS_JSON: tuple[Decorator, ...] = (click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),)
 

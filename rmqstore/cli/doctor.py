@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import warnings
@@ -32,14 +32,14 @@ _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes(PATHS, AS_JSON, READING, PLACES)
-def doctor(asked: Asked) -> int:
+@takes(PATHS, RETENTION, AS_JSON, READING, PLACES)
+def doctor(asked: Asked, *, file_reserved_time: int | None) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
     code = CLEAN
     for number, one in enumerate(store.one_by_one()):
-        found, is_broken = _diagnosis(asked, one)
+        found, is_broken = _diagnosis(asked, one, file_reserved_time)
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
             output.line(as_json({**_for_json(found.facts, asked), "start": start, "findings": found.findings, "notes": found.notes}))
@@ -58,12 +58,12 @@ def doctor(asked: Asked) -> int:
     return code
 
 
-def _diagnosis(asked: Asked, one: Store) -> tuple[Diagnosis, bool]:
+def _diagnosis(asked: Asked, one: Store, reserved: int | None) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
     losses: list[str] = []
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
-        found = one.diagnose(**asked.values())
+        found = one.diagnose(file_reserved_time=reserved, **asked.values())
     found.findings[:] = [*losses, *map(_in_words, found.findings)]
     found.notes[:] = [*others, *map(_in_words, found.notes)]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)

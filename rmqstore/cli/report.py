@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, WHERE, Asked, Number, takes
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.report.texts import LANGUAGES
@@ -56,14 +56,8 @@ def _language(context: click.Context, parameter: click.Parameter, value: str | N
 @click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as they are known]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
-@click.option(
-    "--file-reserved-time",
-    type=Number(0, 9_999_999),
-    metavar="HOURS",
-    help="How long the broker keeps a segment.  [default: fileReservedTime of --broker-conf, else 72]",
-)
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
-@takes(PATHS, _ZONE, AS_JSON, READING, PLACES)
+@takes(PATHS, _ZONE, AS_JSON, RETENTION, READING, PLACES)
 def report(
     asked: Asked, *, output: Path, lang: str, title: str | None, now: str | None, disk_free: str | None, file_reserved_time: int | None,
     verify: bool,
