@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, repeat
 from time import time_ns
 from typing import Any
 
 from native_reader.broker.config_files import config_text, damaged_files
-from native_reader.broker.databases import databases_of, has_settings
-from native_reader.errors import OptionError, SchemaError, StoreError, option_name
+from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.doctor_texts import ENGLISH
+from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
 from native_reader.lazy import Scan, TableScan
 from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
+from native_reader.plan.lost import BACK
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
-from native_reader.start import Start, lines_of, may_start
+from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.tables import TABLES
-from native_reader.text import counted, names_of, size_of
+from native_reader.text import Said, joined, names_of, say, size_of
 
 Facts = dict[str, Any]
 _Time = Callable[[datetime], str]
@@ -35,32 +36,27 @@ STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue",
 DATABASES = "rocksdb"
 OLDER = "older_than_log"
 _SIGNS = (
-    ("5.5.0", "checkpoint", "the checkpoint has a dispatched offset", "dispatched_offset"),
-    ("5.5.0", "store", "consume queues are in consumequeue_rocksdb", "consumequeue_rocksdb"),
-    ("5.4.0", "config", "the configuration is in one database, config/metadata", "metadata"),
-    ("5.4.0", "store", "the directory rocksdbstore exists", "rocksdbstore"),
-    ("5.3.2", "store", "the directory kvStore exists", "kvStore"),
-    ("5.1.1", "checkpoint", "the checkpoint has a confirmed offset", "confirmed_offset"),
-    ("5.0.0", "checkpoint", "the checkpoint has a flushed offset", "master_flushed_offset"),
-    ("5.3.2", "config", "the configuration is in RocksDB", "rdb"),
-    ("5.1.4", "config", "the configuration is in RocksDB", "topics"),
-    ("5.2.0", "config", "the file transactionMetrics exists", "transactionMetrics"),
-    ("5.0.0", "config", "the file timercheck exists", "timercheck"),
-    ("5.0.0", "config", "the file consumerOrderInfo.json exists", "consumerOrderInfo.json"),
-    ("4.9.3", "config", "the file lmqConsumerOffset.json exists", "lmqConsumerOffset.json"),
-    ("5.2.0", "consumequeue", "the consume queues are in RocksDB", "CURRENT"),
-    ("5.0.0", "store", "there are batch queues", "batchconsumequeue"),
+    ("5.5.0", "checkpoint", "dispatched_offset"),
+    ("5.5.0", "store", "consumequeue_rocksdb"),
+    ("5.4.0", "config", "metadata"),
+    ("5.4.0", "store", "rocksdbstore"),
+    ("5.3.2", "store", "kvStore"),
+    ("5.1.1", "checkpoint", "confirmed_offset"),
+    ("5.0.0", "checkpoint", "master_flushed_offset"),
+    ("5.3.2", "config", "rdb"),
+    ("5.1.4", "config", "topics"),
+    ("5.2.0", "config", "transactionMetrics"),
+    ("5.0.0", "config", "timercheck"),
+    ("5.0.0", "config", "consumerOrderInfo.json"),
+    ("4.9.3", "config", "lmqConsumerOffset.json"),
+    ("5.2.0", "consumequeue", "CURRENT"),
+    ("5.0.0", "store", "batchconsumequeue"),
 )
-"""What shows that a broker is of that version or later: where, in words, and the column or file name."""
+"""What shows that a broker is of that version or later: where, and the column or file name, which is also the kind of its sentence."""
 
 _COLUMNS = "topic", "type", "state", "found", "expired"
-_STATES = (
-    ("ahead", "with entries for records after the end of the log, which were lost or discarded", True),
-    ("behind", "without entries for their newest records; a broker adds them when it starts", False),
-    ("orphaned", "of topics without settings: they were deleted, or this is a follower that never got the settings", False),
-)
-"""States of queues: in words, and whether it is a finding."""
-_AT_REST = "no broker on this host has it open"
+_STATES = {"ahead": True, "behind": False, "orphaned": False}
+"""States of queues that are odd: whether each is a finding."""
 _MOST = 5
 """Names and problems shown of each kind."""
 
@@ -78,26 +74,43 @@ class Diagnosis:
     """
 
     facts: dict[str, Facts] = field(default_factory=dict)
-    findings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    losses: list[Said] = field(default_factory=list)
+    """What `findings` says, for other languages."""
+    harmless: list[Said] = field(default_factory=list)
+    """What `notes` says, for other languages."""
     has_gaps: bool = False
     """Whether the log lacks bytes between its first and its last file."""
     start: Start | None = None
     """Whether a broker may be started; None if the log could not be examined."""
+    _words: dict[str, list[Said]] = field(default_factory=dict)
+    """By part: what its facts say in English, for other languages."""
 
-    def lines(self, time: _Time) -> Iterator[tuple[str, str]]:
+    @property
+    def findings(self) -> list[str]:
+        """What may be a loss, in English."""
+        return [each.text(ENGLISH) for each in self.losses]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd, but harmless, in English."""
+        return [each.text(ENGLISH) for each in self.harmless]
+
+    def lines(self, time: _Time, sentences: Mapping[str, str] = ENGLISH) -> Iterator[tuple[str, str]]:
         """Write the diagnosis for people: a label and a text for each line.
 
         Args:
             time: How a time is written.
+            sentences: Those of another language, by kind.
         """
+        for label, said in self._said(time):
+            yield Said(f"label {label}").text(sentences), said.text(sentences)
+
+    def _said(self, time: _Time) -> Iterator[tuple[str, Said]]:
         for part, (label, write) in _WRITERS.items():
             if part in self.facts:
-                yield from zip((label, "version"), write(self.facts[part], time), strict=False)
-        if self.start is not None:
-            yield from zip(chain(("start",), repeat("")), lines_of(self.start, self.facts[LOG]["first_offset"]), strict=False)
-        yield from (("finding", text) for text in self.findings)
-        yield from (("note", text) for text in self.notes)
+                yield from zip((label, "version"), write(self.facts[part], self._words.get(part, []), time), strict=False)
+        yield from (("finding", said) for said in self.losses)
+        yield from (("note", said) for said in self.harmless)
 
 
 def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int = RESERVED) -> Diagnosis:
@@ -113,7 +126,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
         except (OptionError, SchemaError):
             raise
         except (StoreError, OSError) as error:
-            found.findings.append(f"{part} could not be examined: {error}")
+            found.losses.append(say("not examined", part=part, reason=str(error)))
     found.facts |= {CONFIG: look.config(), STATE: look.state()}
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
@@ -127,7 +140,7 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
             max_read_rate=MessageOptions(**options).projection().max_read_rate,
         )
     if files.strays:
-        found.findings.append(f"packed or renamed segments are not read: {', '.join(files.strays)}")
+        found.losses.append(say("strays", names=", ".join(files.strays)))
     return found
 
 
@@ -152,11 +165,12 @@ class _Examination:
         try:
             self._checkpoint = next(self._table("checkpoint"), {})
         except OSError as error:  # of the storage
-            self._found.findings.append(f"checkpoint could not be examined: {error}")
+            self._found.losses.append(say("not examined", part="checkpoint", reason=str(error)))
         names["checkpoint"] = {name for name, value in self._checkpoint.items() if value is not None}
-        seen = [(version, text) for version, place, text, name in _SIGNS if name in names.get(place, ())]
+        seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
         latest = max((version for version, _ in seen), key=_numbers, default=None)
-        return {"uri": files.uri, "version_at_least": latest, "because": [text for version, text in seen if version == latest]}
+        signs = self._found._words[STORE] = [Said(name) for version, name in seen if version == latest]
+        return {"uri": files.uri, "version_at_least": latest, "because": [sign.text(ENGLISH) for sign in signs]}
 
     def log(self) -> Facts:
         """The segments, the times of the first and the last record, and what is missing."""
@@ -166,11 +180,12 @@ class _Examination:
         plan = scan.plan()
         found.has_gaps = bool(plan.gaps)
         for gap in plan.gaps:
-            where = f"no file contains offsets {gap.start:,} to {gap.stop:,} ({gap.stop - gap.start:,} bytes)"
-            found.findings.append(f"{where}. {gap.how_to_get_back}" if gap.how_to_get_back else where)
+            where = say("gap", start=gap.start, stop=gap.stop, bytes=gap.stop - gap.start)
+            back = next((each for each in gap.said if each.kind in BACK), None)
+            found.losses.append(where if back is None else say("found packed", gap=where, back=back))
         if stale := dict(plan.stale).get(files.uri):
-            found.notes.append(f"{stale:,} bytes of old records follow the end of the log: a broker discarded them")
-        found.findings += self._unopened()
+            found.harmless.append(say("stale", bytes=stale))
+        found.losses += self._unopened()
         end = dict(plan.ends)[files.uri]
         first = scan.head(1)["store_timestamp"].to_pylist()
         last = [time for batch in newest(files, MessageOptions(**options), 1, end) for time in batch.column(0).to_pylist()]
@@ -187,10 +202,10 @@ class _Examination:
     def queues(self) -> Facts:
         """The numbers of queues and topics, and queues that do not fit the log."""
         if not self._files.queue_directories:
-            self._found.notes.append("there are no consume queues: a broker makes them again from the log when it starts")
+            self._found.harmless.append(say("no queues"))
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
-        unusable: list[str] = []
+        unusable: list[Said] = []
         older: dict[str, int] = {}
         for row in self._table("queues", _COLUMNS):
             light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
@@ -198,15 +213,14 @@ class _Examination:
                 topics.add(row["topic"])
                 older[row["topic"]] = older.get(row["topic"], 0) + (row["expired"] or 0)
             if row["found"] is not None and len(unusable) < _MOST:
-                unusable.append(f"{row['topic']}: {row['found']}")
+                unusable.append(say("at", place=row["topic"], what=row["found"]))
             topics_of_state = states.setdefault(row["state"] or "unknown", {})
             topics_of_state[row["topic"]] = topics_of_state.get(row["topic"], 0) + 1
-        self._found.findings += unusable
-        for state, text, is_finding in _STATES:
+        self._found.losses += unusable
+        for state, is_finding in _STATES.items():
             if of_state := states.get(state):
-                count = sum(of_state.values())
-                names = names_of(sorted(of_state), _MOST)
-                (self._found.findings if is_finding else self._found.notes).append(f"{counted(count, 'queue')} {text}: {names}")
+                said = say(state, queues=sum(of_state.values()), names=names_of(sorted(of_state), _MOST))
+                (self._found.losses if is_finding else self._found.harmless).append(said)
         return {
             "directories": list(self._files.queue_directories),
             "queues": queues,
@@ -219,11 +233,10 @@ class _Examination:
         """The index files, and those that a search cannot use."""
         rows = list(self._table("index_files")) if self._files.index is not None else []
         unusable = [row for row in rows if row["found"] is not None]
-        self._found.findings += [f"{row['file']}: {row['found']}" for row in unusable if row["slots"] is not None][:_MOST]
-        self._found.findings += self._cut_files()
+        self._found.losses += [say("at", place=row["file"], what=row["found"]) for row in unusable if row["slots"] is not None][:_MOST]
+        self._found.losses += self._cut_files()
         if unknown := sum(row["slots"] is None for row in unusable):
-            setting = option_name("max_hash_slot_num")
-            self._found.notes.append(f"{counted(unknown, 'index file')} cannot be searched: set {setting} as in the broker's configuration")
+            self._found.harmless.append(say("index size unknown", files=unknown))
         begins = [row["begin_timestamp"] for row in rows if row["begin_timestamp"] is not None]
         ends = [row["end_timestamp"] for row in rows if row["end_timestamp"] is not None]
         return {
@@ -235,7 +248,7 @@ class _Examination:
             "database": database if (database := index_database(self._files.uri)) is not None and has_rows(database) else None,
         }
 
-    def _unopened(self) -> Iterator[str]:
+    def _unopened(self) -> Iterator[Said]:
         """Segments that cannot be opened. Not on a slow storage, where each try takes long."""
         for segment in self._files.segments:
             storage = storage_of(segment.uri)
@@ -244,43 +257,43 @@ class _Examination:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                yield error.strerror or str(error)
+                yield _text(error.strerror or str(error))
 
-    def _cut_files(self) -> Iterator[str]:
+    def _cut_files(self) -> Iterator[Said]:
         """Index files that are smaller than a broker makes them."""
         files = index_files(self._files.index, self._options.get("max_hash_slot_num"))
         for file in files:
             if file.size < INDEX_HEAD.size or (file.slots is None and slots_of_cut(file, files) is not None):
-                yield f"{file.uri} has {file.size:,} bytes: it was cut, or not copied whole"
+                yield say("index cut", file=file.uri, size=file.size)
 
     def config(self) -> Facts:
         """Where settings and consumer offsets are, and files that a broker could not read."""
         config = self._files.config
-        self._found.findings += [f"{uri}: {problem}" for uri, problem in damaged_files(config)]
+        self._found.losses += [say("at", place=uri, what=problem) for uri, problem in damaged_files(config)]
         if config is None:
-            self._found.notes.append("there is no directory config: a broker that starts here has no topics, groups or consumer offsets")
+            self._found.harmless.append(say("no config"))
         elif not (config_text(config, "topics.json") or config_text(config, "topics.json.bak") or has_settings(config)):
-            self._found.notes.append(f"{config} has no topics.json: a broker that starts here has no topics")
+            self._found.harmless.append(say("no topics", config=config))
         return {"directory": self._files.config}
 
     def databases(self) -> list[Facts]:
         """The databases of RocksDB, and what is in them."""
         databases = list(databases_of(self._files))
-        self._found.findings += [each.found for each in databases if each.found is not None and not each.is_extra_missing]
+        self._found.losses += [_text(each.found) for each in databases if each.found is not None and not each.is_extra_missing]
         if any(each.is_extra_missing for each in databases):
-            self._found.notes.append("what is in RocksDB is not read. To read it, install the extra: pip install 'rmqstore-spark[rocksdb]'")
+            self._found.harmless.append(say("no extra"))
         if databases and is_live(self._files.uri):
-            self._found.notes.append(
-                "a running broker writes queues and index to its databases late: their newest entries are not on the disk yet"
-            )
-        return [{"directory": each.uri, "holds": each.holds} for each in databases]
+            self._found.harmless.append(say("late databases"))
+        contents = self._found._words[DATABASES] = [_holding(each) for each in databases]
+        texts = [None if each.holds is None else words.text(ENGLISH) for each, words in zip(databases, contents, strict=True)]
+        return [{"directory": each.uri, "holds": text} for each, text in zip(databases, texts, strict=True)]
 
     def state(self) -> Facts:
         """Whether a broker uses the store, and how the last one ended."""
         uri = self._files.uri
         is_used, crashed = is_live(uri), any(entry.name == "abort" for entry in list_if_possible(uri))
         if crashed and not is_used:
-            self._found.notes.append("the file abort exists: the broker crashed, or ran while the store was copied")
+            self._found.harmless.append(say("crashed"))
         times = {name: value for name, value in self._checkpoint.items() if name != "store"}
         self._compare(times.values())
         return {"in_use": is_used, "abort": crashed, "checkpoint": times}
@@ -291,9 +304,7 @@ class _Examination:
         later = max((time for time in times if isinstance(time, datetime)), default=None)
         is_plain = all(segment.framing == PLAIN for segment in self._files.segments)  # DLedger's times are of other moments
         if last is not None and later is not None and later > last and is_plain and not is_live(self._files.uri):
-            self._found.findings.append(
-                f"the checkpoint is {later - last} later than the last record: look for missing segments at the end"
-            )
+            self._found.losses.append(say("checkpoint ahead", by=str(later - last)))
 
     def _table(self, name: str, columns: Iterable[str] | None = None) -> Iterator[Facts]:
         """The rows of a table of this store."""
@@ -306,67 +317,80 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-# In words
+def _holding(database: FoundDatabase) -> Said:
+    """What is in a database."""
+    return say("not read") if database.holds is None else joined("commas", [Said(each) for each in database.holds])
 
 
-def _store_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    yield facts["uri"]
-    because = "; ".join(facts["because"])
-    at_least = f"RocketMQ {facts['version_at_least']} or later: {because}"
-    yield at_least if because else "unknown: nothing shows a version of RocketMQ after 4.9.2"
+# What the facts say
 
 
-def _log_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    places = ", ".join(facts["directories"]) or "no segments"
-    times = _period(facts["first_store_timestamp"], facts["last_store_timestamp"], time)
-    yield f"{places}: {counted(facts['segments'], 'segment')}, {size_of(facts['bytes'])}{times}"
+def _about_store(facts: Facts, signs: Sequence[Said], time: _Time) -> Iterator[Said]:
+    yield _text(facts["uri"])
+    yield say("at least", version=facts["version_at_least"], because=joined("semicolons", signs)) if signs else say("no sign")
 
 
-def _queues_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    light = f", and {counted(facts['light_queues'], 'light queue')}" if facts["light_queues"] else ""
-    of_topics = f"{counted(facts['queues'], 'queue')} of {counted(facts['topics'], 'topic')}{light}"
-    older = f"; {older_text(facts[OLDER])}" if facts[OLDER] else ""
-    yield f"{', '.join(facts['directories'])}: {of_topics}{older}" if facts["directories"] else "none"
+def _about_log(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
+    size = say("size of log", segments=facts["segments"], size=size_of(facts["bytes"]))
+    place = _places(facts["directories"]) if facts["directories"] else say("no segments")
+    yield say("at", place=place, what=_with_period(size, facts["first_store_timestamp"], facts["last_store_timestamp"], time))
 
 
-def older_text(by_topic: Mapping[str, int]) -> str:
+def _about_queues(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
+    what = say("queues of topics", queues=facts["queues"], topics=facts["topics"])
+    if facts["light_queues"]:
+        what = say("and light", what=what, light=facts["light_queues"])
+    if facts[OLDER]:
+        what = say("and older", what=what, older=_older(facts[OLDER]))
+    yield say("at", place=_places(facts["directories"]), what=what) if facts["directories"] else say("none")
+
+
+def _older(by_topic: Mapping[str, int]) -> Said:
     """That queues name records from before the log. The files do not show who deleted those."""
     names = names_of([f"{topic} {count:,}" for topic, count in by_topic.items()], _MOST)
-    return f"they name {counted(sum(by_topic.values()), 'record')} older than the log, which expired or were removed: {names}"
+    return say("older", records=sum(by_topic.values()), names=names)
 
 
-def _index_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    covers = _period(facts["begin_timestamp"], facts["end_timestamp"], time)
-    files = f"{counted(facts['files'], 'file')}, {counted(facts['entries'], 'key')}{covers}"
-    places = [f"{facts['directory']}: {files}"] if facts["directory"] else []
-    places += [f"{facts['database']} (RocksDB)"] if facts["database"] else []
-    yield "; ".join(places) or "none"
+def _about_index(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
+    size = say("size of index", files=facts["files"], keys=facts["entries"])
+    files = _with_period(size, facts["begin_timestamp"], facts["end_timestamp"], time)
+    places = [say("at", place=facts["directory"], what=files)] if facts["directory"] else []
+    places += [say("in rocksdb", place=facts["database"])] if facts["database"] else []
+    yield joined("semicolons", places) if places else say("none")
 
 
-def _databases_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    yield "; ".join(f"{each['directory']}: {each['holds'] or 'not read'}" for each in facts["databases"])
+def _about_databases(facts: Facts, contents: Sequence[Said], time: _Time) -> Iterator[Said]:
+    found = zip(facts["databases"], contents, strict=True)
+    yield joined("semicolons", [say("at", place=each["directory"], what=what) for each, what in found])
 
 
-def _config_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    yield facts["directory"] or "none"
+def _about_config(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
+    yield _text(facts["directory"]) if facts["directory"] else say("none")
 
 
-def _state_in_words(facts: Facts, time: _Time) -> Iterator[str]:
-    in_use = f"a broker on this host has the store open. Reading is safe; {option_name('max_read_rate')} limits the load"
-    yield in_use if facts["in_use"] else _AT_REST
+def _about_state(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
+    yield say("in use" if facts["in_use"] else "at rest")
 
 
-def _period(first: datetime | None, last: datetime | None, time: _Time) -> str:
-    return "" if first is None or last is None else f", {time(first)} to {time(last)}"
+def _text(text: str) -> Said:
+    return say("text", text=text)
 
 
-_WRITERS: dict[str, tuple[str, Callable[[Facts, _Time], Iterator[str]]]] = {
-    STORE: ("store", _store_in_words),
-    LOG: ("commitlog", _log_in_words),
-    QUEUES: ("queues", _queues_in_words),
-    INDEX: ("index", _index_in_words),
-    CONFIG: ("config", _config_in_words),
-    DATABASES: ("rocksdb", _databases_in_words),
-    STATE: ("state", _state_in_words),
+def _places(directories: Sequence[str]) -> Said:
+    return joined("commas", list(map(_text, directories)))
+
+
+def _with_period(what: Said, first: datetime | None, last: datetime | None, time: _Time) -> Said:
+    return what if first is None or last is None else say("period", what=what, first=time(first), last=time(last))
+
+
+_WRITERS: dict[str, tuple[str, Callable[[Facts, Sequence[Said], _Time], Iterator[Said]]]] = {
+    STORE: ("store", _about_store),
+    LOG: ("commitlog", _about_log),
+    QUEUES: ("queues", _about_queues),
+    INDEX: ("index", _about_index),
+    CONFIG: ("config", _about_config),
+    DATABASES: ("rocksdb", _about_databases),
+    STATE: ("state", _about_state),
 }
-"""By part, in the order of the lines: its label, and its text; that of the store has a second line, the version."""
+"""By part, in the order of the lines: its label, and what it says; the store has a second line, the version."""

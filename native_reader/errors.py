@@ -232,14 +232,18 @@ class Warned(logging.Handler):
 
     `has_loss`: whether one of them was about damage or lost messages. `has_unknown`: whether one was about a read without rows whose
     conditions have a name that the stores do not have. `name`: how an option is written. `show`: called with each text, and whether it
-    is about a loss.
+    is about a loss. `text_of`: another language; warnings about losses have what they say in `said`.
     """
 
     def __init__(
-        self, most: int, name: Callable[[str], str] = str, show: Callable[[str, bool], object] = lambda text, is_loss: None
+        self,
+        most: int,
+        name: Callable[[str], str] = str,
+        show: Callable[[str, bool], object] = lambda text, is_loss: None,
+        text_of: Callable[[logging.LogRecord], str] = logging.LogRecord.getMessage,
     ) -> None:
         super().__init__(logging.WARNING)
-        self._most, self._name, self._show = most, name, show
+        self._most, self._name, self._show, self._text_of = most, name, show, text_of
         self._known: set[str] = set()
         self.texts: list[str] = []
         self.left_out = 0
@@ -251,7 +255,7 @@ class Warned(logging.Handler):
         is_loss = any(isinstance(each, DataLoss) or getattr(each, "is_loss", False) for each in (record, *arguments))
         self.has_loss |= is_loss
         self.has_unknown |= getattr(record, "is_unknown", False)
-        text = spelled(record.getMessage(), self._name)
+        text = spelled(self._text_of(record), self._name)
         if text in self._known:
             return
         if len(self._known) < _MOST_KNOWN:

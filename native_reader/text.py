@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -10,15 +11,20 @@ _LEAST_SHARE = 0.001
 
 
 class Said(NamedTuple):
-    """What a sentence says, without its words: its kind, and its numbers and names. Each language has a table of sentences."""
+    """What a sentence says, without its words: its kind, its numbers and names, and parts. Each language has a table of sentences."""
 
     kind: str
-    values: tuple[tuple[str, int | str], ...] = ()
+    values: tuple[tuple[str, int | str | Said], ...] = ()
 
     def text(self, sentences: Mapping[str, str]) -> str:
         """The sentence of that table. In it, `{count:is|are}` agrees with the number."""
-        values = {name: value if isinstance(value, str) else _Counted(value) for name, value in self.values}
-        return sentences[self.kind].format_map(values)
+        return sentences[self.kind].format_map({name: _filled(value, sentences) for name, value in self.values})
+
+
+def _filled(value: int | str | Said, sentences: Mapping[str, str]) -> str | _Counted:
+    if isinstance(value, Said):
+        return value.text(sentences)
+    return value if isinstance(value, str) else _Counted(value)
 
 
 class _Counted(int):
@@ -27,9 +33,14 @@ class _Counted(int):
         return (one if self == 1 else several) if choice else super().__format__(form)
 
 
-def say(kind: str, **values: int | str) -> Said:
+def say(kind: str, **values: int | str | Said) -> Said:
     """A sentence of that kind with these values."""
     return Said(kind, tuple(values.items()))
+
+
+def joined(kind: str, parts: Sequence[Said]) -> Said:
+    """At least one part, one after another: that kind has a `{first}` and a `{second}`."""
+    return reduce(lambda one, other: say(kind, first=one, second=other), parts)
 
 
 def counted(count: int, noun: str) -> str:

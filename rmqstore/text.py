@@ -10,6 +10,7 @@ from datetime import datetime, tzinfo
 from math import isfinite
 from typing import Any
 
+LANGUAGES = ("en", "zh")
 AUTO, TEXT, JSON, HEX, NONE = "auto", "text", "json", "hex", "none"
 BODIES = (AUTO, TEXT, JSON, HEX, NONE)
 """How bodies are shown. `auto`: as text if they are printable text, else in hexadecimal."""

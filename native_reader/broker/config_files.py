@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from native_reader.broker.fastjson import NotFastjson, parse
 from native_reader.errors import StoreDamaged, shown
 from native_reader.storage.protocol import storage_of
+from native_reader.text import Said, say
 
 _log = logging.getLogger("native_reader")
 BACKUP = ".bak"
@@ -26,8 +27,26 @@ _TABLES = {
     "consumerFilter.json": "filterDataByTopic",
 }
 """The object that each file has in any case."""
+PROBLEMS = {
+    "file unreadable": "could not be read: {reason}",
+    "file too large": "has {size:,} bytes; the limit is {limit:,}",
+    "file empty": "is empty",
+    "file not json": "is not JSON at byte {position:,}: {expected}",
+    "file not object": "expected an object, not {found}",
+    "file without key": "expected the key '{key}'",
+    "key not object": "expected '{key}' to be an object, not {found}",
+    "file missing": "is missing",
+    "an object": "an object",
+    "a list": "a list",
+    "a text": "a text",
+    "null": "null",
+    "other value": "{value}",
+    "with backup": "{name}: {problem}; its .bak can be read",
+    "without backup": "{name}: {problem}; it has no readable .bak",
+}
+"""What is wrong with a file, by kind, in English."""
 _LARGEST = 64 << 20
-_EMPTY, _MISSING = "is empty", "is missing"
+_EMPTY, _MISSING = say("file empty"), say("file missing")
 
 
 class ConfigFile(NamedTuple):
@@ -40,7 +59,7 @@ class ConfigFile(NamedTuple):
         """An object of the file by its key; empty if the key is missing."""
         table = self.content.get(name, {})
         if not isinstance(table, dict):
-            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table)}. {_ADVICE}")
+            raise StoreDamaged(f"{self.uri}: expected '{name}' to be an object, not {_kind_of(table).text(PROBLEMS)}. {_ADVICE}")
         return table
 
 
@@ -55,11 +74,11 @@ def read_config(directory: str | None, name: str, table: str, *, beside: str | N
     """
     problems: list[str] = []
     for uri, content in versions(directory, name):
-        problem = content if isinstance(content, str) else _problem_in(content, table)
+        problem = content if isinstance(content, Said) else _problem_in(content, table)
         if problem is None:
             assert isinstance(content, dict)
             return ConfigFile(uri, content)
-        problems.append(f"{uri}: {problem}")
+        problems.append(f"{uri}: {problem.text(PROBLEMS)}")
     if problems and beside is None:
         raise StoreDamaged(f"{'; '.join(problems)}. {_ADVICE}")
     if problems:
@@ -82,7 +101,7 @@ class Settings(Enum):
 def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
     """The configuration files that are there, or whose backup is, by name. An empty file counts as missing, as for a broker."""
     for name, table in _TABLES.items():
-        found = {uri: content if isinstance(content, str) else _problem_in(content, table) for uri, content in versions(directory, name)}
+        found = {uri: content if isinstance(content, Said) else _problem_in(content, table) for uri, content in versions(directory, name)}
         if not found:
             continue
         own, backup = (found.get(f"{directory}/{name}{suffix}", _MISSING) for suffix in ("", BACKUP))
@@ -96,14 +115,14 @@ def settings_files(directory: str) -> Iterator[tuple[str, Settings]]:
             yield name, Settings.LOST
 
 
-def damaged_files(directory: str | None) -> Iterator[tuple[str, str]]:
+def damaged_files(directory: str | None) -> Iterator[tuple[str, Said]]:
     """The files that cannot be used: the URI, and what is wrong, with what is known of the backup."""
     for name, table in _TABLES.items():
-        found = {uri: content if isinstance(content, str) else _problem_in(content, table) for uri, content in versions(directory, name)}
+        found = {uri: content if isinstance(content, Said) else _problem_in(content, table) for uri, content in versions(directory, name)}
         uri = f"{directory}/{name}"
         if found and (problem := found.get(uri, _MISSING)) is not None:
-            is_whole = found.get(f"{uri}{BACKUP}", "") is None
-            yield uri, f"{name}: {problem}; {'its .bak can be read' if is_whole else 'it has no readable .bak'}"
+            is_whole = found.get(f"{uri}{BACKUP}", _MISSING) is None
+            yield uri, say("with backup" if is_whole else "without backup", name=name, problem=problem)
 
 
 def config_text(directory: str | None, name: str) -> bytes:
@@ -114,11 +133,11 @@ def config_text(directory: str | None, name: str) -> bytes:
         text = _read(f"{directory}/{name}")
     except OSError:
         return b""
-    return b"" if isinstance(text, str) else text
+    return b"" if isinstance(text, Said) else text
 
 
 def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
-    """The file and its backup, if they exist: the URI, and the value in it or a problem as text."""
+    """The file and its backup, if they exist: the URI, and the value in it or what is wrong."""
     for suffix in ("", BACKUP) if directory is not None else ():
         uri = f"{directory}/{name}{suffix}"
         try:
@@ -126,16 +145,16 @@ def versions(directory: str | None, name: str) -> Iterator[tuple[str, Any]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            yield uri, f"could not be read: {error}"
+            yield uri, say("file unreadable", reason=str(error))
             continue
-        yield uri, text if isinstance(text, str) else _parsed(text)
+        yield uri, text if isinstance(text, Said) else _parsed(text)
 
 
-def _read(uri: str) -> bytes | str:
+def _read(uri: str) -> bytes | Said:
     with storage_of(uri).open(uri) as file:
         size = file.size()
         if size > _LARGEST:
-            return f"has {size:,} bytes; the limit is {_LARGEST:,}"
+            return say("file too large", size=size, limit=_LARGEST)
         (text,) = file.read_ranges([(0, size)])
     return bytes(text)
 
@@ -146,19 +165,19 @@ def _parsed(text: bytes) -> Any:
     try:
         value = parse(text)
     except NotFastjson as error:
-        return f"is not JSON at byte {error.position:,}: {error.expected}"
-    return value if isinstance(value, dict) else f"expected an object, not {_kind_of(value)}"
+        return say("file not json", position=error.position, expected=error.expected)
+    return value if isinstance(value, dict) else say("file not object", found=_kind_of(value))
 
 
-def _problem_in(content: Any, table: str) -> str | None:
+def _problem_in(content: Any, table: str) -> Said | None:
     if table not in content:
-        return f"expected the key '{table}'"
-    return None if isinstance(content[table], dict) else f"expected '{table}' to be an object, not {_kind_of(content[table])}"
+        return say("file without key", key=table)
+    return None if isinstance(content[table], dict) else say("key not object", key=table, found=_kind_of(content[table]))
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: Any) -> Said:
     kinds = {dict: "an object", list: "a list", str: "a text", type(None): "null"}
-    return kinds.get(type(value), f"{shown(value)}")
+    return say(kinds[type(value)]) if type(value) in kinds else say("other value", value=shown(value))
 
 
 def printable(name: str) -> str:

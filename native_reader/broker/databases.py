@@ -17,22 +17,33 @@ from native_reader.storage.rocksdb import ExtraMissing, has_entries, is_database
 from native_reader.storage.store import StoreFiles
 
 _OF_CONFIG = {
-    "topics": "topics",
-    "subscriptionGroups": "groups",
-    "consumerOffsets": "consumer offsets",
-    "metadata": "topics, groups and consumer offsets",
-    "rdb": "topics, groups and consumer offsets",
+    "topics": "holds topics",
+    "subscriptionGroups": "holds groups",
+    "consumerOffsets": "holds offsets",
+    "metadata": "holds config",
+    "rdb": "holds config",
 }
+CONTENTS = {
+    "holds queues": "consume queues",
+    "holds topics": "topics",
+    "holds groups": "groups",
+    "holds offsets": "consumer offsets",
+    "holds config": "topics, groups and consumer offsets",
+    "holds pop": "messages that pop consumers hold",
+    **{f"holds {family}": what for family, what in HOLDS.items()},
+    "holds nothing": "nothing",
+}
+"""What a database can hold, by kind, in English."""
 
 
 class FoundDatabase(NamedTuple):
-    """One database. `holds`: what is in it; None if it cannot be opened, for the reason in `found`.
+    """One database. `holds`: what is in it, kinds of CONTENTS; None if it cannot be opened, for the reason in `found`.
 
     `is_extra_missing`: that reason is that the library for it is not installed.
     """
 
     uri: str
-    holds: str | None
+    holds: tuple[str, ...] | None
     found: str | None = None
     is_extra_missing: bool = False
 
@@ -44,18 +55,18 @@ def has_settings(config: str) -> bool:
 
 def databases_of(store: StoreFiles) -> Iterator[FoundDatabase]:
     """The databases of a store."""
-    places = dict.fromkeys(store.databases, "consume queues")
+    places = dict.fromkeys(store.databases, "holds queues")
     if store.config is not None:
         places |= {f"{store.config}/{name}": holds for name, holds in _OF_CONFIG.items()}
-    places |= {f"{store.uri}/{STORE_DATABASE}": "", f"{store.uri}/kvStore": "messages that pop consumers hold"}
+    places |= {f"{store.uri}/{STORE_DATABASE}": "", f"{store.uri}/kvStore": "holds pop"}
     for uri, holds in places.items():
         if is_database(uri):
             if not has_entries(uri):
-                yield FoundDatabase(uri, "nothing")
+                yield FoundDatabase(uri, ("holds nothing",))
                 continue
             try:
                 with open_database(uri) as database:
-                    families = [what for family, what in HOLDS.items() if next(database.items(family=family), None) is not None]
-                yield FoundDatabase(uri, holds or ", ".join(families) or "nothing")
+                    families = [f"holds {family}" for family in HOLDS if next(database.items(family=family), None) is not None]
+                yield FoundDatabase(uri, (holds,) if holds else tuple(families) or ("holds nothing",))
             except UnreadableError as error:
                 yield FoundDatabase(uri, None, str(error), isinstance(error, ExtraMissing))

@@ -73,7 +73,7 @@ def _find_end(store: StoreFiles, planning: Planning) -> CheckedEnd:
         return CheckedEnd(end.offset, end.stale, follows_record=end.follows_record)
     if lost.is_loss and planning.fail_on_data_loss and not planning.lenient:
         raise lost.error()
-    _log.warning("%s", lost, extra={"is_loss": lost.is_loss})
+    _log.warning("%s", lost, extra={"is_loss": lost.is_loss, "said": lost.said})
     if planning.lenient and lost.junk_end > end.offset:
         return CheckedEnd(lost.junk_end, end.stale, lost, follows_record=False)
     return CheckedEnd(end.offset, end.stale, lost, end.follows_record)

@@ -52,6 +52,8 @@ BACK = {
     "renamed segment": "{name} exists: if it is a segment, rename it first: {command}",
 }
 """How to get missing offsets back, by kind, in English."""
+STORES = {"lost in store": "{store}: {what}. {why}"}
+"""What is lost in one of several stores, in English."""
 _SENTENCES = {MISSING: NOT_THERE[MISSING], **WHAT, **WHY, **BACK}
 
 
@@ -111,7 +113,12 @@ class Lost:
     """Bytes before this offset may be neither records nor zeros."""
 
     def __str__(self) -> str:
-        return f"{self.store}: {self.text}"
+        return self.said.text(STORES | WHAT | WHY)
+
+    @property
+    def said(self) -> Said:
+        """The store, what is lost and why, for other languages."""
+        return say("lost in store", store=self.store, what=self.what, why=self.why)
 
     @property
     def text(self) -> str:

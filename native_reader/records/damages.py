@@ -48,6 +48,7 @@ ANOMALIES = {
     FROM_PROPERTIES: ("zeros", "zeros that begin in the properties of the record before, whose tags and keys may be lost"),
 }
 """What can be at a position instead of a record: one of REASONS, and the English sentence."""
+SENTENCES = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()}
 _ANOMALIES = tuple(ANOMALIES)
 
 RANGE = np.dtype(
@@ -84,7 +85,7 @@ class Damage:
     @property
     def description(self) -> str:
         """What was found, in English."""
-        return ANOMALIES[self.anomaly][1].format(number=self.number)
+        return SENTENCES[self.anomaly].format(number=self.number)
 
     @property
     def said(self) -> tuple[Said, ...]:

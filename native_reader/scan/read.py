@@ -25,13 +25,14 @@ from native_reader.log.witness import is_live
 from native_reader.plan.estimate import SCAN, TRUST
 from native_reader.plan.split import Split
 from native_reader.predicate.tree import EVERYTHING, Predicate
-from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, Damage, Damages
+from native_reader.records.damages import ANOMALIES, CHECKSUM, NO_DAMAGE, SENTENCES, Damage, Damages
 from native_reader.records.report import Account, Report, SegmentReport, counts_of
 from native_reader.records.sync import sync
 from native_reader.records.walk import CHUNK, FIRST_CHUNK, ReadWalk
 from native_reader.scan.pruned import Pruned
 from native_reader.sides.directories import Directories
 from native_reader.storage.window import ReadRate, Window
+from native_reader.text import Said, say
 from native_reader.tuning import TUNING
 
 FAILFAST, DROPMALFORMED, PERMISSIVE = "FAILFAST", "DROPMALFORMED", "PERMISSIVE"
@@ -42,7 +43,11 @@ _STILL_THERE = (CHECKSUM, "unreadable", "too large")
 """Reasons of damage that a valid record can have too."""
 _PIECES = 1024
 _log = logging.getLogger("native_reader")
-IS_LOSS = {"is_loss": True}
+SKIPPED = {
+    "skipped": "{segment}: skipped {bytes:,} damaged bytes at offset {offset:,}: {what}",
+    "skipped more": "{segment}: skipped {ranges:,} more damaged ranges",
+}
+"""Warnings about damage, by kind, in English."""
 """Marks log records about bytes that are not in the result."""
 
 
@@ -133,7 +138,7 @@ class Reading:
                 raise
             _log.warning("%s. The read continues without it", error)
         if (unlogged := self._ranges - _LOGGED) > 0 and not self._projection.has_damage_rows:
-            _log.warning("%s: skipped %s more damaged ranges", self._split.segment.uri, f"{unlogged:,}", extra=IS_LOSS)
+            _warn(say("skipped more", segment=self._split.segment.uri, ranges=unlogged))
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         split, projection = self._split, self._projection
@@ -242,10 +247,8 @@ class Reading:
             return
         if not self._projection.has_damage_rows:
             for damage in damages[: max(0, _LOGGED - self._ranges)]:
-                size, offset = f"{damage.end - damage.start:,}", f"{damage.start:,}"
-                _log.warning(
-                    "%s: skipped %s damaged bytes at offset %s: %s", damage.segment, size, offset, damage.description, extra=IS_LOSS
-                )
+                (what,), size = damage.said, damage.end - damage.start
+                _warn(say("skipped", segment=damage.segment, bytes=size, offset=damage.start, what=what))
         self._ranges += len(damages)
         self._damage.append(damages)
         if len(self._damage) > _PIECES:
@@ -314,3 +317,7 @@ class Reading:
         read = 0 if self._window is None else self._window.bytes_read
         scanned = (f"{segment.uri}: {walk.why}",) if isinstance(walk, Pruned) and walk.why is not None else ()
         return Report((account,), Damages.joined(self._damage), self._rows, read, scanned)
+
+
+def _warn(loss: Said) -> None:
+    _log.warning("%s", loss.text(SKIPPED | SENTENCES), extra={"is_loss": True, "said": loss})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from native_reader.broker.config_files import damaged_files
+from native_reader.broker.config_files import PROBLEMS, damaged_files
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.progress import TIMES_SIZE, checkpoint_in
@@ -82,7 +82,7 @@ def _config(sides: Sides, findings: Findings) -> None:
         if is_database(uri := f"{sides.config}/{name}") and (why := why_unreadable(uri)) is not None:
             findings.add("config-not-checked", uri, why)
     for uri, problem in damaged_files(sides.config):
-        findings.add("config-damaged", uri, problem)
+        findings.add("config-damaged", uri, problem.text(PROBLEMS))
     try:
         offsets = offsets_in(sides.config)
     except (StoreDamaged, UnreadableError):  # the file or database has a finding of its own

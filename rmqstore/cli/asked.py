@@ -6,6 +6,7 @@ Each option is one of the engine, under a short name. The engine parses and chec
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from rmqstore.text import LANGUAGES
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -149,6 +152,17 @@ def _named(context: click.Context, parameter: click.Parameter, given: tuple[str,
     return {name.strip(): value for name, _, value in pairs}
 
 
+def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
+    given = next((each for each in (value, *map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))) if each), "")
+    language = re.split(r"[-_.]", given.lower())[0]
+    if language in LANGUAGES:
+        return language
+    if value is not None:
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(LANGUAGES)}", context, parameter)
+    return LANGUAGES[0]
+
+
 class Number(click.IntRange):
     """An integer. click itself calls `x` no "valid integer range"."""
 
@@ -207,6 +221,9 @@ RETENTION: tuple[Decorator, ...] = (
     ),
 )
 STRICT: tuple[Decorator, ...] = (click.option("--strict", is_flag=True, help="Stop at the first damage instead of reading on after it."),)
+LANGUAGE: tuple[Decorator, ...] = (
+    click.option("--lang", metavar="en|zh", callback=_language, help="The language.  [default: as the locale, else en]"),
+)
 AS_JSON: tuple[Decorator, ...] = (click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line."),)
 
 

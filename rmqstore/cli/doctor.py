@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import warnings
 from rmqstore.text import as_json, plain, safe, time_text
 
 if TYPE_CHECKING:
+    from logging import LogRecord
+
     from native_reader import Diagnosis, Store
 
 HELP = """Look at a store without reading its log: which parts it has and where, which brokers may have written it, whether one is using it,
@@ -27,46 +30,80 @@ Examples:
 """
 
 _RESCUE = "rescue {} FOLDER"
-_WARNING = "copy or rescue this store before a broker starts on it"
+SENTENCES = {
+    "label warning": "warning",
+    "label try": "try",
+    "label start": "start",
+    "save first": "copy or rescue this store before a broker starts on it",
+}
+"""What the command adds to a diagnosis, by kind, in English."""
 _NEXT = ("stat {} --by topic", "find {} --key KEY", "verify {}")
 
 
 @click.command(help=HELP, epilog=EPILOG)
-@takes(PATHS, RETENTION, AS_JSON, READING, PLACES)
-def doctor(asked: Asked, *, file_reserved_time: int | None) -> int:
+@takes(PATHS, LANGUAGE, RETENTION, AS_JSON, READING, PLACES)
+def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
-    code = CLEAN
+    code, language = CLEAN, "en" if asked.as_json else lang
+    sentences = _sentences(language)
     for number, one in enumerate(store.one_by_one()):
-        found, is_broken = _diagnosis(asked, one, file_reserved_time)
+        found, is_broken = _diagnosis(asked, one, file_reserved_time, sentences)
         if output.is_json:
             start = None if found.start is None else found.start.to_dict()
-            output.line(as_json({**_for_json(found.facts, asked), "start": start, "findings": found.findings, "notes": found.notes}))
+            odd = {"findings": list(map(_in_words, found.findings)), "notes": list(map(_in_words, found.notes))}
+            output.line(as_json({**_for_json(found.facts, asked), "start": start, **odd}))
         else:
             if number:
                 output.line("")
-            for label, text in found.lines(lambda moment: time_text(moment, asked.zone)):
+            for label, text in found.lines(lambda moment: time_text(moment, asked.zone), sentences):
                 _print(output, label, _in_words(text))
+            for place, text in enumerate(_start_in_words(found, language)):
+                _print(output, "" if place else sentences["label start"], text)
             if is_broken:
-                _print(output, "warning", _WARNING)
+                _print(output, sentences["label warning"], sentences["save first"])
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            commands = (_RESCUE, *_NEXT) if found.findings or is_broken else _NEXT
-            for label, command in zip(("try", *[""] * len(commands)), commands, strict=False):
+            commands = (_RESCUE, *_NEXT) if found.losses or is_broken else _NEXT
+            for label, command in zip((sentences["label try"], *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
-        code = FOUND if found.findings else code
+        code = FOUND if found.losses else code
     return code
 
 
-def _diagnosis(asked: Asked, one: Store, reserved: int | None) -> tuple[Diagnosis, bool]:
+def _start_in_words(found: Diagnosis, language: str) -> Iterable[str]:
+    from native_reader.start import lines_of
+
+    return () if found.start is None else lines_of(found.start, found.facts["commitlog"]["first_offset"], language)
+
+
+def _sentences(language: str) -> Mapping[str, str]:
+    """By kind."""
+    from native_reader.doctor_texts import ENGLISH
+    from rmqstore.chinese.doctor import CHINESE
+
+    return CHINESE if language == "zh" else ENGLISH | SENTENCES
+
+
+def _diagnosis(asked: Asked, one: Store, reserved: int | None, sentences: Mapping[str, str]) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
+    from native_reader.text import say
+
     losses: list[str] = []
     others: list[str] = []
-    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text)):
+    with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: _warning(record, sentences)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
-    found.findings[:] = [*losses, *map(_in_words, found.findings)]
-    found.notes[:] = [*others, *map(_in_words, found.notes)]
+    found.losses[:0] = [say("text", text=text) for text in losses]
+    found.harmless[:0] = [say("text", text=text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
+
+
+def _warning(record: LogRecord, sentences: Mapping[str, str]) -> str:
+    """A warning of the engine in that language, if it is about a loss."""
+    from native_reader.text import Said
+
+    said = getattr(record, "said", None)
+    return said.text(sentences) if isinstance(said, Said) else record.getMessage()
 
 
 def _in_words(text: str) -> str:
@@ -77,7 +114,8 @@ def _in_words(text: str) -> str:
 
 
 def _print(output: Output, label: str, text: str) -> None:
-    output.line(f"{output.styled(f'{label:<10}', bold=True)} {safe(text)}")
+    wide = sum(east_asian_width(character) == "W" for character in label)
+    output.line(f"{output.styled(f'{label:<{10 - wide}}', bold=True)} {safe(text)}")
 
 
 def _for_json(facts: Mapping[str, Any], asked: Asked) -> dict[str, Any]:

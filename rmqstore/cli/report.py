@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENTION, WHERE, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.report.texts import LANGUAGES
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
@@ -39,25 +36,13 @@ _LARGEST = 3
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def _language(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """Also `zh_CN`, `zh-Hans` or `en_US.UTF-8`. Without a value, that of the locale, if it is one of them."""
-    given = next((each for each in (value, *map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))) if each), "")
-    language = re.split(r"[-_.]", given.lower())[0]
-    if language in LANGUAGES:
-        return language
-    if value is not None:
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(LANGUAGES)}", context, parameter)
-    return LANGUAGES[0]
-
-
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("-o", "--output", type=_FILE, default="report.html", help="The file to write.  [default: report.html]")
-@click.option("--lang", metavar="en|zh", callback=_language, help="The language of the page.  [default: as the locale, else en]")
 @click.option("--title", metavar="TEXT", help="The title of the page.  [default: broker, cluster and host, as far as they are known]")
 @click.option("--now", metavar="TIME", help="The time of the report, if not the current time: '2026-01-31 12:00:00Z'.")
 @click.option("--disk-free", metavar="SIZE", help="Free space of the broker's disk: 120g. Default: that of the disk with STORE.")
 @click.option("--verify", is_flag=True, help="Also check all files against each other. Reads the log a second time.")
-@takes(PATHS, _ZONE, AS_JSON, RETENTION, READING, PLACES)
+@takes(PATHS, _ZONE, LANGUAGE, AS_JSON, RETENTION, READING, PLACES)
 def report(
     asked: Asked, *, output: Path, lang: str, title: str | None, now: str | None, disk_free: str | None, file_reserved_time: int | None,
     verify: bool,

@@ -46,14 +46,20 @@ def bar(*labels: str) -> bool | Callable[[Progress], object]:
 
 
 @contextmanager
-def warnings(show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}")) -> Iterator[Warned]:
-    """Print the engine's warnings, the first of many only. `show`: called instead, with each text, and whether it is about a loss."""
+def warnings(
+    show: Callable[[str, bool], object] = lambda text, is_loss: note(f"warning: {text}"),
+    text_of: Callable[[logging.LogRecord], str] = logging.LogRecord.getMessage,
+) -> Iterator[Warned]:
+    """Print the engine's warnings, the first of many only.
+
+    `show`: called instead, with each text, and whether it is about a loss. `text_of`: another language.
+    """
     from native_reader.errors import Warned
     from rmqstore.cli.asked import spelled as flag
 
     logger = logging.getLogger(_LOGGER)
     before, logger.propagate = logger.propagate, False
-    warned = Warned(_MOST_WARNINGS, flag, show)
+    warned = Warned(_MOST_WARNINGS, flag, show, text_of)
     try:
         with warned:
             yield warned

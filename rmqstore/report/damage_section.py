@@ -10,9 +10,9 @@ import numpy as np
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
 from native_reader.start import NO, lines_of
 from native_reader.text import names_of, number_of, size_of
+from rmqstore.chinese.reasons import described, meaning_of
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
-from rmqstore.report.reasons import described, meaning_of
 from rmqstore.report.segment_map import segment_map
 from rmqstore.report.words import Words
 

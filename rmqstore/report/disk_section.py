@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from native_reader.facts import Expiry, Facts, LogFacts, Row, Tally, expiry_of
 from native_reader.text import size_of
+from rmqstore.chinese.reasons import kind_in_words
 from rmqstore.disk import has_rest, used_percent
 from rmqstore.report.blocks import NUMBER, SHARE, TEXT, TOP, name, note, part, ranking, section, share_cell, table
 from rmqstore.report.markup import Markup, element, filled, joined
-from rmqstore.report.reasons import kind_in_words
 from rmqstore.report.words import Words
 
 _PARTS = ("record", "blank", "damage", "unwritten", "stale", "unread")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-LANGUAGES = ("en", "zh")
-
 TEXTS: dict[str, tuple[str, str]] = {
     "title": ("RocketMQ store report: {name}", "RocketMQ 存储报告：{name}"),
     "two_sentences": ("{first} {second}", "{first}{second}"),

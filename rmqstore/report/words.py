@@ -8,7 +8,8 @@ from datetime import timedelta, tzinfo
 
 from native_reader.facts import DAY, HOUR
 from native_reader.layout.times import EPOCH
-from rmqstore.report.texts import LANGUAGES, TEXTS
+from rmqstore.report.texts import TEXTS
+from rmqstore.text import LANGUAGES
 
 _MINUTE = 60_000_000
 

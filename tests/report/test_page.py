@@ -34,8 +34,9 @@ from rmqstore.report.file import write_report
 from rmqstore.report.markup import escaped, shortened
 from rmqstore.report.page import page_of
 from rmqstore.report.style import DARK, GRAPHIC_COLORS, LIGHT, TEXT_COLORS, style_sheet
-from rmqstore.report.texts import LANGUAGES, TEXTS
+from rmqstore.report.texts import TEXTS
 from rmqstore.report.words import Words
+from rmqstore.text import LANGUAGES
 
 NOW = 1_800_000_000_000_000
 MOST = 3_000_000

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from string import Formatter
-
+from support.sentences import names_by_kind
 from support.stores import in_memory
 from support.verified import healthy
 
@@ -12,8 +11,8 @@ from native_reader.layout import kinds
 from native_reader.plan.lost import BACK, LOST, MISSING, NOT_THERE, WHAT, WHY, Missing
 from native_reader.records.damages import ANOMALIES, REASONS, Damage
 from native_reader.text import say
+from rmqstore.chinese.reasons import CHINESE, KINDS, SENTENCES, described, kind_in_words
 from rmqstore.report.page import page_of
-from rmqstore.report.reasons import CHINESE, KINDS, SENTENCES, described, kind_in_words
 
 NOW = 1_800_000_000_000_000
 
@@ -30,12 +29,7 @@ def test_every_kind_has_a_meaning_in_chinese() -> None:
 def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
     english = {anomaly: sentence for anomaly, (_, sentence) in ANOMALIES.items()} | {MISSING: NOT_THERE[MISSING]} | WHAT | WHY | BACK
     assert len(english) == len(ANOMALIES) + 1 + len(WHAT) + len(WHY) + len(BACK)  # no kind has two meanings
-    assert SENTENCES.keys() == english.keys()
-    assert {kind: _names_in(SENTENCES[kind]) for kind in english} == {kind: _names_in(sentence) for kind, sentence in english.items()}
-
-
-def _names_in(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+    assert names_by_kind(SENTENCES) == names_by_kind(english)
 
 
 def test_damage_and_losses_are_described_in_both_languages() -> None:

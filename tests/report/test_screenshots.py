@@ -20,7 +20,7 @@ import native_reader as nr
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from rmqstore.report.file import write_report
-from rmqstore.report.texts import LANGUAGES
+from rmqstore.text import LANGUAGES
 
 WIDTHS = (400, 900, 1600)
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}

@@ -1,0 +1,1 @@
+"""What the engine says, in Chinese, by the same kinds. The engine has the English."""

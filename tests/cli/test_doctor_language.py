@@ -1,0 +1,87 @@
+"""`rmqstore doctor` in Chinese: it has all sentences of the English one, with the same numbers and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import run
+from support.golden import Golden
+from support.sentences import names_by_kind, not_translated
+
+import native_reader as nr
+from native_reader import doctor_texts as texts
+from native_reader.broker.config_files import PROBLEMS
+from native_reader.broker.databases import CONTENTS
+from native_reader.doctor_texts import ENGLISH
+from native_reader.plan.lost import BACK, STORES, WHAT, WHY
+from native_reader.records.damages import SENTENCES as DAMAGE
+from native_reader.scan.read import SKIPPED
+from rmqstore.chinese.doctor import CHINESE
+from rmqstore.cli import doctor
+
+PARTS = (texts.SIGNS, texts.LABELS, texts.FACTS, texts.ODDITIES, CONTENTS, PROBLEMS, DAMAGE, SKIPPED, STORES, WHAT, WHY, BACK)
+
+
+def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
+    assert names_by_kind(CHINESE) == names_by_kind(ENGLISH | doctor.SENTENCES)
+    assert not_translated(CHINESE) == {"label commitlog", "label rocksdb", "in rocksdb", "holds topics", "null"}
+
+
+def test_no_kind_has_two_meanings() -> None:
+    own = ["text", "commas", "semicolons", "missing"]
+    assert len(ENGLISH) == sum(map(len, PARTS)) + len(own)
+    assert not ENGLISH.keys() & doctor.SENTENCES.keys()
+
+
+def test_chinese_has_its_own_punctuation() -> None:
+    assert {kind for kind, text in CHINESE.items() if re.search("[\u4e00-\u9fff)}] ?[;,]|。 |[\u4e00-\u9fff]: ", text)} == set()
+
+
+def test_doctor_in_chinese_has_the_numbers_and_paths_of_the_english_one(damaged: Path) -> None:
+    first, second, *_ = sorted((damaged / "commitlog").iterdir())
+    first.write_bytes(bytes(40) + first.read_bytes()[40:])
+    second.unlink()
+    (damaged / "config" / "topics.json").write_text("{")
+    (damaged / "abort").touch()
+    english, chinese = (run("doctor", damaged, "--lang", language) for language in ("en", "zh_CN"))
+    assert english.code == chinese.code == 1
+    assert len(english.out.splitlines()) == len(chinese.out.splitlines())
+    for line in (
+        "版本       未知：没有 4.9.2 之后的 RocketMQ 版本的特征",
+        "状态       本机没有 broker 正在使用",
+        "提示       存在 abort 文件：",
+        "后续命令   rmqstore rescue ",
+    ):
+        assert line in chinese.out
+    assert re.search(r"^问题 .*/commitlog/0{20}：跳过偏移量 [\d,]+ 处的 [\d,]+ 字节损坏数据：全零$", chinese.out, re.MULTILINE)
+    numbers = [sorted(re.findall(r"[\d,]*\d", ended.out.replace(damaged.as_uri(), ""))) for ended in (english, chinese)]
+    assert numbers[0] == numbers[1]
+
+
+def test_options_have_their_flags_in_chinese(store: Path) -> None:
+    index = next((store / "index").iterdir())
+    index.write_bytes(index.read_bytes() + b"\0")
+    assert "1 个索引文件无法查询：请按 broker 的配置设置 --option max_hash_slot_num" in run("doctor", store, "--lang", "zh").out
+
+
+def test_json_is_in_english_in_every_language(damaged: Path) -> None:
+    english, chinese = (run("doctor", damaged, "--json", "--lang", language) for language in ("en", "zh"))
+    assert english == chinese
+
+
+def test_the_locale_decides_the_language_of_doctor(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert run("doctor", store).out.startswith("存储       ")
+
+
+def test_databases_are_named_in_both_languages(own_store: Callable[[str], Golden]) -> None:
+    root = own_store("5.5.0-rocksdb-all").root
+    diagnosis = nr.open(root).diagnose()
+    held = {each["holds"] for each in diagnosis.facts["rocksdb"]["databases"]}
+    assert {"consume queues", "topics, groups and consumer offsets"} <= held
+    line = next(line for line in run("doctor", root, "--lang", "zh").out.splitlines() if line.startswith("RocksDB"))
+    assert "：消费队列；" in line
+    assert "：topic、消费组和消费位点" in line
