@@ -18,17 +18,8 @@ ENGINE = ("layout", "storage", "broker", "predicate", "records", "log", "columns
 FOLDERS = (
     "native_reader",
     *(f"native_reader/{name}" for name in (*ENGINE, "export", "stream", "start", "facts", "rescue", "testing")),
-    *(
-        "rmqstore_spark",
-        "pyspark_rmqstore",
-        "rmqstore",
-        "rmqstore/cli",
-        "rmqstore/report",
-        "rmqstore/chinese",
-        "kernel/src",
-        "tests/support",
-        ".ci",
-    ),
+    *("rmqstore_spark", "pyspark_rmqstore", "rmqstore", "rmqstore/cli", "rmqstore/report", "rmqstore/chinese"),
+    *("kernel/src", "tests/support", ".ci"),
 )
 """In the order of the page: the engine from its lowest layer up, its faces, what is around it."""
 

@@ -11,8 +11,19 @@ from native_reader.errors import UseError, spelled
 from native_reader.lazy import Lazy, TableScan
 from native_reader.scan.progress import Watch
 from native_reader.storage.store import StoreFiles
-from native_reader.text import counted, size_of
+from native_reader.text import Said, joined, say, size_of
 from native_reader.verify.codes import CODES, ERROR, SEVERITIES, WARNING
+
+SENTENCES = {
+    "commas": "{first}, {second}",
+    "no segments": "nothing to check: there are no segments",
+    "clean": "no errors, no warnings",
+    "n error": "{count:,} {count:error|errors}",
+    "n warning": "{count:,} {count:warning|warnings}",
+    "n note": "{count:,} {count:note|notes}",
+    "in log": "{found} in {segments:,} {segments:segment|segments}, {size}",
+}
+"""The summary of a check, by kind, in English."""
 
 
 class Verification(Lazy):
@@ -69,13 +80,18 @@ class Verification(Lazy):
     @property
     def summary(self) -> str:
         """One line: how many errors, warnings and notes, in how much."""
+        return self.said.text(SENTENCES)
+
+    @property
+    def said(self) -> Said:
+        """The summary, for other languages."""
         segments = [segment for each in self._stores for segment in each.segments]
         if not segments:
-            return "nothing to check: there are no segments"
-        found = [counted(self.counts[name], name) for name in SEVERITIES if self.counts[name]]
-        clean = "no errors, no warnings" if self.is_clean else ""
-        checked = f"{counted(len(segments), 'segment')}, {size_of(sum(segment.size for segment in segments))}"
-        return f"{', '.join(filter(None, [clean, *found]))} in {checked}"
+            return say("no segments")
+        found = [say("clean")] if self.is_clean else []
+        found += [say(f"n {name}", count=self.counts[name]) for name in SEVERITIES if self.counts[name]]
+        size = size_of(sum(segment.size for segment in segments))
+        return say("in log", found=joined("commas", found), segments=len(segments), size=size)
 
     @staticmethod
     def advice(code: str, spell: Callable[[str], str] = str) -> str:

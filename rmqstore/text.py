@@ -26,6 +26,11 @@ def safe(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
+def padded(text: str, width: int) -> str:
+    """The text with spaces up to that width. A terminal shows Chinese characters twice as wide."""
+    return text + " " * (width - len(text) - sum(unicodedata.east_asian_width(each) == "W" for each in text))
+
+
 def _visible(character: str) -> str:
     if character.isprintable() or unicodedata.category(character) == "Zs":
         return character

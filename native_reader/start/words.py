@@ -40,7 +40,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "queue type": (
         "{topic} has {type} queues, which its settings contradict, as on some slaves: a broker refuses to load them",
-        "{topic} 的队列类型（{type}）与其配置不符，某些 slave 会这样：broker 拒绝加载",
+        "{topic} 的队列类型（{type}）与其配置不符，某些从节点会这样：broker 拒绝加载",
     ),
     "settings": (
         "neither {file} nor its .bak can be parsed: a broker refuses to load them",
@@ -48,13 +48,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "cut": (
         "it would cut the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
-        "它会在位点 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
+        "它会在偏移量 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
     ),
     "no log": ("there is no segment: it would delete all consume queues", "没有 commitlog 文件：它会删除所有 consumequeue"),
     "not queued": (
         "without queues, it would make them again only from offset {offset:,} on: consumers would not get {messages:,} "
         "{messages:message|messages} before it",
-        "没有 consumequeue，它只会从位点 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
+        "没有 consumequeue，它只会从偏移量 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
     ),
     "kept damage": (
         "it would keep {ranges:,} damaged {ranges:range|ranges} ({size}): consumers that read past {ranges:it|them} lose the "
@@ -85,14 +85,14 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
     "not read": (
         "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them",
-        "broker 会从位点 {offset:,} 起检查 {size}的 commitlog：对此命令来说太多。请用 rmqstore verify 检查",
+        "broker 会从偏移量 {offset:,} 起检查 {size}的 commitlog：对此命令来说太多。请用 rmqstore verify 检查",
     ),
 }
 """By kind of reason."""
 _FOR = (" ({lines})", "（{lines}）")
 _UNREAD = (
     "the log before offset {offset:,} was not read, as a broker does not check it when it starts: rmqstore verify does",
-    "位点 {offset:,} 之前的 commitlog 未读取（broker 启动时也不检查）：rmqstore verify 会检查",
+    "偏移量 {offset:,} 之前的 commitlog 未读取（broker 启动时也不检查）：rmqstore verify 会检查",
 )
 
 

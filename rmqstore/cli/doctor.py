@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
 
 import click
 
@@ -13,7 +12,7 @@ from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, RETENT
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import warnings
-from rmqstore.text import as_json, plain, safe, time_text
+from rmqstore.text import as_json, padded, plain, safe, time_text
 
 if TYPE_CHECKING:
     from logging import LogRecord
@@ -114,8 +113,7 @@ def _in_words(text: str) -> str:
 
 
 def _print(output: Output, label: str, text: str) -> None:
-    wide = sum(east_asian_width(character) == "W" for character in label)
-    output.line(f"{output.styled(f'{label:<{10 - wide}}', bold=True)} {safe(text)}")
+    output.line(f"{output.styled(padded(label, 10), bold=True)} {safe(text)}")
 
 
 def _for_json(facts: Mapping[str, Any], asked: Asked) -> dict[str, Any]:

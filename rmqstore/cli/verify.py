@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, spelled, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, spelled, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.rows import Output
 from rmqstore.cli.stderr import bar, clear, note, warnings
-from rmqstore.text import safe
+from rmqstore.text import padded, safe
 
 if TYPE_CHECKING:
     from native_reader import Verification
@@ -33,35 +33,49 @@ _COLORS = {"error": "red", "warning": "yellow", "note": None}
 _FIRST = 3
 """Findings of a code that are printed, if there are more and not all are wanted."""
 _MARGIN = " " * 9
+_TEXTS = {
+    "at offset": ("at offset {:,}", "偏移量 {:,}"),
+    "findings": ("{:,} findings", "{:,} 个问题"),
+    "places": (" in {:,} places", "，共 {:,} 处"),
+    "more": ("{:,} more; --all prints each", "另有 {:,} 个；--all 全部列出"),
+    "separator": (": ", "："),
+}
+_LANGUAGES = ("en", "zh")
 
 
 @click.command(help=HELP, epilog=EPILOG)
 @click.option("--all", "is_all", is_flag=True, help="On a terminal, print each finding, as it is found.")
-@takes(PATHS, AS_JSON, READING, PLACES)
-def verify(asked: Asked, is_all: bool) -> int:
+@takes(PATHS, LANGUAGE, AS_JSON, READING, PLACES)
+def verify(asked: Asked, lang: str, is_all: bool) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
         findings = store.verify(**asked.values())
         output.rows(findings.schema.names, ())  # in a pipe, the names of the columns
-        codes = _Codes()
+        printer = _Printer(output, lang)
         try:
             for batch in findings.to_batches(asked.jobs, progress=bar()):
                 rows = batch.to_pylist()
                 if output.is_terminal and not is_all:
-                    codes.add(rows)
+                    printer.keep(rows)
                     continue
                 # As they come: a broken store can have a finding for each of a million files.
                 clear()
                 if output.is_terminal:
-                    _print_each(output, rows, findings)
+                    printer.print_each(rows)
                 else:
                     output.rows(findings.schema.names, rows)
         finally:  # also what was found before an interrupt
             clear()
-            codes.print(output, findings)
-    note(findings.summary)
+            printer.print_kept()
+    note(_summary(findings, lang))
     return CLEAN if findings.is_clean else FOUND
+
+
+def _summary(findings: Verification, language: str) -> str:
+    from rmqstore.chinese.findings import CHINESE
+
+    return findings.said.text(CHINESE) if language == "zh" else findings.summary
 
 
 @dataclass(slots=True)
@@ -73,13 +87,15 @@ class _Code:
     places: int = 0
 
 
-class _Codes:
-    """The findings by code. Memory does not depend on how many there are."""
+class _Printer:
+    """Findings for people, in one language. Memory does not depend on how many there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Output, language: str) -> None:
+        self._output, self._language = output, language
         self._codes: dict[tuple[str, str], _Code] = {}
 
-    def add(self, rows: list[dict[str, Any]]) -> None:
+    def keep(self, rows: list[dict[str, Any]]) -> None:
+        """Findings that are printed by code, at the end."""
         for row in rows:
             code = self._codes.setdefault((row["severity"], row["code"]), _Code())
             code.count += 1
@@ -87,40 +103,50 @@ class _Codes:
             if len(code.first) < _FIRST:
                 code.first.append(row)
 
-    def print(self, output: Output, findings: Verification) -> None:
-        """A block for each code."""
-        for (severity, name), code in sorted(self._codes.items(), key=lambda item: list(_COLORS).index(item[0][0])):
+    def print_kept(self) -> None:
+        """A block for each code, the most severe first."""
+        for _, code in sorted(self._codes.items(), key=lambda item: list(_COLORS).index(item[0][0])):
             if code.count == 1:
-                _print_each(output, code.first, findings)
-                continue
-            places = "" if code.places == code.count else f" in {code.places:,} places"
-            _print_heading(output, severity, name, f"{code.count:,} findings{places}")
-            for row in code.first:
-                output.line(f"{_MARGIN}{_place(row)}: {safe(row['message'])}")
-            if left := code.count - len(code.first):
-                output.line(f"{_MARGIN}{left:,} more; --all prints each")
-            _print_advice(output, name, findings)
+                self.print_each(code.first)
+            else:
+                self._print_code(code)
         sys.stdout.flush()
 
+    def print_each(self, rows: list[dict[str, Any]]) -> None:
+        """What each is and where, what was found, and what to do."""
+        for row in rows:
+            severity, found, advice = self._in_words(row)
+            self._print_heading(row, severity, self._place(row))
+            for line in (*found, f"→ {advice}"):
+                self._output.line(f"{_MARGIN}{safe(line)}")
+        sys.stdout.flush()
 
-def _print_each(output: Output, rows: list[dict[str, Any]], findings: Verification) -> None:
-    """Findings for people: what each is and where, what was found, and what to do."""
-    for row in rows:
-        _print_heading(output, row["severity"], row["code"], _place(row))
-        output.line(f"{_MARGIN}{safe(row['message'])}")
-        _print_advice(output, row["code"], findings)
-    sys.stdout.flush()
+    def _print_code(self, code: _Code) -> None:
+        places = "" if code.places == code.count else self._say("places", code.places)
+        severity, (*meaning, _), advice = self._in_words(code.first[0])
+        self._print_heading(code.first[0], severity, f"{self._say('findings', code.count)}{places}")
+        for line in meaning:
+            self._output.line(f"{_MARGIN}{safe(line)}")
+        for row in code.first:
+            self._output.line(f"{_MARGIN}{self._place(row)}{self._say('separator')}{safe(row['message'])}")
+        if left := code.count - len(code.first):
+            self._output.line(f"{_MARGIN}{self._say('more', left)}")
+        self._output.line(f"{_MARGIN}→ {safe(advice)}")
 
+    def _in_words(self, row: dict[str, Any]) -> tuple[str, tuple[str, ...], str]:
+        from rmqstore.findings import in_words
 
-def _print_heading(output: Output, severity: str, code: str, more: str) -> None:
-    output.line(output.styled(f"{severity:<7}  {code}  {more}", fg=_COLORS[severity], bold=True))
+        severity, found, advice = in_words(row, self._language, spelled)
+        return severity, tuple(found), advice
 
+    def _print_heading(self, row: dict[str, Any], severity: str, more: str) -> None:
+        heading = f"{padded(severity, 7)}  {row['code']}  {more}"
+        self._output.line(self._output.styled(heading, fg=_COLORS[row["severity"]], bold=True))
 
-def _print_advice(output: Output, code: str, findings: Verification) -> None:
-    output.line(f"{_MARGIN}→ {safe(findings.advice(code, spelled))}")
+    def _place(self, row: dict[str, Any]) -> str:
+        queue = "" if row["topic"] is None else safe(row["topic"]) + ("" if row["queue_id"] is None else f"/{row['queue_id']}")
+        place = safe(row["file"]) + ("" if row["offset"] is None else f" {self._say('at offset', row['offset'])}")
+        return f"{queue}  {place}" if queue else place
 
-
-def _place(row: dict[str, Any]) -> str:
-    queue = "" if row["topic"] is None else safe(row["topic"]) + ("" if row["queue_id"] is None else f"/{row['queue_id']}")
-    place = safe(row["file"]) + ("" if row["offset"] is None else f" at offset {row['offset']:,}")
-    return f"{queue}  {place}" if queue else place
+    def _say(self, text: str, *numbers: int) -> str:
+        return _TEXTS[text][_LANGUAGES.index(self._language)].format(*numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, 
 from native_reader.start import NO, lines_of
 from native_reader.text import names_of, number_of, size_of
 from rmqstore.chinese.reasons import described, meaning_of
+from rmqstore.findings import in_words
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
 from rmqstore.report.segment_map import segment_map
@@ -117,22 +118,22 @@ def _findings(found: FirstFindings | Problem, words: Words, root: str) -> Markup
         return problem(words, found)
     columns = [(words.say("severity"), TEXT), (words.say("place"), TEXT), (words.say("count"), NUMBER)]
     columns += [(words.say("found"), LONG), (words.say("advice"), LONG)]
-    rows = [
-        (
-            stacked(words.say(f"severity_{row['severity']}"), str(row["code"])),
-            _place(row, words, root),
-            number_of(row["count"]),
-            name(words, row["message"]),
-            name(words, row["advice"]),
-        )
-        for row in found.rows[: 2 * TOP]
-    ]
+    rows = [_finding(row, words, root) for row in found.rows[: 2 * TOP]]
     others = sum(found.counts.values()) - len(rows)
     last = (words.say("others", count=others), *[None] * (len(columns) - 1)) if others > 0 else None
-    english = words.say("in_english")
     sentence = element("p", findings_sentence(found, words))
-    body = table(columns, rows, last) if rows else note(words.say("none"))
-    return element("div", sentence, note(english) if english else None, body)
+    return element("div", sentence, table(columns, rows, last) if rows else note(words.say("none")))
+
+
+def _finding(row: Mapping[str, Any], words: Words, root: str) -> Sequence[str]:
+    severity, texts, advice = in_words(row, words.language)
+    return (
+        stacked(severity, str(row["code"])),
+        _place(row, words, root),
+        number_of(row["count"]),
+        stacked(*(name(words, text) for text in texts)),
+        name(words, advice),
+    )
 
 
 def _place(row: Mapping[str, Any], words: Words, root: str) -> Markup:

@@ -272,9 +272,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "severity": ("Severity", "严重程度"),
     "count": ("Count", "数量"),
     "advice": ("What to do", "处理建议"),
-    "severity_error": ("error", "错误"),
-    "severity_warning": ("warning", "警告"),
-    "severity_note": ("note", "提示"),
     "findings": ("Findings of the check", "检查结果"),
     # Made
     "made": ("How this page was made", "本页如何生成"),
@@ -295,7 +292,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Checksums, and whether consume queues, index and configuration agree with the log. Pass --verify to check them.",
         "校验和，以及 consumequeue、索引和配置是否与日志一致。可用 --verify 检查。",
     ),
-    "in_english": ("", "检查结果的说明和建议只有英文。"),
     "terms": ("Words on this page", "本页用语"),
     "terms_text": (
         "A segment is one file of the commitlog. A record is one stored message, or several in an inner batch. "
