@@ -72,7 +72,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "expired": (
         "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} {segments:segment|segments} ({size}) last "
         "written more than {hours:,} hours ago (fileReservedTime)",
-        "下一次清理时（deleteWhen，默认凌晨 4 点），它会删除 {segments:,} 个最后写入时间超过 {hours:,} 小时（fileReservedTime）的 "
+        "下一次清理时（deleteWhen，默认 04:00），它会删除 {segments:,} 个最后写入时间超过 {hours:,} 小时（fileReservedTime）的 "
         "commitlog 文件（{size}）",
     ),
     "no topics": ("it would not know any topic: there are no topic settings", "没有 topic 配置：它不认识任何 topic"),

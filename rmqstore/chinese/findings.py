@@ -72,6 +72,9 @@ CODES = {
     "queue-copies-differ": Meaning("消费队列的文件与其在 RocksDB 中的副本条目不同", _REBUILD),
     "queue-not-checked": Meaning("此存储没有消费队列，或其数据库无法打开", _NONE),
     # The index
+    "index-unfinished": Meaning(
+        "最新索引文件的文件头落后于其条目：broker 被强行终止，或在运行时被复制", "无需处理：读取时会在日志中查找文件头未计入的 key"
+    ),
     "index-header": Meaning("索引文件的文件头与其条目矛盾", _REINDEX),
     "index-cut": Meaning("索引文件小于 broker 创建的大小：被截短，或没有完整复制", _REINDEX),
     "index-slot": Meaning("索引文件的槽没有指向其链中最新的条目", _REINDEX),
