@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,3 +158,28 @@ def queues_of_another_moment(copy: Path, random: Random) -> None:
         pruned, scanned = (nr.open(copy).messages(access=access, **asked).run() for access in ("auto", "scan"))
         found, expected = ([place for batch in run for place in batch["physical_offset"].to_pylist()] for run in (pruned, scanned))
         assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_index_of_a_killed_broker_and_of_copies_has_no_errors(broker: Callable[..., Broker], tmp_path: Path, version: str) -> None:
+    """A broker writes an entry and counts it afterwards, and a copy takes a moment: the newest file is not finished."""
+    running = broker(version, mappedFileSizeCommitLog=1 << 20, enableLmq="false", maxHashSlotNum=5000, maxIndexNum=20_000)
+    clients = running.java.start("Traffic", "load", running.name_server, running.address, 1, SECONDS, home=tmp_path / "said", log="said")
+    copies = list[Path]()
+    while clients.poll() is None and len(copies) < 4:
+        time.sleep(SECONDS / 6)
+        if any((running.store / "index").glob("*")):
+            copies.append(tmp_path / f"copy{len(copies)}")
+            shutil.copytree(running.store, copies[-1], ignore=shutil.ignore_patterns("lock"))
+    running.kill()
+    ended(clients, signal.SIGKILL)
+    assert copies
+    unfinished = 0
+    for store in (*copies, running.store):
+        found = nr.open(store).verify().to_table().to_pylist()
+        of_index = {row["code"] for row in found if row["severity"] != "note" and row["code"].startswith(("index-", "key-"))}
+        assert of_index <= {"index-after-end"}, store  # the log was copied before the index
+        unfinished += any(row["code"] == "index-unfinished" for row in found)
+    assert {row["severity"] for row in found} == {"note"}, "a merely killed broker has no finding"
+    log.info("%s: the newest index file of %s of %s stores was not finished", version, unfinished, len(copies) + 1)
