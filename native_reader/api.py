@@ -30,6 +30,7 @@ from native_reader.text import names_of
 if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
     from native_reader.doctor import Diagnosis
+    from native_reader.document import Document
     from native_reader.facts import Facts
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
@@ -347,7 +348,10 @@ class Store:
         settings = settings_of(files, now, time_zone, disk_free, **of_broker, **how)
         return gather(files, settings, oldest_version(files))
 
-    def rescue(self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None) -> Rescued:
+    def rescue(
+        self, /, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
+        pages: Mapping[str, Callable[[Document], Iterable[str]]] | None = None,
+    ) -> Rescued:  # fmt: skip
         """Write all readable messages of a store, and a page about what was saved and lost, to a folder.
 
         If it is stopped, start it again: it continues.
@@ -357,6 +361,7 @@ class Store:
             jobs: How many tasks run in parallel.
             progress: As for `Scan.to_batches`. It covers the export, then the check.
             max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
+            pages: Writers of `rescue.md` and `rescue.html`, by name. Without one, the first is in English, and there is no second.
 
         Returns:
             What was saved and what was lost. Damage and losses are no errors.
@@ -372,7 +377,7 @@ class Store:
         """
         from native_reader.rescue.rescue import rescue
 
-        return rescue(self._one("a rescue"), path, jobs=jobs, progress=progress, max_read_rate=max_read_rate)
+        return rescue(self._one("a rescue"), path, jobs=jobs, progress=progress, max_read_rate=max_read_rate, pages=pages)
 
     def _one(self, what: str) -> StoreFiles:
         """The only store."""

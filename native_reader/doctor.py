@@ -102,15 +102,16 @@ class Diagnosis:
             time: How a time is written.
             sentences: Those of another language, by kind.
         """
-        for label, said in self._said(time):
-            yield Said(f"label {label}").text(sentences), said.text(sentences)
+        return ((label.text(sentences), said.text(sentences)) for label, said in self.said(time))
 
-    def _said(self, time: _Time) -> Iterator[tuple[str, Said]]:
+    def said(self, time: _Time) -> Iterator[tuple[Said, Said]]:
+        """What `lines` writes: a label, and what is said there."""
         for part, (label, write) in _WRITERS.items():
             if part in self.facts:
-                yield from zip((label, "version"), write(self.facts[part], self._words.get(part, []), time), strict=False)
-        yield from (("finding", said) for said in self.losses)
-        yield from (("note", said) for said in self.harmless)
+                labels = Said(f"label {label}"), Said("label version")
+                yield from zip(labels, write(self.facts[part], self._words.get(part, []), time), strict=False)
+        yield from ((Said("label finding"), said) for said in self.losses)
+        yield from ((Said("label note"), said) for said in self.harmless)
 
 
 def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int = RESERVED) -> Diagnosis:

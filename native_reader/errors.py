@@ -246,6 +246,8 @@ class Warned(logging.Handler):
         self._most, self._name, self._show, self._text_of = most, name, show, text_of
         self._known: set[str] = set()
         self.texts: list[str] = []
+        self.said: list[object] = []
+        """What each text says, for other languages; None if it has only a text."""
         self.left_out = 0
         self.has_loss = self.has_unknown = False
 
@@ -262,6 +264,7 @@ class Warned(logging.Handler):
             self._known.add(text)
         if len(self.texts) < self._most:
             self.texts.append(text)
+            self.said.append(getattr(record, "said", None))
             self._show(text, is_loss)
         else:
             self.left_out += 1

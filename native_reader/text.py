@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -16,15 +16,15 @@ class Said(NamedTuple):
     kind: str
     values: tuple[tuple[str, int | str | Said], ...] = ()
 
-    def text(self, sentences: Mapping[str, str]) -> str:
-        """The sentence of that table. In it, `{count:is|are}` agrees with the number."""
-        return sentences[self.kind].format_map({name: _filled(value, sentences) for name, value in self.values})
+    def text(self, sentences: Mapping[str, str], write: Callable[[str], str] = str) -> str:
+        """The sentence of that table. In it, `{count:is|are}` agrees with the number. `write`: how names are written."""
+        return sentences[self.kind].format_map({name: _filled(value, sentences, write) for name, value in self.values})
 
 
-def _filled(value: int | str | Said, sentences: Mapping[str, str]) -> str | _Counted:
+def _filled(value: int | str | Said, sentences: Mapping[str, str], write: Callable[[str], str]) -> str | _Counted:
     if isinstance(value, Said):
-        return value.text(sentences)
-    return value if isinstance(value, str) else _Counted(value)
+        return value.text(sentences, write)
+    return write(value) if isinstance(value, str) else _Counted(value)
 
 
 class _Counted(int):

@@ -11,6 +11,7 @@ import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -129,6 +130,11 @@ class Target:
         os.makedirs(folder, exist_ok=True)
         if os.path.realpath(folder) != os.path.join(os.path.realpath(self.path), *name.split("/")):
             raise ExportError(f"{folder} is a link, or inside one, which no export makes. Remove it, or export to another folder")
+
+    def remove(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._at(name))
 
     def discard(self, temporary: str) -> None:
         """Delete a temporary file."""

@@ -1,29 +1,27 @@
-"""The page of a rescue: what was saved and what was lost, by topic and queue, as Markdown."""
+"""The page of a rescue: what was saved and what was lost, by topic and queue."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 from native_reader.doctor import OLDER, STATE, Diagnosis
 from native_reader.doctor import QUEUES as DOCTOR_QUEUES
-from native_reader.errors import spelled
+from native_reader.document import Block, Code, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.export.account import Exported
-from native_reader.plan.lost import LOST, MISSING
-from native_reader.records.damages import CHECKSUM
+from native_reader.plan.lost import LOST, MISSING, Missing
+from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
-from native_reader.text import counted, size_of
+from native_reader.text import Said, joined, say, size_of
 from native_reader.verify.codes import NOTE, SEVERITIES, TRUNCATED
 
 _MOST = 200
 """Rows of one table of the page; the files beside it have all."""
 _MOST_GAPS = 5
 _WHOLE_DAMAGE = (MISSING, LOST)
-_LOST = "after the end of the log, to which consume queues or index files still point"
 
 
 @dataclass(slots=True)
@@ -68,9 +66,9 @@ class RescueFacts:
     knows_gaps: bool
     checked: Checked
     losses: Sequence[Mapping[str, Any]]
-    """The rows of the table `damage` that the page shows."""
+    """The rows of the table `damage` that the page shows, each with what it says in `said`."""
     around: Around
-    warnings: Sequence[str]
+    warnings: Sequence[Said]
     end: datetime
 
     @property
@@ -90,70 +88,84 @@ class RescueFacts:
         return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
 
     @property
-    def start(self) -> str | None:
+    def start(self) -> Said | None:
         """What a starting broker would do to the log; None if nothing, or if that is unknown."""
-        if (offset := self.checked.truncated_at) is None:
-            return None
-        return f"it would truncate the log at {offset:,} and keep {counted(self.around.kept, 'message')}"
+        offset = self.checked.truncated_at
+        return None if offset is None else say("would truncate", offset=offset, kept=self.around.kept)
 
 
-def lines_of(found: RescueFacts) -> Iterator[str]:
-    """The lines of the page."""
-    stores = ", ".join(text(uri) for uri, _ in found.exported.ends) or "an empty store"
-    yield f"# Rescue of {stores}"
-    yield ""
-    yield f"Finished {found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z. The store was only read, not changed."
-    yield ""
-    yield from _result(found)
-    for title, lines in (
-        ("The store", _store(found.diagnosis)),
-        ("Saved, by topic", _topics(found.queues)),
-        ("Missing, by queue", _queues(found)),
-        ("Lost parts of the log", _damage(found)),
-        ("The log, byte by byte", _bytes(found.exported)),
-        ("What the check of the store found", _checked(found.checked)),
-        ("Warnings", [f"- {text(warning, LONGEST_SENTENCE)}" for warning in found.warnings] or ["None."]),
-        ("The files", _files(found.exported)),
-        ("What to do next", _next(found)),
-    ):
-        yield from ("", f"## {title}", "", *lines)
+def page_of(found: RescueFacts) -> Document:
+    """What the page says."""
+    stores = [_text(uri) for uri, _ in found.exported.ends]
+    sections = {
+        "store": _store(found.diagnosis),
+        "topics": _topics(found.queues),
+        "queues": _queues(found),
+        "damage": _damage(found),
+        "bytes": _bytes(found.exported),
+        "check": _checked(found.checked),
+        "warnings": [Items(found.warnings)] if found.warnings else _line("nothing here"),
+        "files": _files(found.exported),
+        "next": _next(found),
+    }
+    return Document(
+        say("rescue of", stores=joined("commas", stores) if stores else say("empty store")),
+        [*_line("finished", time=f"{found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}"), Results(list(_results(found)))],
+        [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
+    )
 
 
-def _result(found: RescueFacts) -> Iterator[str]:
+def _text(text: str) -> Said:
+    return say("text", text=text)
+
+
+def _line(kind: str, **values: int | str | Said) -> list[Block]:
+    return [Lines([say(kind, **values)])]
+
+
+def _titles(*columns: str) -> list[Said]:
+    return [Said(f"column {column}") for column in columns]
+
+
+def _results(found: RescueFacts) -> Iterator[Result]:
     exported = found.exported
     topics = len({queue.topic for queue in found.queues if queue.messages})
-    yield f"- **Saved:** {counted(exported.rows, 'message')} of {counted(topics, 'topic')}, in {counted(len(exported.files), 'file')}."
+    yield _result("saved", say("saved", messages=exported.rows, topics=topics, files=len(exported.files)))
     damage, failed = exported.report.damage, sum(damage.reason == CHECKSUM for damage in exported.report.damage)
     size = sum(each.end - each.start for each in damage)
-    if len(damage):
-        wrong = f", of which {counted(failed, 'whole record')} with a wrong checksum" if failed else ""
-        yield f"- **Damaged:** {counted(len(damage), 'range')} of the log with {size:,} bytes{wrong}."
-    for reason, words in ((MISSING, "that no file contains"), (LOST, _LOST)):
+    if failed:
+        yield _result("damaged", say("damaged checksums", ranges=len(damage), bytes=size, failed=failed))
+    elif len(damage):
+        yield _result("damaged", say("damaged", ranges=len(damage), bytes=size))
+    for reason, kind in ((MISSING, "missing ranges"), (LOST, "lost ranges")):
         ranges = [gap for gap in exported.missing if gap.reason == reason]
         if ranges:
-            yield f"- **Missing:** {counted(len(ranges), 'range')} {words}: {sum(each.stop - each.start for each in ranges):,} bytes."
+            yield _result("missing", say(kind, ranges=len(ranges), bytes=sum(each.stop - each.start for each in ranges)))
     if found.missing:
         queues = sum(queue.missing > 0 for queue in found.queues)
-        yield f"- **Missing messages:** {counted(found.missing, 'offset')} of {counted(queues, 'queue')} without a saved message."
+        yield _result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
     if found.start is not None:
-        yield f"- **Start no broker on this store yet:** {found.start}."
+        yield _result("start", say("start", start=found.start), is_warning=True)
     if found.older:
-        older = f"{counted(sum(found.older.values()), 'record')} of {counted(len(found.older), 'topic')}"
-        yield f"- **Older than the log:** {older} that queues still name. They expired or were removed; the files do not show which."
+        yield _result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
     if not (exported.is_damaged or found.missing):
-        yield f"- **Lost:** nothing {'else ' if found.older else ''}was found to be lost."
+        yield _result("lost", say("nothing else lost" if found.older else "nothing lost"))
 
 
-def _store(diagnosis: Diagnosis) -> list[str]:
+def _result(label: str, said: Said, *, is_warning: bool = False) -> Result:
+    return Result(Said(f"result {label}"), said, is_warning)
+
+
+def _store(diagnosis: Diagnosis) -> list[Block]:
     """What `rmqstore doctor` prints."""
-    return [f"- {label}: {text(spelled(words, str), LONGEST_SENTENCE)}" for label, words in diagnosis.lines(_time)]
+    return [Items([say("labelled", label=label, what=what) for label, what in diagnosis.said(_time)])]
 
 
 def _time(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')}Z"
 
 
-def _topics(queues: Sequence[SavedQueue]) -> list[str]:
+def _topics(queues: Sequence[SavedQueue]) -> list[Block]:
     rows = []
     for topic, group in groupby(queues, key=lambda queue: queue.topic):
         own = list(group)
@@ -161,161 +173,124 @@ def _topics(queues: Sequence[SavedQueue]) -> list[str]:
         span = [f"{min(times[0]):%Y-%m-%d %H:%M:%S}" if times[0] else None, f"{max(times[1]):%Y-%m-%d %H:%M:%S}" if times[1] else None]
         rows.append((topic, len(own), sum(queue.messages for queue in own), *span, sum(queue.missing for queue in own)))
     rows.sort(key=lambda row: -row[2])
-    heads = ("topic", "queues", "messages saved", "first stored (UTC)", "last stored (UTC)", "missing offsets")
-    return [*table(heads, rows[:_MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else ["No message was saved."]
+    titles = _titles("topic", "queues", "saved", "first", "last", "missing")
+    return [Table(titles, rows[:_MOST]), *_more(len(rows), "topics", "queues.jsonl")] if rows else _line("no message")
 
 
-def _queues(found: RescueFacts) -> list[str]:
+def _queues(found: RescueFacts) -> list[Block]:
     if not found.knows_gaps:
-        return ["The queue offsets of the messages are in no order, so missing ones are not listed."]
+        return _line("no order")
     lost = [queue for queue in found.queues if queue.missing]
     if not lost:
-        return ["No queue offset is missing between the saved messages, or between the first and the last one that a consume queue names."]
-    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_text(queue.gaps)) for queue in lost]
-    in_use = " A broker uses the store, so offsets after the last saved one can be new messages." if found.is_in_use else ""
+        return _line("no offset missing")
+    rows = [(queue.topic, queue.queue_id, queue.messages, queue.missing, ranges_in(queue.gaps)) for queue in lost[:_MOST]]
     return [
-        f"A missing offset is a message that was lost, unless its topic is compacted or its queue was reset.{in_use}",
-        "",
-        *table(("topic", "queue", "messages saved", "offsets missing", "which"), rows[:_MOST]),
-        *_more(len(rows), "queues", "queues.jsonl"),
+        *_line("missing while in use" if found.is_in_use else "missing means"),
+        Table(_titles("topic", "queue", "saved", "lacking", "which"), rows),
+        *_more(len(lost), "queues", "queues.jsonl"),
     ]
 
 
-def ranges_text(ranges: Sequence[Run]) -> str:
-    """Ranges of offsets as text: 7, 10 to 12."""
-    shown = ", ".join(f"{start:,}" if stop == start + 1 else f"{start:,} to {stop - 1:,}" for start, stop in ranges[:_MOST_GAPS])
-    return f"{shown} and {len(ranges) - _MOST_GAPS:,} more ranges" if len(ranges) > _MOST_GAPS else shown
+def ranges_in(ranges: Sequence[Run]) -> Said:
+    """Ranges of offsets: 7, 10 to 12."""
+    shown = [
+        say("one offset", first=start) if stop == start + 1 else say("offsets to", first=start, last=stop - 1)
+        for start, stop in ranges[:_MOST_GAPS]
+    ]
+    first = joined("commas", shown)
+    return say("more ranges", first=first, count=len(ranges) - _MOST_GAPS) if len(ranges) > _MOST_GAPS else first
 
 
 def shown_losses(exported: Exported) -> list[dict[str, Any]]:
-    """The rows of the table `damage` that the page shows, by offset."""
+    """The rows of the table `damage` that the page shows, by offset; with what each says, for other languages."""
     # Missing ranges come last there, and are few: they must not be cut off.
-    ranges = [row for row in exported.damage_rows() if row["reason"] in _WHOLE_DAMAGE]
-    ranges += islice((row for row in exported.damage_rows() if row["reason"] not in _WHOLE_DAMAGE), max(0, _MOST - len(ranges)))
+    ranges = [row for row in _losses(exported) if row["reason"] in _WHOLE_DAMAGE]
+    ranges += islice((row for row in _losses(exported) if row["reason"] not in _WHOLE_DAMAGE), max(0, _MOST - len(ranges)))
     return sorted(ranges, key=lambda row: row["start_offset"])
 
 
-def _damage(found: RescueFacts) -> list[str]:
+def _losses(exported: Exported) -> Iterator[dict[str, Any]]:
+    losses: Iterator[Damage | Missing] = chain(exported.report.damage, exported.missing)
+    for row, loss in zip(exported.damage_rows(), losses, strict=True):
+        yield row | {"said": loss.said}
+
+
+def _damage(found: RescueFacts) -> list[Block]:
     if not found.losses:
-        return ["None."]
-    names, rows = ("start_offset", "end_offset", "bytes", "reason"), []
+        return _line("nothing here")
+    rows = []
     for row, times in zip(found.losses, found.around.times, strict=True):
-        what = None if row["found"] == row["reason"] else row["found"]
+        file = Said("no file of log") if row["segment"] is None else row["segment"].rpartition("/")[2]
+        what = None if row["found"] == row["reason"] else joined("sentences", row["said"])
         moments = (None if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}"[:-3] for time in times)
-        rows.append(((row["segment"] or "no file").rpartition("/")[2], *(row[name] for name in names), *moments, what))
-    heads = ("file", "from offset", "to offset", "bytes", "reason", "record before (UTC)", "record after (UTC)", "found")
+        rows.append((file, *(row[name] for name in ("start_offset", "end_offset", "bytes", "reason")), *moments, what))
     count = len(found.exported.report.damage) + len(found.exported.missing)
     return [
-        "The two times are the store times of the last saved message before the range and of the first one after it.",
-        "",
-        *table(heads, rows, LONGEST_SENTENCE),
-        *_more(count, "ranges", "messages/_damage.jsonl"),
+        *_line("times mean"),
+        Table(_titles("file", "from", "to", "bytes", "reason", "before", "after", "found"), rows),
+        *_more(count, "losses", "messages/_damage.jsonl"),
     ]
 
 
-def _bytes(exported: Exported) -> list[str]:
+def _bytes(exported: Exported) -> list[Block]:
     sizes = exported.to_dict()["log"]
     names = {
-        "record_bytes": "records",
-        "blank_bytes": "blanks at the end of segments",
-        "damage_bytes": "damage",
-        "unwritten_bytes": "after the end of the log",
-        "stale_bytes": "old records after the end, which a broker discarded",
-        "unread_bytes": "not read: files that disappeared or could not be opened",
+        "records": "record_bytes",
+        "blanks": "blank_bytes",
+        "damage": "damage_bytes",
+        "unwritten": "unwritten_bytes",
+        "stale": "stale_bytes",
+        "unread": "unread_bytes",
     }
-    rows = [(words, sizes[name], size_of(sizes[name])) for name, words in names.items() if sizes[name]]
-    return table(("part of the segments", "bytes", ""), [*rows, ("together", sizes["size"], size_of(sizes["size"]))])
+    rows = [(Said(f"bytes of {part}"), sizes[name], size_of(sizes[name])) for part, name in names.items() if sizes[name]]
+    rows.append((Said("bytes of together"), sizes["size"], size_of(sizes["size"])))
+    return [Table(_titles("part", "bytes", "size"), rows)]
 
 
-def _checked(checked: Checked) -> list[str]:
-    stopped = [] if checked.error is None else [f"The check stopped before its end: {text(checked.error, LONGEST_SENTENCE)}", ""]
+def _checked(checked: Checked) -> list[Block]:
+    stopped = [] if checked.error is None else _line("check stopped", reason=checked.error)
     if not checked.count:
-        return stopped or ["Nothing: log, queues, index, checkpoint and configuration agree."]
-    names = ("severity", "code", "count", "topic", "queue_id", "offset", "message", "advice")
-    heads = ("severity", "code", "count", "topic", "queue", "log offset", "found first", "advice")
-    shown = [tuple(row[name] for name in names) for row in checked.first()]
-    return [*stopped, *table(heads, shown, LONGEST_SENTENCE), *_more(checked.count, "findings", "findings.jsonl")]
-
-
-def _files(exported: Exported) -> list[str]:
-    return [
-        f"- `messages/`: {counted(len(exported.files), 'Parquet file')}, {size_of(exported.bytes)}. All readable messages.",
-        "- `messages/_damage.jsonl`: each damaged or missing range of the log.",
-        "- `messages/_summary.json`: the counts of this page, and those of each segment.",
-        "- `messages/_export.json` and `messages/_parts/`: what a rescue that was stopped needs to continue.",
-        "- `queues.jsonl`: each queue, with all its missing offsets.",
-        "- `findings.jsonl`: all that the check of the store found.",
+        return stopped or _line("check clean")
+    titles = _titles("severity", "code", "count", "topic", "queue", "offset", "first found", "advice")
+    rows = [
+        (
+            Said(f"severity {row['severity']}"),
+            *(row[name] for name in ("code", "count", "topic", "queue_id", "offset")),
+            say(f"found {row['code']}", message=row["message"]),
+            Said(f"advice {row['code']}"),
+        )
+        for row in checked.first()
     ]
+    return [*stopped, Table(titles, rows), *_more(checked.count, "findings", "findings.jsonl")]
 
 
-def _next(found: RescueFacts) -> list[str]:
-    """The folder is named as in the table of files, because it may be moved."""
-    lines = [
-        "Read the messages, in the folder of this page, with one of these:",
-        "",
-        "```python",
-        'pyarrow.parquet.read_table("messages")  # import pyarrow.parquet',
-        "duckdb.sql(\"FROM read_parquet('messages/*.parquet')\")  # pip install duckdb; import duckdb",
-        'spark.read.parquet("messages")  # any Spark',
-        "```",
-        "",
-        "To send messages again, read them there and use a producer of RocketMQ. This project never writes to a broker.",
-    ]
+def _files(exported: Exported) -> list[Block]:
+    messages = say("file messages", files=len(exported.files), size=size_of(exported.bytes))
+    return [Items([messages, *(Said(f"file {name}") for name in ("damage", "summary", "parts", "queues", "findings"))])]
+
+
+_READ = (
+    'pyarrow.parquet.read_table("messages")  # import pyarrow.parquet',
+    "duckdb.sql(\"FROM read_parquet('messages/*.parquet')\")  # pip install duckdb; import duckdb",
+    'spark.read.parquet("messages")  # any Spark',
+)
+"""The folder is named as in the list of files, because it may be moved."""
+
+
+def _next(found: RescueFacts) -> list[Block]:
+    blocks = [*_line("how to read"), Code("python", _READ), *_line("how to send")]
     if not found.exported.files:
-        lines = ["No message was saved. Look on a slave or in a backup."]
+        blocks = _line("look elsewhere")
     elif found.exported.is_damaged or found.missing:
-        lines += ["", "To find lost messages, look on a slave, in a backup, or at the producers, for the times and queue offsets above."]
-    return lines if found.start is None else [*lines, "", *_serving(counted(found.around.kept, "message"))]
+        blocks += _line("look for lost")
+    return blocks if found.start is None else [*blocks, *_serving(found.around.kept)]
 
 
-def _serving(kept: str) -> list[str]:
+def _serving(kept: int) -> list[Block]:
     """How to get a broker again that serves its topics."""
-    return [
-        "To run a broker again (this project has not tested these steps):",
-        "",
-        "1. Rename the folder of the store, so that no broker starts on it. Keep it until nothing more is wanted from it.",
-        "2. Start the broker with an empty `storePathRootDir`. Copy only `config/topics.json` and `config/subscriptionGroup.json` into it.",
-        "3. Leave out `consumerOffset.json` and `delayOffset.json`: their offsets are of the old queues, and the new ones begin at 0.",
-        f"4. Or start it on a copy of the whole store. It then keeps only {kept}, and deletes the others from the copy.",
-    ]
+    steps = [Said("step rename"), Said("step start"), Said("step leave out"), say("step copy", kept=kept)]
+    return [*_line("how to serve"), Items(steps, is_numbered=True)]
 
 
-def _more(count: int, what: str, name: str) -> list[str]:
-    return ["", f"{count - _MOST:,} more {what} are in `{name}`."] if count > _MOST else []
-
-
-# Markdown from untrusted names: no name can become markup, a link, or a new row.
-
-LONGEST, LONGEST_SENTENCE = 200, 1000
-"""Characters of a name, and of an error or warning, which may hold two paths."""
-_MARKUP = re.compile(r"([\\`*_\[\]|~#@!$])")
-_LINK = re.compile(r"(?i)(https?|ftp)(://)|(www)(\.)")
-"""Text that becomes a link by itself."""
-_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-
-
-def text(value: object, longest: int = LONGEST) -> str:
-    """A value as plain text of one line; long ones are cut."""
-    found = str(value)
-    if len(found) > longest:
-        found = f"{found[:longest]}…"
-    visible = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in found)
-    return _LINK.sub(r"\1\3\\\2\4", _MARKUP.sub(r"\\\1", visible)).translate(_HTML)
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], longest: int = LONGEST) -> list[str]:
-    """The lines of a table. Numbers are grouped by thousands and on the right; a column of numbers has only numbers and None."""
-    filled = [list(row) for row in rows]
-    is_number = [all(isinstance(row[place], int | None) for row in filled) for place in range(len(heads))]
-    rule = "|".join("--:" if number else "---" for number in is_number)
-    return [_line(heads), f"|{rule}|", *(_line(_cell(value, longest) for value in row) for row in filled)]
-
-
-def _cell(value: object, longest: int) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else text(value, longest)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _more(count: int, what: str, name: str) -> list[Block]:
+    return _line(f"more {what}", count=count - _MOST, name=name) if count > _MOST else []

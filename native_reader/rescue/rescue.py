@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,19 +12,28 @@ import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
 from native_reader.doctor import diagnose
-from native_reader.errors import ExportError, OptionError, StoreError, Warned
+from native_reader.document import Document
+from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
 from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
+from native_reader.markdown import lines_of
 from native_reader.options import MessageOptions
-from native_reader.rescue.page import Checked, RescueFacts, lines_of, shown_losses
+from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
+from native_reader.rescue_texts import ENGLISH
 from native_reader.scan.progress import Watch
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
+from native_reader.text import Said, say
 
 MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
+HTML_PAGE = "rescue.html"
+"""Only the command writes it; a rescue without it removes the one that is there, because it would describe an earlier run."""
+_PAGES = PAGE, HTML_PAGE
+Write = Callable[[Document], Iterable[str]]
+"""Writes the lines of a page."""
 _LEFT_OUT = ("stored_body", "body_text", "corrupt_record", "corrupt_reason")
 SAVED_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name not in _LEFT_OUT)
 """All columns, without those that repeat bodies or describe damage."""
@@ -65,23 +74,29 @@ class Rescued:
 
 
 def rescue(
-    files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None
-) -> Rescued:
+    files: StoreFiles, path: LocalPath, *, jobs: int = 1, progress: Watch = False, max_read_rate: int | str | None = None,
+    pages: Mapping[str, Write] | None = None,
+) -> Rescued:  # fmt: skip
     """Write all readable messages, and a page about what was saved and lost, to the folder `path`. `Store.rescue` says more."""
     warned, folder = Warned(_MOST_WARNINGS), Target(path, (files,))
     try:
         with warned, folder:
-            if others := set(folder.other_names()) - {MESSAGES, PAGE, QUEUES, FINDINGS}:
+            if unknown := next((name for name in pages or () if name not in _PAGES), None):
+                raise OptionError(f"pages: unknown page '{unknown}'.{did_you_mean(unknown, _PAGES)} All pages: {', '.join(_PAGES)}")
+            if others := set(folder.other_names()) - {MESSAGES, PAGE, HTML_PAGE, QUEUES, FINDINGS}:
                 raise OptionError(f"{folder.path} is not empty: it contains {min(others)}. Choose a new or empty folder")
             reading: dict[str, Any] = {} if max_read_rate is None else {"max_read_rate": max_read_rate}
-            return _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned)
+            found = _rescue(files, folder, reading, {"jobs": jobs, "progress": progress}, warned)
+            _write_pages(folder, page_of(found), pages or {})
+            folder.remove_temporary_folder()
+            return _result(folder, found)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
         raise ExportError(f"{folder.path}: could not write: {error}. Start the same rescue again to continue it") from error
 
 
-def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> Rescued:
+def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running: dict[str, Any], warned: Warned) -> RescueFacts:
     diagnosis = diagnose(files, {"ignore_missing_files": True, **reading})
     messages = Scan((files,), MessageOptions(columns=SAVED_COLUMNS, **_LENIENT, **reading))
     exported = messages.export(f"{folder.path}/{MESSAGES}", **running)
@@ -97,10 +112,23 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    found = RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warned.texts, datetime.now(UTC))
-    folder.write_text(PAGE, lines_of(found))
-    folder.remove_temporary_folder()
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", exported, found.missing, checked.problems, found.start, sum(found.older.values()))
+    warnings = [each if isinstance(each, Said) else say("text", text=text) for text, each in zip(warned.texts, warned.said, strict=True)]
+    return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, datetime.now(UTC))
+
+
+def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:
+    """PAGE is the last: where it is, the rescue is complete."""
+    if HTML_PAGE in pages:
+        folder.write_text(HTML_PAGE, pages[HTML_PAGE](page))
+    else:
+        folder.remove(HTML_PAGE)
+    folder.write_text(PAGE, pages[PAGE](page) if PAGE in pages else lines_of(page, ENGLISH))
+
+
+def _result(folder: Target, found: RescueFacts) -> Rescued:
+    start, older = found.start, sum(found.older.values())
+    would = None if start is None else start.text(ENGLISH)
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.problems, would, older)
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.asked import AS_JSON, LANGUAGE, PATHS, PLACES, READING, Asked, takes
 from rmqstore.cli.program import CLEAN, FOUND
 from rmqstore.cli.stderr import bar, clear, note, warnings
 from rmqstore.text import as_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from native_reader import Rescued, Store
+    from native_reader.document import Document
 
-HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.md.
+HELP = """Save what a store holds: write all readable messages to FOLDER, check the rest, and describe both in FOLDER/rescue.html.
 
-The page says what was saved and what was lost, by topic and queue. Run it before a broker starts on the store: a broker deletes
-what follows the first damage. You can stop it at any time; the same command then continues. The exit code is 1 if anything was
-lost or is wrong.
+The page, also as rescue.md, says what was saved and what was lost, by topic and queue. Run it before a broker starts on the
+store: a broker deletes what follows the first damage. You can stop it at any time; the same command then continues. The exit
+code is 1 if anything was lost or is wrong.
 """
 EPILOG = """\b
 Examples:
@@ -36,9 +39,9 @@ Examples:
 @takes(
     (*PATHS, click.argument("target", metavar="FOLDER", required=False, type=click.Path())),
     (click.option("--output", "-o", metavar="FOLDER", type=click.Path(), help="The folder, if it is not the last argument."),),
-    *(AS_JSON, READING, PLACES),
+    *(LANGUAGE, AS_JSON, READING, PLACES),
 )
-def rescue(asked: Asked, target: str | None, output: str | None) -> int:
+def rescue(asked: Asked, target: str | None, output: str | None, lang: str) -> int:
     asked, target = _to_folder(asked, target, output)
     values = asked.values()
     rate = values.pop("max_read_rate", None)
@@ -50,7 +53,7 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
     if not is_again:
         _note_room(store, target)
     with warnings() as warned:
-        done = store.rescue(target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate)
+        done = store.rescue(target, jobs=asked.jobs, progress=bar("saving", "checking"), max_read_rate=rate, pages=_pages(lang))
         clear()
     if asked.as_json:
         click.echo(as_json(_counts(done)))
@@ -58,6 +61,20 @@ def rescue(asked: Asked, target: str | None, output: str | None) -> int:
         note("this rescue was complete already: no message was saved again; the check was repeated and the page written again")
     _print_result(done)
     return CLEAN if done.is_whole and not warned.has_loss else FOUND
+
+
+def _pages(language: str) -> dict[str, Callable[[Document], Iterator[str]]]:
+    """What writes the pages, in that language."""
+    from native_reader.markdown import lines_of
+    from native_reader.rescue_texts import ENGLISH
+    from rmqstore.chinese.rescue import CHINESE
+    from rmqstore.report.rescue_page import rescue_page
+
+    sentences = CHINESE if language == "zh" else ENGLISH
+    return {
+        "rescue.md": lambda page: lines_of(page, sentences),
+        "rescue.html": lambda page: iter([rescue_page(page, language, sentences)]),
+    }
 
 
 def _to_folder(asked: Asked, target: str | None, output: str | None) -> tuple[Asked, str]:

@@ -8,13 +8,12 @@ from native_reader.version import version
 from rmqstore.report.blocks import pairs, section
 from rmqstore.report.damage_section import damage, damage_sentence, findings_sentence, start
 from rmqstore.report.disk_section import deleted_topics, disk, on_disk
+from rmqstore.report.frame import contents, framed
 from rmqstore.report.log_sections import over_time, sizes, skew
 from rmqstore.report.markup import Markup, element, filled, name_of, shortened
 from rmqstore.report.side_sections import lag, pending
-from rmqstore.report.style import style_sheet
 from rmqstore.report.words import Words
 
-_LANGUAGES = {"en": "en", "zh": "zh-CN"}
 _SECTIONS = {
     "disk": disk,
     "time": over_time,
@@ -31,25 +30,14 @@ def page_of(facts: Facts, language: str, title: str | None = None) -> str:
     """The page as HTML, which is also well-formed XML. The same facts give the same page. Without a title, it is what is known."""
     words = Words(language, facts.settings.zone)
     title = title or words.say("title", name=_name(facts))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        # If a name were ever not escaped, a browser would still run and load nothing.
-        element("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
-        element("title", title),
-        element("style", style_sheet()),
-    )
     sections = [make(facts, words) for make in _SECTIONS.values()]
-    links = [element("li", element("a", words.say(key), href=f"#{key}")) for key in (*_SECTIONS, "made")]
     body = element(
         "body",
         element("header", element("h1", title), *(make(facts, words) for make in _HEADER)),
-        element("nav", element("ul", *links), aria_label=words.say("contents")),
+        contents(words.say("contents"), ((key, words.say(key)) for key in (*_SECTIONS, "made"))),
         element("main", *sections, _made(facts, words)),
     )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang=_LANGUAGES[language])}\n"
+    return framed(title, language, body)
 
 
 def _name(facts: Facts) -> str:

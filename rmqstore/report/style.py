@@ -82,6 +82,10 @@ svg.bar { fill: none; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; list-style: none; padding: 0; margin: .5rem 0; }
 .legend li { display: flex; align-items: center; gap: .4rem; }
 .legend svg { width: .9rem; height: .9rem; border: 1px solid var(--quiet); }
+pre { overflow-x: auto; padding: .6rem .9rem; background: var(--fill); }
+code { font: .9em/1.5 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
+pre code { overflow-wrap: normal; }
+li { overflow-wrap: anywhere; }
 summary { cursor: pointer; color: var(--data); }
 @media (max-width: 34rem) {
   body { padding: .75rem .75rem 3rem; }
@@ -100,6 +104,7 @@ summary { cursor: pointer; color: var(--data); }
   h2, h3 { break-after: avoid; }
   tr, figure, .row { break-inside: avoid; }
   .wide { overflow: visible; background: none; }
+  pre { white-space: pre-wrap; }
   svg { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   details { display: none; }
 }

@@ -19,9 +19,13 @@ from support.stores import files_of, in_memory, log_of, message, on_disk
 from support.verified import healthy
 
 import native_reader as nr
-from native_reader.rescue.page import Checked, ranges_text, table, text
+from native_reader.document import Document, Table
+from native_reader.markdown import lines_of, table, text
+from native_reader.rescue.page import Checked, ranges_in
 from native_reader.rescue.saved import COLUMNS, OTHERS, SavedQueue, SavedQueues, merged
+from native_reader.rescue_texts import ENGLISH
 from native_reader.testing.logs import CommitLog
+from native_reader.text import say
 from rmqstore.report.page import page_of
 
 NAMES = ("orders|x", "<script>alert(1)</script>", "`code`", "a\nb", "[x](http://evil)", "# head", "*b*", "\u202e", "订单")
@@ -94,7 +98,8 @@ def test_the_page_names_all_files(tmp_path: Path) -> None:
 
 def test_long_descriptions_are_whole() -> None:
     described = "x" * 999
-    assert table(("found",), [(described,)], 1000)[-1] == f"| {described} |"
+    page = Document(say("title check"), [Table([say("column found")], [(say("text", text=described),)])], [])
+    assert list(lines_of(page, ENGLISH))[-1] == f"| {described} |"
 
 
 def test_everything_is_saved(tmp_path: Path) -> None:
@@ -220,8 +225,8 @@ def test_many_queues_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_text_of_ranges() -> None:
-    assert ranges_text([(7, 8), (10, 13)]) == "7, 10 to 12"
-    assert ranges_text([(number, number + 1) for number in range(0, 16, 2)]) == "0, 2, 4, 6, 8 and 3 more ranges"
+    assert ranges_in([(7, 8), (10, 13)]).text(ENGLISH) == "7, 10 to 12"
+    assert ranges_in([(number, number + 1) for number in range(0, 16, 2)]).text(ENGLISH) == "0, 2, 4, 6, 8 and 3 more ranges"
 
 
 def test_a_table_in_markdown() -> None:

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from support.command_line import run
 from support.effort import mostly_long
 
 import native_reader as nr
@@ -69,11 +70,16 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-@pytest.fixture(scope="module", params=mostly_long(LANGUAGES, "zh"))
+@pytest.fixture(scope="module", params=mostly_long([*product(LANGUAGES, ("report", "rescue"))], ("zh", "report"), ("zh", "rescue")))
 def page(request: pytest.FixtureRequest, damaged: Path) -> Path:
-    """The report of it."""
-    output = damaged.parent / f"report.{request.param}.html"
-    write_report(nr.open(damaged), output, request.param, now=_NOW // 1000, disk_free=200 << 30, verify=True)
+    """The report of it, or the page of its rescue."""
+    language, kind = request.param
+    output = damaged.parent / f"{kind}.{language}.html"
+    if kind == "report":
+        write_report(nr.open(damaged), output, language, now=_NOW // 1000, disk_free=200 << 30, verify=True)
+    else:
+        run("rescue", damaged, damaged.parent / language, "--lang", language)
+        (damaged.parent / language / "rescue.html").rename(output)
     return output
 
 

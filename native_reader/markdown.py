@@ -1,0 +1,88 @@
+"""Pages as Markdown. From untrusted names: no name can become markup, a link, or a new row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from native_reader.document import Block, Cell, Code, Document, Items, Lines, Results, Table
+from native_reader.errors import spelled
+from native_reader.text import Said
+
+LONGEST, LONGEST_SENTENCE = 200, 1000
+"""Characters of a name, and of an error or warning, which may hold two paths."""
+_MARKUP = re.compile(r"([\\`*_\[\]|~#@!$])")
+_LINK = re.compile(r"(?i)(https?|ftp)(://)|(www)(\.)")
+"""Text that becomes a link by itself."""
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def lines_of(page: Document, sentences: Mapping[str, str]) -> Iterator[str]:
+    """The lines of the page in the language of these sentences, in which code is between backticks."""
+    say = partial(_said, sentences=sentences)
+    yield f"# {say(page.title)}"
+    yield from _blocks(page.blocks, say)
+    for section in page.sections:
+        yield from ("", f"## {say(section.title)}", *_blocks(section.blocks, say))
+
+
+def _said(said: Said, sentences: Mapping[str, str]) -> str:
+    return spelled(said.text(sentences, lambda value: text(spelled(value, str), LONGEST_SENTENCE)), str)
+
+
+def _blocks(blocks: Iterable[Block], say: partial[str]) -> Iterator[str]:
+    for block in blocks:
+        yield ""
+        yield from _block(block, say)
+
+
+def _block(block: Block, say: partial[str]) -> Iterator[str]:
+    match block:
+        case Lines(said):
+            yield from "\n\n".join(map(say, said)).split("\n")
+        case Items(said, is_numbered):
+            yield from (f"{f'{number}.' if is_numbered else '-'} {say(each)}" for number, each in enumerate(said, 1))
+        case Results(rows):
+            yield from (f"- **{say(row.label)}** {say(row.said)}" for row in rows)
+        case Code(language, lines):
+            yield from (f"```{language}", *lines, "```")
+        case Table(titles, rows):
+            yield from table([say(title) for title in titles], [[_shown(cell, say) for cell in row] for row in rows])
+
+
+class _Written(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def _shown(cell: Cell, say: partial[str]) -> int | str | None:
+    return _Written(say(cell)) if isinstance(cell, Said) else cell
+
+
+def text(value: object, longest: int = LONGEST) -> str:
+    """A value as plain text of one line; long ones are cut."""
+    found = str(value)
+    if len(found) > longest:
+        found = f"{found[:longest]}…"
+    visible = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in found)
+    return _LINK.sub(r"\1\3\\\2\4", _MARKUP.sub(r"\\\1", visible)).translate(_HTML)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table. Numbers are grouped by thousands and on the right; a column of numbers has only numbers and None."""
+    filled = [list(row) for row in rows]
+    is_number = [all(isinstance(row[place], int | None) for row in filled) for place in range(len(heads))]
+    rule = "|".join("--:" if number else "---" for number in is_number)
+    return [_line(heads), f"|{rule}|", *(_line(map(_cell, row)) for row in filled)]
+
+
+def _cell(value: object) -> str:
+    if value is None or isinstance(value, _Written):
+        return value or ""
+    return f"{value:,}" if isinstance(value, int) else text(value)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
