@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from native_reader.doctor_texts import ENGLISH as DOCTOR
 from native_reader.errors import spelled
+from native_reader.start import ENGLISH as START
 from native_reader.verify.codes import CODES, SEVERITIES
 
 RESULTS = {
@@ -25,9 +26,7 @@ RESULTS = {
     ),
     "result offsets": "Missing messages:",
     "missing offsets": "{offsets:,} {offsets:offset|offsets} of {queues:,} {queues:queue|queues} without a saved message.",
-    "result start": "Start no broker on this store yet:",
-    "start": "{start}.",
-    "would truncate": "it would truncate the log at {offset:,} and keep {kept:,} {kept:message|messages}",
+    "result start": "May a broker be started on it?",
     "result older": "Older than the log:",
     "older records": (
         "{records:,} {records:record|records} of {topics:,} {topics:topic|topics} that queues still name. "
@@ -135,4 +134,4 @@ NEXT = {
         "and deletes the others from the copy."
     ),
 }
-ENGLISH = {**DOCTOR, **RESULTS, **TITLES, **TABLES, **FILES, **NEXT}
+ENGLISH = {**DOCTOR, **START, **RESULTS, **TITLES, **TABLES, **FILES, **NEXT}

@@ -15,8 +15,9 @@ from native_reader.export.account import Exported
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
+from native_reader.start import NO, Start, said_of
 from native_reader.text import Said, joined, say, size_of
-from native_reader.verify.codes import NOTE, SEVERITIES, TRUNCATED
+from native_reader.verify.codes import NOTE, SEVERITIES
 
 _MOST = 200
 """Rows of one table of the page; the files beside it have all."""
@@ -32,16 +33,12 @@ class Checked:
     problems: int = 0
     error: str | None = None
     """Why the check did not reach its end."""
-    truncated_at: int | None = None
-    """Where a starting broker would truncate the log; None if it would not, or if that is unknown."""
     _first: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {severity: [] for severity in SEVERITIES})
 
     def add(self, row: dict[str, Any]) -> None:
         """Add a row of the table `findings`. A broken store can have a million, so only those that the page shows are kept."""
         self.count += 1
         self.problems += row["severity"] != NOTE
-        if row["code"] == TRUNCATED and (self.truncated_at is None or row["offset"] < self.truncated_at):
-            self.truncated_at = row["offset"]
         kept = self._first[row["severity"]]
         if len(kept) < _MOST:
             kept.append(row)
@@ -69,6 +66,8 @@ class RescueFacts:
     """The rows of the table `damage` that the page shows, each with what it says in `said`."""
     around: Around
     warnings: Sequence[Said]
+    start: Start | None
+    """Whether a broker may be started; None if the log could not be examined."""
     end: datetime
 
     @property
@@ -88,10 +87,9 @@ class RescueFacts:
         return sum(queue.missing for queue in self.queues) if self.knows_gaps else 0
 
     @property
-    def start(self) -> Said | None:
-        """What a starting broker would do to the log; None if nothing, or if that is unknown."""
-        offset = self.checked.truncated_at
-        return None if offset is None else say("would truncate", offset=offset, kept=self.around.kept)
+    def should_not_start(self) -> bool:
+        """Whether a broker refuses the store, or a start would lose messages that are not merely old."""
+        return self.start is not None and (self.start.outcome == NO or self.start.loses)
 
 
 def page_of(found: RescueFacts) -> Document:
@@ -145,7 +143,8 @@ def _results(found: RescueFacts) -> Iterator[Result]:
         queues = sum(queue.missing > 0 for queue in found.queues)
         yield _result("offsets", say("missing offsets", offsets=found.missing, queues=queues))
     if found.start is not None:
-        yield _result("start", say("start", start=found.start), is_warning=True)
+        answer = joined("start and", list(said_of(found.start)))
+        yield _result("start", answer, is_warning=found.should_not_start)
     if found.older:
         yield _result("older", say("older records", records=sum(found.older.values()), topics=len(found.older)))
     if not (exported.is_damaged or found.missing):
@@ -283,12 +282,14 @@ def _next(found: RescueFacts) -> list[Block]:
         blocks = _line("look elsewhere")
     elif found.exported.is_damaged or found.missing:
         blocks += _line("look for lost")
-    return blocks if found.start is None else [*blocks, *_serving(found.around.kept)]
+    return [*blocks, *_serving(found)] if found.should_not_start else blocks
 
 
-def _serving(kept: int) -> list[Block]:
+def _serving(found: RescueFacts) -> list[Block]:
     """How to get a broker again that serves its topics."""
-    steps = [Said("step rename"), Said("step start"), Said("step leave out"), say("step copy", kept=kept)]
+    steps = [Said("step rename"), Said("step start"), Said("step leave out")]
+    if found.start is not None and found.start.deleted:
+        steps.append(say("step copy", kept=found.exported.rows - found.start.deleted))
     return [*_line("how to serve"), Items(steps, is_numbered=True)]
 
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import time_ns
 from typing import Any
 
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
-from native_reader.doctor import diagnose
+from native_reader.doctor import Diagnosis, diagnose
 from native_reader.document import Document
 from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
@@ -19,10 +20,13 @@ from native_reader.export.target import Target
 from native_reader.lazy import Scan, TableScan
 from native_reader.markdown import lines_of
 from native_reader.options import MessageOptions
+from native_reader.records.damages import Damages
 from native_reader.rescue.page import Checked, RescueFacts, page_of, shown_losses
 from native_reader.rescue.saved import COLUMNS, Around, SavedQueue, SavedQueues
 from native_reader.rescue_texts import ENGLISH
 from native_reader.scan.progress import Watch
+from native_reader.start import Start, may_start
+from native_reader.start.age import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
@@ -51,7 +55,7 @@ class Rescued:
         exported: The export of the messages.
         missing: How many queue offsets are missing.
         problems: How many errors and warnings the check found.
-        start: What a starting broker would do to the log.
+        start: Whether a broker may be started.
         older: How many records queues name from before the log: they expired or were removed.
 
     Examples:
@@ -64,7 +68,7 @@ class Rescued:
     exported: Exported
     missing: int
     problems: int
-    start: str | None = None
+    start: Start | None = None
     older: int = 0
 
     @property
@@ -103,7 +107,7 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
     checked = Checked()
     folder.write_text(FINDINGS, _finding_lines(_table(files, "findings", reading).to_batches(**running), checked))
     saved, losses = SavedQueues(), shown_losses(exported)
-    surroundings = Around(losses, checked.truncated_at)
+    surroundings = Around(losses)
     for batch in exported.batches((*COLUMNS, "physical_offset")):  # read back, so the page describes the files
         saved.add(batch)
         surroundings.add(batch)
@@ -113,7 +117,16 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
     warnings = [each if isinstance(each, Said) else say("text", text=text) for text, each in zip(warned.texts, warned.said, strict=True)]
-    return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, datetime.now(UTC))
+    start = _start(files, diagnosis, exported)
+    return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, start, datetime.now(UTC))
+
+
+def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported) -> Start | None:
+    """The diagnosis did not know all damage."""
+    if diagnosis.start is None:
+        return None
+    known = {"now": time_ns() // 1_000_000, "reserved_hours": RESERVED}
+    return may_start(files, diagnosis.version, dict(exported.ends)[files.uri], Damages.of(exported.report.damage), **known)
 
 
 def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:
@@ -126,9 +139,8 @@ def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> 
 
 
 def _result(folder: Target, found: RescueFacts) -> Rescued:
-    start, older = found.start, sum(found.older.values())
-    would = None if start is None else start.text(ENGLISH)
-    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.problems, would, older)
+    older = sum(found.older.values())
+    return Rescued(folder.path, f"{folder.path}/{PAGE}", found.exported, found.missing, found.checked.problems, found.start, older)
 
 
 def _table(files: StoreFiles, name: str, options: dict[str, Any]) -> TableScan:

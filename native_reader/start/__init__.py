@@ -2,6 +2,6 @@
 
 from native_reader.start.answer import BUT, NO, OUTCOMES, UNKNOWN, YES, Start, may_start
 from native_reader.start.reasons import KINDS, Reason
-from native_reader.start.words import LANGUAGES, lines_of
+from native_reader.start.words import ENGLISH, lines_of, said_of
 
-__all__ = ["BUT", "KINDS", "LANGUAGES", "NO", "OUTCOMES", "UNKNOWN", "YES", "Reason", "Start", "lines_of", "may_start"]
+__all__ = ["BUT", "ENGLISH", "KINDS", "NO", "OUTCOMES", "UNKNOWN", "YES", "Reason", "Start", "lines_of", "may_start", "said_of"]

@@ -12,7 +12,7 @@ from native_reader.log.recovery import Line
 from native_reader.records.damages import Damages
 from native_reader.start.age import expired_segments
 from native_reader.start.loading import Refusals
-from native_reader.start.reasons import EXPIRED, KINDS, Harm, Reason, by_line, span_of
+from native_reader.start.reasons import CUT, EXPIRED, KINDS, Harm, Reason, by_line, span_of
 from native_reader.start.recovered import RecoveredLog
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.text import Said, say
@@ -29,18 +29,26 @@ class Start:
         outcome: One of OUTCOMES.
         reasons: The worst first.
         lines: The brokers that it is for. What only a later one can have written is not for an earlier one.
-        unread_before: The log before this offset was not looked at; its first offset if all was.
+        unread_before: The log before this offset was not looked at.
+        is_partial: Whether there is a log before it.
     """
 
     outcome: str
     reasons: tuple[Reason, ...]
     lines: tuple[Line, ...]
     unread_before: int = 0
+    is_partial: bool = False
 
     @property
     def loses(self) -> bool:
         """Whether a start would lose messages that are not merely old."""
         return any(reason.harm is Harm.LOSES and reason.said.kind != EXPIRED for reason in self.reasons)
+
+    @property
+    def deleted(self) -> int:
+        """How many messages it would delete by cutting the log, in the worst case."""
+        cuts = (dict(each.said.values)["messages"] for each in self.reasons if each.said.kind == CUT)
+        return max((count for count in cuts if isinstance(count, int)), default=0)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for programs."""
@@ -74,7 +82,7 @@ def may_start(
     """
     lines = _lines_since(version)
     if any(segment.framing != PLAIN for segment in files.segments):
-        return Start(UNKNOWN, (Reason(say("dledger")),), lines, files.min_offset)
+        return Start(UNKNOWN, (Reason(say("dledger")),), lines)
     refusals, log = Refusals(files), RecoveredLog(files, end, damage, max_read_rate)
     of_all = [*_unknown_topics(files), *log.holes(), *expired_segments(files, now, reserved_hours)]
     reasons: dict[Line, list[Said]] = {}
@@ -83,7 +91,8 @@ def may_start(
         if not _refuses(reasons[line]):
             reasons[line] += [*log.reasons(line), *of_all]
     joined = tuple(by_line(reasons))
-    return Start(_outcome(joined, refused=all(map(_refuses, reasons.values()))), joined, lines, log.unread_before)
+    outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
+    return Start(outcome, joined, lines, log.unread_before, log.unread_before > files.min_offset)
 
 
 def _lines_since(version: str | None) -> tuple[Line, ...]:

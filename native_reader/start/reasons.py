@@ -23,7 +23,7 @@ class Harm(IntEnum):
     """What it would do was not found out."""
 
 
-EXPIRED = "expired"
+CUT, EXPIRED = "cut", "expired"
 KINDS: Mapping[str, Harm] = {
     "runs": Harm.REFUSES,
     "segment size": Harm.REFUSES,
@@ -33,7 +33,7 @@ KINDS: Mapping[str, Harm] = {
     "foreign queue file": Harm.REFUSES,
     "queue type": Harm.REFUSES,
     "settings": Harm.REFUSES,
-    "cut": Harm.LOSES,
+    CUT: Harm.LOSES,
     "no log": Harm.LOSES,
     "not queued": Harm.LOSES,
     "kept damage": Harm.LOSES,

@@ -1,119 +1,79 @@
-"""The answer in words: one table of sentences for all faces, in English and Chinese."""
+"""The answer in words: sentences by kind, in English. `rmqstore/chinese/` has the same in Chinese."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from native_reader.start.answer import BUT, NO, UNKNOWN, YES, Start
+from native_reader.start.answer import BUT, NO, UNKNOWN, Start
 from native_reader.start.reasons import Reason, span_of
+from native_reader.text import Said, say
 
-LANGUAGES = ("en", "zh")
-
-_OUTCOMES: Mapping[str, tuple[str, str]] = {
-    NO: ("no", "不可以"),
-    BUT: ("yes, but", "可以，但"),
-    YES: ("yes", "可以"),
-    UNKNOWN: ("unknown", "无法判断"),
-}
-_BETWEEN = (": ", "：")
-_AFTER_BUT = (" ", "")
-"""Before the first reason."""
-
-SENTENCES: Mapping[str, tuple[str, str]] = {
-    "runs": ("a broker on this host runs on it", "本机已有 broker 正在使用它"),
-    "segment size": (
-        "{file} has {size:,} bytes, others {usual:,}: a broker refuses to load the log",
-        "{file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 commitlog",
+ENGLISH: Mapping[str, str] = {
+    # The answer
+    "start no": "no: {reason}",
+    "start but": "yes, but {reason}",
+    "start yes": "yes",
+    "start unknown": "unknown: {reason}",
+    "start and": "{first}; {second}",
+    "start for": "{reason} ({lines})",
+    "start unread": "the log before offset {offset:,} was not read, as a broker does not check it when it starts: rmqstore verify does",
+    # Its reasons
+    "start runs": "a broker on this host runs on it",
+    "start segment size": "{file} has {size:,} bytes, others {usual:,}: a broker refuses to load the log",
+    "start foreign file": "{file} in the commitlog directory is not a segment: a broker refuses to load the log. Move it away",
+    "start not opened": "{file} cannot be opened: {found}",
+    "start queue size": "{file} of queue {queue} of {topic} has {size:,} bytes, others {usual:,}: a broker refuses to load the queues",
+    "start foreign queue file": (
+        "{file} in queue {queue} of {topic} is not a queue file: a broker refuses to load the queues. Move it away"
     ),
-    "foreign file": (
-        "{file} in the commitlog directory is not a segment: a broker refuses to load the log. Move it away",
-        "commitlog 目录中的 {file} 不是 commitlog 文件：broker 拒绝加载。请将其移走",
+    "start queue type": "{topic} has {type} queues, which its settings contradict, as on some slaves: a broker refuses to load them",
+    "start settings": "neither {file} nor its .bak can be parsed: a broker refuses to load them",
+    "start cut": "it would cut the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
+    "start no log": "there is no segment: it would delete all consume queues",
+    "start not queued": (
+        "without queues, it would make them again only from offset {offset:,} on: consumers "
+        "would not get {messages:,} {messages:message|messages} before it"
     ),
-    "not opened": ("{file} cannot be opened: {found}", "{file} 无法打开：{found}"),
-    "queue size": (
-        "{file} of queue {queue} of {topic} has {size:,} bytes, others {usual:,}: a broker refuses to load the queues",
-        "{topic} 队列 {queue} 的 {file} 大小为 {size:,} 字节，其他文件为 {usual:,}：broker 拒绝加载 consumequeue",
+    "start kept damage": (
+        "it would keep {ranges:,} damaged {ranges:range|ranges} ({size}): consumers that read past "
+        "{ranges:it|them} lose the messages that follow in the same answer, without an error"
     ),
-    "foreign queue file": (
-        "{file} in queue {queue} of {topic} is not a queue file: a broker refuses to load the queues. Move it away",
-        "{topic} 队列 {queue} 目录中的 {file} 不是 consumequeue 文件：broker 拒绝加载。请将其移走",
+    "start wrong bodies": (
+        "it would serve {messages:,} {messages:message|messages} with a wrong checksum as if {messages:it|they} were whole"
     ),
-    "queue type": (
-        "{topic} has {type} queues, which its settings contradict, as on some slaves: a broker refuses to load them",
-        "{topic} 的队列类型（{type}）与其配置不符，某些从节点会这样：broker 拒绝加载",
+    "start hole": "files of the log are missing ({ranges:,} {ranges:range|ranges}, {size}): it would go on without them",
+    "start expired": (
+        "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} "
+        "{segments:segment|segments} ({size}) last written more than {hours:,} hours ago (fileReservedTime)"
     ),
-    "settings": (
-        "neither {file} nor its .bak can be parsed: a broker refuses to load them",
-        "{file} 及其 .bak 都无法解析：broker 拒绝加载",
-    ),
-    "cut": (
-        "it would cut the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
-        "它会在偏移量 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
-    ),
-    "no log": ("there is no segment: it would delete all consume queues", "没有 commitlog 文件：它会删除所有 consumequeue"),
-    "not queued": (
-        "without queues, it would make them again only from offset {offset:,} on: consumers would not get {messages:,} "
-        "{messages:message|messages} before it",
-        "没有 consumequeue，它只会从偏移量 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
-    ),
-    "kept damage": (
-        "it would keep {ranges:,} damaged {ranges:range|ranges} ({size}): consumers that read past {ranges:it|them} lose the "
-        "messages that follow in the same answer, without an error",
-        "它会保留 {ranges:,} 处损坏（{size}）：消费者拉取到此处时，同一批中后面的消息会丢失，且没有报错",
-    ),
-    "wrong bodies": (
-        "it would serve {messages:,} {messages:message|messages} with a wrong checksum as if {messages:it|they} were whole",
-        "它会把 {messages:,} 条校验和错误的消息当作完好的消息投递",
-    ),
-    "hole": (
-        "files of the log are missing ({ranges:,} {ranges:range|ranges}, {size}): it would go on without them",
-        "commitlog 缺少文件（{ranges:,} 处，{size}）：它会跳过继续运行",
-    ),
-    "expired": (
-        "at its next cleaning (deleteWhen, 04:00 by default), it deletes {segments:,} {segments:segment|segments} ({size}) last "
-        "written more than {hours:,} hours ago (fileReservedTime)",
-        "下一次清理时（deleteWhen，默认 04:00），它会删除 {segments:,} 个最后写入时间超过 {hours:,} 小时（fileReservedTime）的 "
-        "commitlog 文件（{size}）",
-    ),
-    "no topics": ("it would not know any topic: there are no topic settings", "没有 topic 配置：它不认识任何 topic"),
-    "lost settings": (
-        "{file} cannot be used and has no .bak: it would start without these settings",
-        "{file} 无法使用，也没有 .bak：它会在没有这些配置的情况下启动",
-    ),
-    "old settings": ("{file} cannot be used: it would take its .bak, which is older", "{file} 无法使用：它会采用较旧的 .bak"),
-    "queued again": ("there are no queues: it would make them again from the log", "没有 consumequeue：它会根据 commitlog 重建"),
-    "dledger": ("what a broker with DLedger does on such a store was not tested", "DLedger broker 在此类存储上的行为未经测试"),
-    "not read": (
-        "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them",
-        "broker 会从偏移量 {offset:,} 起检查 {size}的 commitlog：对此命令来说太多。请用 rmqstore verify 检查",
+    "start no topics": "it would not know any topic: there are no topic settings",
+    "start lost settings": "{file} cannot be used and has no .bak: it would start without these settings",
+    "start old settings": "{file} cannot be used: it would take its .bak, which is older",
+    "start queued again": "there are no queues: it would make them again from the log",
+    "start dledger": "what a broker with DLedger does on such a store was not tested",
+    "start not read": (
+        "a broker would check {size} of the log, from offset {offset:,} on: too much for this command. rmqstore verify reads them"
     ),
 }
-"""By kind of reason."""
-_FOR = (" ({lines})", "（{lines}）")
-_UNREAD = (
-    "the log before offset {offset:,} was not read, as a broker does not check it when it starts: rmqstore verify does",
-    "偏移量 {offset:,} 之前的 commitlog 未读取（broker 启动时也不检查）：rmqstore verify 会检查",
-)
+"""By kind."""
+_WITH_REASON = {NO: "start no", BUT: "start but", UNKNOWN: "start unknown"}
 
 
-def outcome_of(start: Start, language: str = "en") -> str:
-    """The answer in a word or two."""
-    return _OUTCOMES[start.outcome][LANGUAGES.index(language)]
-
-
-def reason_text(reason: Reason, language: str = "en") -> str:
-    """One reason, with the versions for which it holds unless it holds for all."""
-    which = LANGUAGES.index(language)
-    text = reason.said.text({kind: sentences[which] for kind, sentences in SENTENCES.items()})
-    return text + (_FOR[which].format(lines=", ".join(map(span_of, reason.lines))) if reason.lines else "")
-
-
-def lines_of(start: Start, first: int, language: str = "en") -> Iterator[str]:
-    """The answer with its first reason, then a line for each other one; `first`: the first offset of the log."""
-    which = LANGUAGES.index(language)
-    between = (_AFTER_BUT if start.outcome == BUT else _BETWEEN)[which]
-    reasons = [reason_text(reason, language) for reason in start.reasons]
-    yield between.join((outcome_of(start, language), *reasons[:1]))
+def said_of(start: Start) -> Iterator[Said]:
+    """The answer with its first reason, then each other one."""
+    reasons = [_reason(each) for each in start.reasons]
+    yield say(_WITH_REASON[start.outcome], reason=reasons[0]) if reasons else say("start yes")
     yield from reasons[1:]
-    if start.unread_before > first:
-        yield _UNREAD[which].format(offset=start.unread_before)
+    if start.is_partial:
+        yield say("start unread", offset=start.unread_before)
+
+
+def lines_of(start: Start, sentences: Mapping[str, str] = ENGLISH) -> Iterator[str]:
+    """The same as text."""
+    return (said.text(sentences) for said in said_of(start))
+
+
+def _reason(reason: Reason) -> Said:
+    """A reason, with the versions for which it holds unless it holds for all."""
+    said = reason.said._replace(kind=f"start {reason.said.kind}")
+    return say("start for", reason=said, lines=", ".join(map(span_of, reason.lines))) if reason.lines else said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from native_reader.errors import option_name
 from rmqstore.chinese.reasons import SENTENCES
+from rmqstore.chinese.start import CHINESE as START
 
 CHINESE = {
     "text": "{text}",
@@ -106,6 +107,7 @@ CHINESE = {
     "skipped more": "{segment}：另外跳过 {ranges:,} 处损坏",
     "lost in store": "{store}：{what}。{why}",
     **SENTENCES,
+    **START,
     # The command
     "save first": "请先复制或抢救（rmqstore rescue）此存储，再在其上启动 broker",
 }

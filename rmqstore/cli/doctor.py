@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,8 +45,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
     output = Output(json=asked.as_json, zone=asked.zone)
     with warnings():
         store = asked.open()
-    code, language = CLEAN, "en" if asked.as_json else lang
-    sentences = _sentences(language)
+    code, sentences = CLEAN, _sentences("en" if asked.as_json else lang)
     for number, one in enumerate(store.one_by_one()):
         found, is_broken = _diagnosis(asked, one, file_reserved_time, sentences)
         if output.is_json:
@@ -58,8 +57,8 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
                 output.line("")
             for label, text in found.lines(lambda moment: time_text(moment, asked.zone), sentences):
                 _print(output, label, _in_words(text))
-            for place, text in enumerate(_start_in_words(found, language)):
-                _print(output, "" if place else sentences["label start"], text)
+            for place, said in enumerate(found.start_said()):
+                _print(output, "" if place else sentences["label start"], said.text(sentences))
             if is_broken:
                 _print(output, sentences["label warning"], sentences["save first"])
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
@@ -70,18 +69,13 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
     return code
 
 
-def _start_in_words(found: Diagnosis, language: str) -> Iterable[str]:
-    from native_reader.start import lines_of
-
-    return () if found.start is None else lines_of(found.start, found.facts["commitlog"]["first_offset"], language)
-
-
 def _sentences(language: str) -> Mapping[str, str]:
     """By kind."""
     from native_reader.doctor_texts import ENGLISH
+    from native_reader.start import ENGLISH as START
     from rmqstore.chinese.doctor import CHINESE
 
-    return CHINESE if language == "zh" else ENGLISH | SENTENCES
+    return CHINESE if language == "zh" else {**ENGLISH, **START, **SENTENCES}
 
 
 def _diagnosis(asked: Asked, one: Store, reserved: int | None, sentences: Mapping[str, str]) -> tuple[Diagnosis, bool]:

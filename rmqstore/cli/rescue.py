@@ -115,6 +115,7 @@ def _counts(done: Rescued) -> dict[str, object]:
 
 def _print_result(done: Rescued) -> None:
     """Print what was saved and lost; the page has the details."""
+    from native_reader.start import NO, lines_of
     from native_reader.text import counted
 
     exported = done.exported
@@ -131,8 +132,8 @@ def _print_result(done: Rescued) -> None:
         note(f"warning: {counted(done.missing, 'queue offset')} without a saved message")
     if done.problems:
         note(f"warning: {counted(done.problems, 'finding')} of the check")
-    if done.start is not None:
-        note(f"warning: start no broker on this store yet: {done.start}")
+    if done.start is not None and (done.start.loses or done.start.outcome == NO):
+        note(f"warning: may a broker be started on it? {'; '.join(lines_of(done.start))}")
     if done.older:
         note(f"queues name {counted(done.older, 'record')} older than the log, which expired or were removed")
     if done.is_whole:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from native_reader.facts import REASONS, Damage, Facts, FirstFindings, Missing, Problem
-from native_reader.start import NO, lines_of
+from native_reader.start import ENGLISH, NO, lines_of
 from native_reader.text import names_of, number_of, size_of
 from rmqstore.chinese.reasons import described, meaning_of
+from rmqstore.chinese.start import CHINESE
 from rmqstore.findings import in_words
 from rmqstore.report.blocks import LONG, NUMBER, TEXT, TOP, name, note, part, problem, section, stacked, table
 from rmqstore.report.markup import Markup, element
@@ -66,7 +67,7 @@ def start(facts: Facts, words: Words) -> Markup | None:
         return problem(words, found)
     if found is None:
         return None
-    answer, *others = lines_of(found, facts.segments[0].base if facts.segments else 0, words.language)
+    answer, *others = lines_of(found, CHINESE if words.language == "zh" else ENGLISH)
     is_bad = found.loses or found.outcome == NO
     more = [*others, words.say("save_first")] if is_bad else others
     first = words.say("may_start", answer=answer)

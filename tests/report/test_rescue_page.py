@@ -31,8 +31,8 @@ TAGS = "html head meta title style body header h1 h2 p dl dt dd nav ul ol li a m
 ATTRIBUTES = "charset name content http-equiv lang class aria-label href id scope"
 SENTENCES = {"en": ENGLISH, "zh": CHINESE}
 WARNINGS = {
-    "en": ("Start no broker on this store yet:", "it would truncate the log at ", " "),
-    "zh": ("请先不要在此存储上启动 broker：", "启动时的恢复会在偏移量 ", ""),
+    "en": ("May a broker be started on it?", "yes, but it would cut the log at offset ", " "),
+    "zh": ("可以在其上启动 broker 吗？", "可以，但它会在偏移量 ", ""),
 }
 """Its label, its text, and what is between them."""
 
@@ -112,7 +112,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     rows = [("a`b", 1234, None, say("text", text="x`y")), ("", 1, None, say("step start"))]
     page = Document(
         say("rescue of", stores=say("empty store")),
-        [Results([Result(say("result start"), say("start", start="x"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
+        [Results([Result(say("result start"), say("start dledger"), is_warning=True), Result(say("result lost"), say("nothing lost"))])],
         [
             Section(say("title check"), [Table([say("column topic")] * 4, rows)]),
             Section(say("title next"), [Lines([say("how to serve")]), Items([say("step rename")], is_numbered=True)]),
@@ -120,7 +120,7 @@ def test_the_same_document_gives_the_same_page() -> None:
     )
     html = rescue_page(page, "en", ENGLISH)
     assert html == rescue_page(page, "en", ENGLISH)
-    assert '<p class="warning">Start no broker on this store yet: x.</p>' in html
+    assert f'<p class="warning">May a broker be started on it? {ENGLISH["start dledger"]}</p>' in html
     assert '<td class="number">1,234</td>' in html
     assert "<bdi>a`b</bdi>" in html
     assert ">x`y</td>" in html

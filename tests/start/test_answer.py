@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import string
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +10,13 @@ import pytest
 from support import unstarted as damages
 from support.golden import Golden
 from support.own_stores import NAMES
+from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
 from native_reader.log.recovery import Line
-from native_reader.start import BUT, KINDS, LANGUAGES, NO, UNKNOWN, YES, Start, lines_of, may_start
+from native_reader.start import BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start
 from native_reader.start.reasons import Harm
-from native_reader.start.words import SENTENCES
+from rmqstore.chinese.start import CHINESE
 
 
 def answer_of(store: Path, version: str | None = None) -> Start:
@@ -44,7 +44,7 @@ def test_a_store_that_its_broker_left_may_be_started(own_store: Callable[[str], 
 def test_a_slave_with_ordinary_queues_of_batches_is_refused(own_store: Callable[[str], Golden]) -> None:
     start = answer_of(own_store("5.5.0-slave").root, "5.0.0")
     assert (start.outcome, kinds(start)) == (NO, ["queue type"])
-    assert list(lines_of(start, 0)) == [
+    assert list(lines_of(start)) == [
         "no: Inner has ordinary queues, which its settings contradict, as on some slaves: a broker refuses to load them"
     ]
 
@@ -142,11 +142,9 @@ def test_a_later_store_is_not_for_earlier_brokers(killed: Path) -> None:
 
 
 def test_each_kind_has_a_sentence_with_the_same_values_in_both_languages() -> None:
-    assert set(SENTENCES) == set(KINDS)
-    for sentences in SENTENCES.values():
-        assert len(sentences) == len(LANGUAGES)
-        names = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in sentences]
-        assert names[0] == names[1]
+    assert {f"start {kind}" for kind in KINDS} < set(ENGLISH)
+    assert names_by_kind(ENGLISH) == names_by_kind(CHINESE)
+    assert not_translated(CHINESE) == {"start and", "start for"}
 
 
 def test_the_worst_reason_comes_first(killed: Path) -> None:
