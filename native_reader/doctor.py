@@ -20,7 +20,7 @@ from native_reader.options import MessageOptions
 from native_reader.plan.lost import BACK
 from native_reader.sides.index import index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
-from native_reader.start import Start, may_start, said_of
+from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
@@ -104,18 +104,12 @@ class Diagnosis:
         """
         return ((label.text(sentences), said.text(sentences)) for label, said in self.said(time))
 
-    @property
-    def version(self) -> str | None:
-        """The oldest version of RocketMQ that can have written the store; None if nothing shows one."""
-        version: str | None = self.facts.get(STORE, {}).get("version_at_least")
-        return version
-
-    def start_said(self) -> Iterable[Said]:
-        """Whether a broker may be started, line by line; nothing if that is unknown."""
-        return () if self.start is None else said_of(self.start)
-
     def said(self, time: _Time) -> Iterator[tuple[Said, Said]]:
-        """What `lines` writes: a label, and what is said there."""
+        """What `lines` writes: a label, and what is said there.
+
+        Args:
+            time: How a time is written.
+        """
         for part, (label, write) in _WRITERS.items():
             if part in self.facts:
                 labels = Said(f"label {label}"), Said("label version")
@@ -142,14 +136,9 @@ def diagnose(files: StoreFiles, options: Mapping[str, Any], reserved_hours: int 
     if databases := look.databases():
         found.facts[DATABASES] = {"databases": databases}
     if LOG in found.facts:
-        found.start = may_start(
-            files,
-            found.version,
-            found.facts[LOG]["end_offset"],
-            now=time_ns() // 1_000_000,
-            reserved_hours=reserved_hours,
-            max_read_rate=MessageOptions(**options).projection().max_read_rate,
-        )
+        version, end = found.facts.get(STORE, {}).get("version_at_least"), found.facts[LOG]["end_offset"]
+        rate, now = MessageOptions(**options).projection().max_read_rate, time_ns() // 1_000_000
+        found.start = may_start(files, version, end, now=now, reserved_hours=reserved_hours, max_read_rate=rate)
     if files.strays:
         found.losses.append(say("strays", names=", ".join(files.strays)))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
-from native_reader.doctor import Diagnosis, diagnose
+from native_reader.doctor import STORE, Diagnosis, diagnose
 from native_reader.document import Document
 from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
@@ -125,8 +125,9 @@ def _start(files: StoreFiles, diagnosis: Diagnosis, exported: Exported) -> Start
     """The diagnosis did not know all damage."""
     if diagnosis.start is None:
         return None
-    known = {"now": time_ns() // 1_000_000, "reserved_hours": RESERVED}
-    return may_start(files, diagnosis.version, dict(exported.ends)[files.uri], Damages.of(exported.report.damage), **known)
+    version, end = diagnosis.facts.get(STORE, {}).get("version_at_least"), dict(exported.ends)[files.uri]
+    damage, now = Damages.of(exported.report.damage), time_ns() // 1_000_000
+    return may_start(files, version, end, damage, now=now, reserved_hours=RESERVED)
 
 
 def _write_pages(folder: Target, page: Document, pages: Mapping[str, Write]) -> None:

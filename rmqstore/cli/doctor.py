@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,8 +57,8 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
                 output.line("")
             for label, text in found.lines(lambda moment: time_text(moment, asked.zone), sentences):
                 _print(output, label, _in_words(text))
-            for place, said in enumerate(found.start_said()):
-                _print(output, "" if place else sentences["label start"], said.text(sentences))
+            for place, text in enumerate(_start_in_words(found, sentences)):
+                _print(output, "" if place else sentences["label start"], text)
             if is_broken:
                 _print(output, sentences["label warning"], sentences["save first"])
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
@@ -67,6 +67,12 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.losses else code
     return code
+
+
+def _start_in_words(found: Diagnosis, sentences: Mapping[str, str]) -> Iterable[str]:
+    from native_reader.start import lines_of
+
+    return () if found.start is None else lines_of(found.start, sentences)
 
 
 def _sentences(language: str) -> Mapping[str, str]:

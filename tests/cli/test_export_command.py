@@ -158,4 +158,5 @@ def test_rescue_warns_of_a_start(tmp_path: Path) -> None:
     content[record.offset : record.offset + record.size] = bytes(record.size)
     first.write_bytes(content)
     ended = run("rescue", root, tmp_path / "out")
-    assert f"warning: start no broker on this store yet: it would truncate the log at {record.offset:,} and keep 1 message\n" in ended.err
+    answer = f"yes, but it would cut the log at offset {record.offset:,} and delete 38 messages after it"
+    assert f"warning: may a broker be started on it? {answer}" in ended.err
