@@ -33,7 +33,7 @@ COMPACTED = "compaction/compactionLog"
 """The logs of compacted topics, below a store's root."""
 _log = logging.getLogger("native_reader")
 _LEVELS_UP = 5
-_LEVELS_DOWN, _LOOKED_AT = 4, 200
+_LEVELS_DOWN, _LOOKED_AT, _LOOKED_AT_SLOWLY = 4, 2000, 50
 """Where a directory without a store is searched for stores to name: so deep, and at so many directories."""
 _USUAL_SIZE = 1 << 30
 """Of a segment, unless `mappedFileSizeCommitLog` is set."""
@@ -170,7 +170,8 @@ def _stores_further_below(place: Place) -> Iterator[str]:
     """The stores deeper in a directory than its own directories. Looks at a limited number of directories, the upper ones first."""
     if not place.is_directory or _is_beside_the_log(place.uri):
         return
-    level, left, seen = [place], _LOOKED_AT, {place.storage.location(place.uri)}
+    left = _LOOKED_AT_SLOWLY if place.storage.is_slow else _LOOKED_AT
+    level, seen = [place], {place.storage.location(place.uri)}
     for depth in range(_LEVELS_DOWN):
         found = (above.below(entry) for above in level for entry in above.listing if entry.is_directory and entry.name[0] != ".")
         by_location = {each.storage.location(each.uri): each for each in islice(found, left)}  # links can lead in circles
