@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from time import time_ns
 from typing import Any
 
 from native_reader.broker.config_files import config_text, damaged_files
 from native_reader.broker.databases import FoundDatabase, databases_of, has_settings
+from native_reader.doctor_lines import CONFIG, DATABASES, INDEX, LOG, MOST, OLDER, QUEUES, STATE, STORE, WRITERS, Facts, Time
 from native_reader.doctor_texts import ENGLISH
 from native_reader.errors import OptionError, SchemaError, StoreError
 from native_reader.layout.index_entry import INDEX_HEAD
@@ -18,23 +20,19 @@ from native_reader.log.witness import is_live
 from native_reader.newest import newest
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import BACK
-from native_reader.sides.index import index_files, slots_of_cut
+from native_reader.sides.index import WHY_NOT, index_files, slots_of_cut
 from native_reader.sides.index_database import has_rows, index_database
+from native_reader.sides.queues import topics_in
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import PLAIN, StoreFiles
 from native_reader.tables import TABLES
-from native_reader.text import Said, joined, names_of, say, size_of
-
-Facts = dict[str, Any]
-_Time = Callable[[datetime], str]
+from native_reader.tables.queues import StoreQueues, list_queues
+from native_reader.text import Said, joined, names_of, say, verbatim
 
 LENIENT: Mapping[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
-STORE, LOG, QUEUES, INDEX, CONFIG, STATE = "store", "commitlog", "consumequeue", "index", "config", "state"
-DATABASES = "rocksdb"
-OLDER = "older_than_log"
 _SIGNS = (
     ("5.5.0", "checkpoint", "dispatched_offset"),
     ("5.5.0", "store", "consumequeue_rocksdb"),
@@ -57,8 +55,6 @@ _SIGNS = (
 _COLUMNS = "topic", "type", "state", "found", "expired"
 _STATES = {"ahead": True, "behind": False, "orphaned": False}
 """States of queues that are odd: whether each is a finding."""
-_MOST = 5
-"""Names and problems shown of each kind."""
 
 
 @dataclass(slots=True)
@@ -95,7 +91,7 @@ class Diagnosis:
         """What is odd, but harmless, in English."""
         return [each.text(ENGLISH) for each in self.harmless]
 
-    def lines(self, time: _Time, sentences: Mapping[str, str] = ENGLISH) -> Iterator[tuple[str, str]]:
+    def lines(self, time: Time, sentences: Mapping[str, str] = ENGLISH) -> Iterator[tuple[str, str]]:
         """Write the diagnosis for people: a label and a text for each line.
 
         Args:
@@ -104,13 +100,13 @@ class Diagnosis:
         """
         return ((label.text(sentences), said.text(sentences)) for label, said in self.said(time))
 
-    def said(self, time: _Time) -> Iterator[tuple[Said, Said]]:
-        """What `lines` writes: a label, and what is said there.
+    def said(self, time: Time) -> Iterator[tuple[Said, Said]]:
+        """Give what `lines` writes: a label, and what is said there.
 
         Args:
             time: How a time is written.
         """
-        for part, (label, write) in _WRITERS.items():
+        for part, (label, write) in WRITERS.items():
             if part in self.facts:
                 labels = Said(f"label {label}"), Said("label version")
                 yield from zip(labels, write(self.facts[part], self._words.get(part, []), time), strict=False)
@@ -205,21 +201,21 @@ class _Examination:
             self._found.harmless.append(say("no queues"))
         topics, light, queues = set[str](), 0, 0
         states: dict[str, dict[str, int]] = {}
-        unusable: list[Said] = []
+        wrong = set[str]()
         older: dict[str, int] = {}
         for row in self._table("queues", _COLUMNS):
             light, queues = light + (row["type"] == "LMQ"), queues + (row["type"] != "LMQ")
             if row["type"] != "LMQ":
                 topics.add(row["topic"])
                 older[row["topic"]] = older.get(row["topic"], 0) + (row["expired"] or 0)
-            if row["found"] is not None and len(unusable) < _MOST:
-                unusable.append(say("at", place=row["topic"], what=row["found"]))
+            if row["found"] is not None and len(wrong) < MOST:
+                wrong.add(row["topic"])
             topics_of_state = states.setdefault(row["state"] or "unknown", {})
             topics_of_state[row["topic"]] = topics_of_state.get(row["topic"], 0) + 1
-        self._found.losses += unusable
+        self._found.losses += islice(self._wrong_queues(wrong), MOST)
         for state, is_finding in _STATES.items():
             if of_state := states.get(state):
-                said = say(state, queues=sum(of_state.values()), names=names_of(sorted(of_state), _MOST))
+                said = say(state, queues=sum(of_state.values()), names=names_of(sorted(of_state), MOST))
                 (self._found.losses if is_finding else self._found.harmless).append(said)
         return {
             "directories": list(self._files.queue_directories),
@@ -229,11 +225,18 @@ class _Examination:
             OLDER: {topic: count for topic, count in sorted(older.items(), key=lambda each: (-each[1], each[0])) if count},
         }
 
+    def _wrong_queues(self, names: Collection[str]) -> Iterator[Said]:
+        """What is wrong with the files of queues of these topics. The table says it in English only."""
+        topics = tuple(topic for topic in topics_in(self._files.queues, light=True) if topic.name in names) if names else ()
+        for queue in list_queues(StoreQueues(self._files, topics, None)):
+            if queue.found is not None:
+                yield say("at", place=queue.topic, what=queue.found)
+
     def index(self) -> Facts:
         """The index files, and those that a search cannot use."""
         rows = list(self._table("index_files")) if self._files.index is not None else []
         unusable = [row for row in rows if row["found"] is not None]
-        self._found.losses += [say("at", place=row["file"], what=row["found"]) for row in unusable if row["slots"] is not None][:_MOST]
+        self._found.losses += [_about_file(row["file"], row["found"]) for row in unusable if row["slots"] is not None][:MOST]
         self._found.losses += self._cut_files()
         if unknown := sum(row["slots"] is None for row in unusable):
             self._found.harmless.append(say("index size unknown", files=unknown))
@@ -257,7 +260,7 @@ class _Examination:
             try:
                 storage.open(segment.uri).close()
             except OSError as error:
-                yield _text(error.strerror or str(error))
+                yield verbatim(error.strerror or str(error))
 
     def _cut_files(self) -> Iterator[Said]:
         """Index files that are smaller than a broker makes them."""
@@ -279,7 +282,7 @@ class _Examination:
     def databases(self) -> list[Facts]:
         """The databases of RocksDB, and what is in them."""
         databases = list(databases_of(self._files))
-        self._found.losses += [_text(each.found) for each in databases if each.found is not None and not each.is_extra_missing]
+        self._found.losses += [verbatim(each.found) for each in databases if each.found is not None and not each.is_extra_missing]
         if any(each.is_extra_missing for each in databases):
             self._found.harmless.append(say("no extra"))
         if databases and is_live(self._files.uri):
@@ -317,80 +320,11 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
+def _about_file(file: str, why: str) -> Said:
+    """Why an index file cannot be used. An error of its storage has no kind."""
+    return say("at", place=file, what=Said(why) if why in WHY_NOT else why)
+
+
 def _holding(database: FoundDatabase) -> Said:
     """What is in a database."""
     return say("not read") if database.holds is None else joined("commas", [Said(each) for each in database.holds])
-
-
-# What the facts say
-
-
-def _about_store(facts: Facts, signs: Sequence[Said], time: _Time) -> Iterator[Said]:
-    yield _text(facts["uri"])
-    yield say("at least", version=facts["version_at_least"], because=joined("semicolons", signs)) if signs else say("no sign")
-
-
-def _about_log(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
-    size = say("size of log", segments=facts["segments"], size=size_of(facts["bytes"]))
-    place = _places(facts["directories"]) if facts["directories"] else say("no segments")
-    yield say("at", place=place, what=_with_period(size, facts["first_store_timestamp"], facts["last_store_timestamp"], time))
-
-
-def _about_queues(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
-    what = say("queues of topics", queues=facts["queues"], topics=facts["topics"])
-    if facts["light_queues"]:
-        what = say("and light", what=what, light=facts["light_queues"])
-    if facts[OLDER]:
-        what = say("and older", what=what, older=_older(facts[OLDER]))
-    yield say("at", place=_places(facts["directories"]), what=what) if facts["directories"] else say("none")
-
-
-def _older(by_topic: Mapping[str, int]) -> Said:
-    """That queues name records from before the log. The files do not show who deleted those."""
-    names = names_of([f"{topic} {count:,}" for topic, count in by_topic.items()], _MOST)
-    return say("older", records=sum(by_topic.values()), names=names)
-
-
-def _about_index(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
-    size = say("size of index", files=facts["files"], keys=facts["entries"])
-    files = _with_period(size, facts["begin_timestamp"], facts["end_timestamp"], time)
-    places = [say("at", place=facts["directory"], what=files)] if facts["directory"] else []
-    places += [say("in rocksdb", place=facts["database"])] if facts["database"] else []
-    yield joined("semicolons", places) if places else say("none")
-
-
-def _about_databases(facts: Facts, contents: Sequence[Said], time: _Time) -> Iterator[Said]:
-    found = zip(facts["databases"], contents, strict=True)
-    yield joined("semicolons", [say("at", place=each["directory"], what=what) for each, what in found])
-
-
-def _about_config(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
-    yield _text(facts["directory"]) if facts["directory"] else say("none")
-
-
-def _about_state(facts: Facts, words: Sequence[Said], time: _Time) -> Iterator[Said]:
-    yield say("in use" if facts["in_use"] else "at rest")
-
-
-def _text(text: str) -> Said:
-    return say("text", text=text)
-
-
-def _places(directories: Sequence[str]) -> Said:
-    return joined("commas", list(map(_text, directories)))
-
-
-def _with_period(what: Said, first: datetime | None, last: datetime | None, time: _Time) -> Said:
-    return what if first is None or last is None else say("period", what=what, first=time(first), last=time(last))
-
-
-_WRITERS: dict[str, tuple[str, Callable[[Facts, Sequence[Said], _Time], Iterator[Said]]]] = {
-    STORE: ("store", _about_store),
-    LOG: ("commitlog", _about_log),
-    QUEUES: ("queues", _about_queues),
-    INDEX: ("index", _about_index),
-    CONFIG: ("config", _about_config),
-    DATABASES: ("rocksdb", _about_databases),
-    STATE: ("state", _about_state),
-}
-"""By part, in the order of the lines: its label, and what it says; the store has a second line, the version."""

@@ -8,6 +8,8 @@ from native_reader.errors import option_name
 from native_reader.plan.lost import BACK, MISSING, NOT_THERE, STORES, WHAT, WHY
 from native_reader.records.damages import SENTENCES
 from native_reader.scan.read import SKIPPED
+from native_reader.sides.bounds import FOUND
+from native_reader.sides.index import WHY_NOT
 
 SIGNS = {
     "dispatched_offset": "the checkpoint has a dispatched offset",
@@ -84,13 +86,14 @@ ODDITIES = {
 }
 """Kinds of findings and notes."""
 ENGLISH = {
-    "text": "{text}",
     "commas": "{first}, {second}",
     "semicolons": "{first}; {second}",
     **SIGNS,
     **LABELS,
     **FACTS,
     **ODDITIES,
+    **FOUND,
+    **WHY_NOT,
     **CONTENTS,
     **PROBLEMS,
     **SENTENCES,

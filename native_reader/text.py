@@ -38,6 +38,11 @@ def say(kind: str, **values: int | str | Said) -> Said:
     return Said(kind, tuple(values.items()))
 
 
+def verbatim(text: str) -> Said:
+    """A path or an error of others, which has no kind. A table of sentences needs an entry for it: `"text": "{text}"`."""
+    return say("text", text=text)
+
+
 def joined(kind: str, parts: Sequence[Said]) -> Said:
     """At least one part, one after another: that kind has a `{first}` and a `{second}`."""
     return reduce(lambda one, other: say(kind, first=one, second=other), parts)

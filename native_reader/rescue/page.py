@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import Any
 
-from native_reader.doctor import OLDER, STATE, Diagnosis
-from native_reader.doctor import QUEUES as DOCTOR_QUEUES
+from native_reader.doctor import Diagnosis
+from native_reader.doctor_lines import OLDER, STATE
+from native_reader.doctor_lines import QUEUES as DOCTOR_QUEUES
 from native_reader.document import Block, Code, Document, Items, Lines, Result, Results, Section, Table
 from native_reader.export.account import Exported
 from native_reader.plan.lost import LOST, MISSING, Missing
 from native_reader.records.damages import CHECKSUM, Damage
 from native_reader.rescue.saved import Around, Run, SavedQueue
 from native_reader.start import NO, Start, said_of
-from native_reader.text import Said, joined, say, size_of
+from native_reader.text import Said, joined, say, size_of, verbatim
 from native_reader.verify.codes import NOTE, SEVERITIES
 
 _MOST = 200
@@ -94,7 +95,7 @@ class RescueFacts:
 
 def page_of(found: RescueFacts) -> Document:
     """What the page says."""
-    stores = [_text(uri) for uri, _ in found.exported.ends]
+    stores = [verbatim(uri) for uri, _ in found.exported.ends]
     sections = {
         "store": _store(found.diagnosis),
         "topics": _topics(found.queues),
@@ -111,10 +112,6 @@ def page_of(found: RescueFacts) -> Document:
         [*_line("finished", time=f"{found.end.astimezone(UTC):%Y-%m-%d %H:%M:%S}"), Results(list(_results(found)))],
         [Section(Said(f"title {name}"), blocks) for name, blocks in sections.items()],
     )
-
-
-def _text(text: str) -> Said:
-    return say("text", text=text)
 
 
 def _line(kind: str, **values: int | str | Said) -> list[Block]:

@@ -30,7 +30,7 @@ from native_reader.start.age import RESERVED
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
-from native_reader.text import Said, say
+from native_reader.text import Said, verbatim
 
 MESSAGES, PAGE, QUEUES, FINDINGS = "messages", "rescue.md", "queues.jsonl", "findings.jsonl"
 HTML_PAGE = "rescue.html"
@@ -116,7 +116,7 @@ def _rescue(files: StoreFiles, folder: Target, reading: dict[str, Any], running:
         saved.add_named(batch.to_pylist())
     queues = list(saved.queues())
     folder.write_text(QUEUES, _queue_lines(queues))
-    warnings = [each if isinstance(each, Said) else say("text", text=text) for text, each in zip(warned.texts, warned.said, strict=True)]
+    warnings = [each if isinstance(each, Said) else verbatim(text) for text, each in zip(warned.texts, warned.said, strict=True)]
     start = _start(files, diagnosis, exported)
     return RescueFacts(diagnosis, exported, queues, saved.knows_gaps, checked, losses, surroundings, warnings, start, datetime.now(UTC))
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from native_reader.layout.queue_entry import FILLER_SIZE, LIGHT_TOPIC, read_batch_place, read_place, refers_to_record
 from native_reader.sides.queues import Queue, QueueReader
 from native_reader.storage.protocol import StoredFile
+from native_reader.text import Said, say
 
 SIMPLE, BATCH, LIGHT = "simple", "batch", "LMQ"
 
@@ -21,6 +22,14 @@ _AT_ONCE = 8 << 10
 _ROUNDS = 16
 _LARGEST = 2**63 - 1
 _PIECE = 1 << 20
+FOUND = {
+    "queue gap": "no file contains entries {first:,} to {last:,}",
+    "queue overlap": "two files contain entry {number:,}",
+    "more of queue": "{first}, and {count:,} more",
+    "queue end": "its last entry names no record",
+    "text": "{text}",
+}
+"""What is wrong with a queue, by kind, in English."""
 
 
 class EntryPlace(NamedTuple):
@@ -51,7 +60,7 @@ class Bounds(NamedTuple):
     first: EntryPlace | None = None
     last: EntryPlace | None = None
     newest: EntryPlace | None = None
-    found: str | None = None
+    found: Said | None = None
     """What is wrong with its files."""
 
 
@@ -169,8 +178,9 @@ def _searched(stored: StoredFile, width: int, stop: int) -> int:
     return known
 
 
-def _about(gaps: Sequence[tuple[int, int, int]], newest: EntryPlace) -> str | None:
+def _about(gaps: Sequence[tuple[int, int, int]], newest: EntryPlace) -> Said | None:
     if gaps:
-        (_, start, stop), more = gaps[0], f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
-        return (f"no file contains entries {start:,} to {stop - 1:,}" if start < stop else f"two files contain entry {stop:,}") + more
-    return None if newest.is_written or newest.size == FILLER_SIZE else "its last entry names no record"
+        _, start, stop = gaps[0]
+        first = say("queue gap", first=start, last=stop - 1) if start < stop else say("queue overlap", number=stop)
+        return say("more of queue", first=first, count=len(gaps) - 1) if len(gaps) > 1 else first
+    return None if newest.is_written or newest.size == FILLER_SIZE else say("queue end")

@@ -58,6 +58,9 @@ LEAST_ROOM = 2
 """Entry 0, which is unused, and one more."""
 _NO_CHAIN = "its last entry is in no chain. Check max_hash_slot_num"
 NO_SLOTS = "its number of slots is unknown. Set max_hash_slot_num"
+_EMPTY, _INCONSISTENT = "it is empty", "its header is inconsistent"
+WHY_NOT = {each: each for each in (_NO_CHAIN, NO_SLOTS, _EMPTY, _INCONSISTENT)}
+"""Why a file cannot be used, in English. Each sentence is its own kind."""
 _NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -214,9 +217,9 @@ class _OpenIndex:
 
     def _why_not(self, head: Head) -> str | None:
         if head.next_entry <= 1:
-            return "it is empty"
+            return _EMPTY
         if not 0 <= head.begin <= head.end or head.next_entry > self._room:
-            return "its header is inconsistent"
+            return _INCONSISTENT
         return None
 
     def _is_in_chain(self, entry: NDArray[np.void], number: int) -> bool:

@@ -18,13 +18,14 @@ from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import BATCH_ENTRY, QUEUE_ENTRY, lite_topic_of
 from native_reader.plan.plan import StoreRead
 from native_reader.scan.read import PERMISSIVE, Projection, Reading
-from native_reader.sides.bounds import BATCH, LIGHT, SIMPLE, Bounds, bounds_of, type_of
+from native_reader.sides.bounds import BATCH, FOUND, LIGHT, SIMPLE, Bounds, bounds_of, type_of
 from native_reader.sides.copies import QueueCopies
 from native_reader.sides.queues import Queue, Topic, queues_of, topics_in
 from native_reader.storage.rocksdb_queues import is_in_database, why_unreadable
 from native_reader.storage.store import StoreFiles
 from native_reader.storage.threads import map_files
 from native_reader.tables.table import Table, TableRequest, batches_of
+from native_reader.text import Said, verbatim
 
 DISPATCHED, BEHIND, AHEAD, ORPHANED = "dispatched", "behind", "ahead", "orphaned"
 STATES = {
@@ -86,7 +87,7 @@ class FoundQueue(NamedTuple):
     files: int
     bytes: int
     bounds: Bounds | None
-    found: str | None
+    found: Said | None
 
 
 def _parts(request: TableRequest) -> list[StoreQueues]:
@@ -149,7 +150,7 @@ def _listed(queue: Queue, lowest: int) -> FoundQueue | None:
             return None
         found = bounds.found
     except OSError as error:
-        bounds, found = None, str(error)
+        bounds, found = None, verbatim(str(error))
     width = (BATCH_ENTRY if queue.batch else QUEUE_ENTRY).itemsize
     files = [file for file in queue.files if not is_in_database(file.uri)]
     size = sum(file.units for file in files) * width
@@ -198,7 +199,8 @@ def _undispatched(store: StoreFiles, start: int, end: int, projection: Projectio
 
 def _row(store: StoreFiles, queue: FoundQueue, state: str | None) -> dict[str, object]:
     row: dict[str, object] = {"store": store.uri, "state": state}
-    row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes", "found")}
+    row |= {name: getattr(queue, name) for name in ("topic", "queue_id", "type", "files", "bytes")}
+    row["found"] = None if queue.found is None else queue.found.text(FOUND)
     row["parent_topic"], row["lite_topic"] = lite_topic_of(queue.topic)
     if (bounds := queue.bounds) is None:
         return row

@@ -75,6 +75,15 @@ CHINESE = {
     "late databases": "运行中的 broker 会延迟写入队列和索引的数据库：最新的条目尚未落盘",
     "crashed": "存在 abort 文件：broker 曾异常退出，或复制时 broker 正在运行",
     "checkpoint ahead": "checkpoint 比最后一条记录晚 {by}：请查找末尾缺失的 commitlog 文件",
+    # What is wrong with a queue or an index file
+    "queue gap": "没有文件包含第 {first:,} 至 {last:,} 个条目",
+    "queue overlap": "两个文件都包含第 {number:,} 个条目",
+    "more of queue": "{first}，另有 {count:,} 处",
+    "queue end": "最后一个条目没有指向记录",
+    "its last entry is in no chain. Check max_hash_slot_num": "最后一个条目不在任何链中，请检查 max_hash_slot_num",
+    "its number of slots is unknown. Set max_hash_slot_num": "槽数未知，请设置 max_hash_slot_num",
+    "it is empty": "文件为空",
+    "its header is inconsistent": "文件头自相矛盾",
     # What a database holds
     "holds queues": "消费队列",
     "holds topics": "topic",

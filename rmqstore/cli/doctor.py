@@ -86,14 +86,14 @@ def _sentences(language: str) -> Mapping[str, str]:
 
 def _diagnosis(asked: Asked, one: Store, reserved: int | None, sentences: Mapping[str, str]) -> tuple[Diagnosis, bool]:
     """The diagnosis of one store, with the engine's warnings first; and whether its log is damaged or incomplete."""
-    from native_reader.text import say
+    from native_reader.text import verbatim
 
     losses: list[str] = []
     others: list[str] = []
     with warnings(lambda text, is_loss: (losses if is_loss else others).append(text), lambda record: _warning(record, sentences)):
         found = one.diagnose(file_reserved_time=reserved, **asked.values())
-    found.losses[:0] = [say("text", text=text) for text in losses]
-    found.harmless[:0] = [say("text", text=text) for text in others]
+    found.losses[:0] = [verbatim(text) for text in losses]
+    found.harmless[:0] = [verbatim(text) for text in others]
     return found, bool(losses) or found.has_gaps or (found.start is not None and found.start.loses)
 
 

@@ -19,11 +19,16 @@ from native_reader.doctor_texts import ENGLISH
 from native_reader.plan.lost import BACK, STORES, WHAT, WHY
 from native_reader.records.damages import SENTENCES as DAMAGE
 from native_reader.scan.read import SKIPPED
+from native_reader.sides.bounds import FOUND
+from native_reader.sides.index import WHY_NOT
 from native_reader.start import ENGLISH as START
 from rmqstore.chinese.doctor import CHINESE
 from rmqstore.cli import doctor
 
-PARTS = (texts.SIGNS, texts.LABELS, texts.FACTS, texts.ODDITIES, CONTENTS, PROBLEMS, DAMAGE, SKIPPED, STORES, WHAT, WHY, BACK)
+PARTS = (
+    *(texts.SIGNS, texts.LABELS, texts.FACTS, texts.ODDITIES),
+    *(FOUND, WHY_NOT, CONTENTS, PROBLEMS, DAMAGE, SKIPPED, STORES, WHAT, WHY, BACK),
+)
 
 
 def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
@@ -32,7 +37,7 @@ def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
 
 
 def test_no_kind_has_two_meanings() -> None:
-    own = ["text", "commas", "semicolons", "missing"]
+    own = ["commas", "semicolons", "missing"]
     assert len(ENGLISH) == sum(map(len, PARTS)) + len(own)
     assert not ENGLISH.keys() & doctor.SENTENCES.keys()
 
@@ -66,6 +71,21 @@ def test_options_have_their_flags_in_chinese(store: Path) -> None:
     index = next((store / "index").iterdir())
     index.write_bytes(index.read_bytes() + b"\0")
     assert "1 个索引文件无法查询：请按 broker 的配置设置 --option max_hash_slot_num" in run("doctor", store, "--lang", "zh").out
+
+
+def test_what_is_wrong_with_queues_and_index_is_in_chinese(store: Path) -> None:
+    """A queue lacks entries between two files, and a header of the index has no entries."""
+    queue = next((store / "consumequeue" / "T0").iterdir())
+    first = next(queue.iterdir())
+    size = first.stat().st_size
+    (queue / f"{2 * size:020}").write_bytes(first.read_bytes())
+    index = next((store / "index").iterdir())
+    index.write_bytes(bytes(40) + index.read_bytes()[40:])
+    ended = run("doctor", store, "--lang", "zh")
+    assert f"问题       T0：没有文件包含第 {size // 20:,} 至 {2 * size // 20 - 1:,} 个条目" in ended.out
+    assert re.search("^问题 .*/index/[0-9]+：文件为空$", ended.out, re.MULTILINE)
+    english = run("doctor", store).out
+    assert f"finding    T0: no file contains entries {size // 20:,} to {2 * size // 20 - 1:,}" in english
 
 
 def test_json_is_in_english_in_every_language(damaged: Path) -> None:
