@@ -64,7 +64,7 @@ def _blocks(blocks: Iterable[Block], voice: Voice) -> Iterator[Markup]:
             case Results():
                 yield from _results(block, voice)
             case Code(_, lines):
-                yield element("pre", element("code", "\n".join(lines)))
+                yield element("pre", *(element("code", line) for line in lines))
             case Table():
                 yield _table(block, voice)
 

@@ -84,7 +84,7 @@ svg.bar { fill: none; }
 .legend svg { width: .9rem; height: .9rem; border: 1px solid var(--quiet); }
 pre { overflow-x: auto; padding: .6rem .9rem; background: var(--fill); }
 code { font: .9em/1.5 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
-pre code { overflow-wrap: normal; }
+pre code { display: block; overflow-wrap: normal; }
 li { overflow-wrap: anywhere; }
 summary { cursor: pointer; color: var(--data); }
 @media (max-width: 34rem) {

@@ -105,6 +105,11 @@ def test_a_rescue_in_chinese_is_in_chinese(own_store: Callable[[str], Golden], t
     for row in json_lines(tmp_path / "out" / "findings.jsonl"):
         assert CODES[row["code"]].meaning in page
         assert f"| {row['code']} |" in markdown
+    assert [each for each in re.findall("<code>(.*?)</code>", page) if "messages&quot;" in each or "parquet&#x27;" in each] == [
+        "pyarrow.parquet.read_table(&quot;messages&quot;)  # import pyarrow.parquet",
+        "duckdb.sql(&quot;FROM read_parquet(&#x27;messages/*.parquet&#x27;)&quot;)  # pip install duckdb; import duckdb",
+        "spark.read.parquet(&quot;messages&quot;)  # any Spark",
+    ]
     for heading in ("## 已保存的消息（按 topic）", "## 日志中丢失的部分", "## 检查结果", "## 后续步骤"):
         assert f"\n{heading}\n" in markdown
 

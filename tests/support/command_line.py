@@ -30,6 +30,8 @@ HOSTILE = (
 )
 """Names that clear a screen, set a title or colors, turn text around, or add rows and columns."""
 
+# Where people work in Chinese, commands would print Chinese.
+os.environ |= {name: "C.UTF-8" for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name, "").startswith("zh")}
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "rmqstore")
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
