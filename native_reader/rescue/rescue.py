@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from native_reader.columns.schema import COLUMNS as MESSAGE_COLUMNS
-from native_reader.doctor import STORE, Diagnosis, diagnose
+from native_reader.doctor import Diagnosis, diagnose
+from native_reader.doctor_lines import STORE
 from native_reader.document import Document
 from native_reader.errors import ExportError, OptionError, StoreError, Warned, did_you_mean
 from native_reader.export.account import Exported
