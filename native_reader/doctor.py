@@ -78,7 +78,7 @@ class Diagnosis:
     """Whether the log lacks bytes between its first and its last file."""
     start: Start | None = None
     """Whether a broker may be started; None if the log could not be examined."""
-    _words: dict[str, list[Said]] = field(default_factory=dict)
+    words: dict[str, list[Said]] = field(default_factory=dict)
     """By part: what its facts say in English, for other languages."""
 
     @property
@@ -109,7 +109,7 @@ class Diagnosis:
         for part, (label, write) in WRITERS.items():
             if part in self.facts:
                 labels = Said(f"label {label}"), Said("label version")
-                yield from zip(labels, write(self.facts[part], self._words.get(part, []), time), strict=False)
+                yield from zip(labels, write(self.facts[part], self.words.get(part, []), time), strict=False)
         yield from ((Said("label finding"), said) for said in self.losses)
         yield from ((Said("label note"), said) for said in self.harmless)
 
@@ -165,7 +165,7 @@ class _Examination:
         names["checkpoint"] = {name for name, value in self._checkpoint.items() if value is not None}
         seen = [(version, name) for version, place, name in _SIGNS if name in names.get(place, ())]
         latest = max((version for version, _ in seen), key=_numbers, default=None)
-        signs = self._found._words[STORE] = [Said(name) for version, name in seen if version == latest]
+        signs = self._found.words[STORE] = [Said(name) for version, name in seen if version == latest]
         return {"uri": files.uri, "version_at_least": latest, "because": [sign.text(ENGLISH) for sign in signs]}
 
     def log(self) -> Facts:
@@ -287,7 +287,7 @@ class _Examination:
             self._found.harmless.append(say("no extra"))
         if databases and is_live(self._files.uri):
             self._found.harmless.append(say("late databases"))
-        contents = self._found._words[DATABASES] = [_holding(each) for each in databases]
+        contents = self._found.words[DATABASES] = [_holding(each) for each in databases]
         texts = [None if each.holds is None else words.text(ENGLISH) for each, words in zip(databases, contents, strict=True)]
         return [{"directory": each.uri, "holds": text} for each, text in zip(databases, texts, strict=True)]
 

@@ -25,6 +25,7 @@ from native_reader.start import ENGLISH as START
 from native_reader.text import say
 from rmqstore.chinese.findings import CODES
 from rmqstore.chinese.rescue import CHINESE
+from rmqstore.cli import doctor
 from rmqstore.report.rescue_page import rescue_page
 
 NAMES = (*HOSTILE, "<script>alert(1)</script>", "</style>", "&amp;", "`code`", '" onload="alert(1)', "a{count}", "订单", "http://evil")
@@ -39,6 +40,7 @@ WARNINGS = {
 
 
 def test_every_sentence_is_there_in_chinese_with_the_same_numbers() -> None:
+    assert CHINESE.keys() - ENGLISH.keys() == doctor.SENTENCES.keys()
     chinese = {kind: CHINESE[kind] for kind in ENGLISH}
     assert names_by_kind(chinese) == names_by_kind(ENGLISH)
     codes = {kind for kind in ENGLISH if re.findall("`.*?`", CHINESE[kind]) != re.findall("`.*?`", ENGLISH[kind])}
