@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from native_reader.testing.java import map_order
+from native_reader.writing.checkpoint import checkpoint
 
-_CHECKPOINT: Final = 4096
 _SYSTEM_GROUPS: Final = (
     "TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_OWNER", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_PULL",
 )  # fmt: skip
@@ -40,7 +39,7 @@ def write_json(directory: Path, name: str, value: Mapping[str, Any]) -> None:
 
 def write_checkpoint(path: Path, physic: int, logics: int, index: int, logics_offset: int) -> None:
     """Times of the newest record flushed, dispatched and in a full index file; without controller mode the rest is 0."""
-    path.write_bytes(struct.pack(">6q", physic, logics, index, 0, 0, logics_offset).ljust(_CHECKPOINT, b"\0"))
+    path.write_bytes(checkpoint(physic, logics, index, dispatched=logics_offset))
 
 
 def topics_json(topics: Mapping[str, int], batched: str, timestamp: int) -> dict[str, Any]:

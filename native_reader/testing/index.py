@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.writing.chains import chained
+
 _ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 _HEADER: Final = 40
 
@@ -50,19 +52,11 @@ class IndexFiles:
                 self.files -= 1
 
     def _put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
-        slot = (hashes % self._slots).astype(np.int32)
-        order = np.argsort(slot, kind="stable")
-        grouped = slot[order]
-        numbers = self._count + order
-        first = np.r_[True, grouped[1:] != grouped[:-1]]
-        before = np.r_[0, numbers[:-1]]  # the previous entry in the same slot's chain
-        before[first] = self._table[grouped[first]]
-        self._used += int(np.count_nonzero(before[first] == 0))
-        last = np.r_[first[1:], True]
-        self._table[grouped[last]] = numbers[last]
+        previous = chained(hashes % self._slots, self._count, self._table)
+        self._used += int(np.count_nonzero(previous == 0))
         entries = np.empty(len(hashes), dtype=_ENTRY)
         entries["hash"], entries["offset"] = hashes, offsets
-        entries["previous"][order] = before
+        entries["previous"] = previous
         # A new file starts with its predecessor's end as begin, and corrects it only after its first entry.
         begin = np.full(len(times), times[0] if self._count == 1 else self._begin[0])
         begin[0] = self._begin[0]
