@@ -23,10 +23,10 @@ from measure import parser_of, print_setting
 
 import native_reader as nr
 from native_reader.testing.faulty import FaultyStorage
-from native_reader.testing.index import IndexFiles
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.queues import QUEUE_ENTRY, NumberedQueues, QueueName
 from native_reader.testing.records import Message, blank, encode, pack_properties
+from native_reader.writing.index import IndexFiles
 
 SEGMENT = (1 << 40) // 10_000
 SEGMENTS = (100, 1_000, 10_000)

@@ -9,6 +9,7 @@ from native_reader.errors import (
     OptionError,
     PathError,
     PredicateError,
+    RepairError,
     SchemaError,
     SplitError,
     StoreDamaged,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from native_reader.arrivals import Arrivals
     from native_reader.doctor import Diagnosis
     from native_reader.facts import Facts
+    from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
 
@@ -43,6 +45,8 @@ __all__ = [
     "PathError",
     "PredicateError",
     "Progress",
+    "RepairError",
+    "Repaired",
     "Rescued",
     "Run",
     "Scan",
@@ -78,6 +82,10 @@ def __getattr__(name: str) -> Any:
             from native_reader.rescue import Rescued
 
             return Rescued
+        case "Repaired":
+            from native_reader.repair import Repaired
+
+            return Repaired
         case "Verification":
             from native_reader.verification import Verification
 

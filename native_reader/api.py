@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from native_reader.doctor import Diagnosis
     from native_reader.document import Document
     from native_reader.facts import Facts
+    from native_reader.repair import Repaired
     from native_reader.rescue import Rescued
     from native_reader.verification import Verification
 
@@ -86,7 +87,7 @@ class Store:
         return found
 
     def one_by_one(self) -> list[Store]:
-        """Return each store as one of its own: `diagnose`, `report` and `rescue` are about one store.
+        """Return each store as one of its own: `diagnose`, `report`, `rescue` and `repair` are about one store.
 
         Examples:
             >>> [one.diagnose().findings for one in nr.open(["store"]).one_by_one()]
@@ -378,6 +379,47 @@ class Store:
         from native_reader.rescue.rescue import rescue
 
         return rescue(self._one("a rescue"), path, jobs=jobs, progress=progress, max_read_rate=max_read_rate, pages=pages)
+
+    def repair(
+        self,
+        /,
+        path: LocalPath,
+        *,
+        dry_run: bool = False,
+        jobs: int = 1,
+        progress: Watch = False,
+        max_read_rate: int | str | None = None,
+    ) -> Repaired:
+        """Write a new store on which a broker runs, with every message that survived. The damaged store is only read.
+
+        Messages keep their places, queue offsets and ids. In the place of a lost one is a placeholder, which consumers do not see.
+        Before it ends, the new store is checked, and its messages are compared with those of the damaged one.
+
+        Args:
+            path: The new store: a folder that is new or empty.
+            dry_run: Only read the store and make the plan.
+            jobs: How many parts are read in parallel.
+            progress: As for `Scan.to_batches`. It covers the plan, then the checks.
+            max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
+
+        Returns:
+            What survived, what was lost and what was made. Lost messages are no errors.
+
+        Raises:
+            OptionError: An argument is invalid, or there are several stores.
+            RepairError: The store is in use, of a kind that is not repaired, or the folder is not empty.
+            ExportError: A file cannot be written.
+
+        Examples:
+            >>> plan = nr.open("damaged").repair("new", dry_run=True).plan
+            >>> plan.messages, plan.lost_messages
+            (246, 9)
+        """
+        from native_reader.repair.records import Reading
+        from native_reader.repair.repair import repair
+
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate)
+        return repair(self._one("a repair"), path, how, dry_run=dry_run)
 
     def _one(self, what: str) -> StoreFiles:
         """The only store."""

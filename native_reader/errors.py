@@ -175,6 +175,19 @@ class ExportError(StoreError, OSError):
     """
 
 
+class RepairError(StoreError, ValueError):
+    """A store is not repaired: its kind is refused, or the new store is not what it should be.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> Path("full").mkdir()
+        >>> size = Path("full/file").write_bytes(b"")
+        >>> store.repair("full")
+        Traceback (most recent call last):
+        native_reader.errors.RepairError: ...
+    """
+
+
 def shown(value: object) -> str:
     """A short `repr` of a value for errors; safe even if the value's own methods fail."""
     try:

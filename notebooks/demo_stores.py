@@ -18,9 +18,9 @@ import numpy as np
 
 from native_reader.testing import CommitLog, Message
 from native_reader.testing.config import groups_json, offsets_json, topics_json, write_checkpoint, write_json
-from native_reader.testing.index import IndexFiles
 from native_reader.testing.java import hash_code, index_hash
 from native_reader.testing.records import COMMIT, pack_properties
+from native_reader.writing.index import IndexFiles
 
 MONDAY = 1_767_571_200_000  # 2026-01-05 00:00 UTC, in milliseconds
 SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000

@@ -17,6 +17,8 @@ from native_reader.layout.record import Bytes, Index, at
 _total_size = struct.Struct(">i").unpack_from
 _FLAG, _BODY_SIZE, _BODY = 12, 16, 20
 SMALLEST_UNIT = _BODY + 2
+PLACEHOLDER_TAG = "RMQSTORE_LOST"
+"""The tag of an inner batch of no messages, which a repair writes in the place of a lost record. Clients of 5.x show nothing of it."""
 
 
 class Units(NamedTuple):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.testing.index import IndexFiles
 from native_reader.testing.queues import BATCH_ENTRY, QUEUE_ENTRY, NumberedQueues, QueueName
 from native_reader.testing.rare import Rare
+from native_reader.writing.index import IndexFiles
 
 
 class Dispatch(NamedTuple):

@@ -19,7 +19,6 @@ from native_reader.testing import surroundings
 from native_reader.testing.blocks import Block, Blocks
 from native_reader.testing.bodies import Bodies
 from native_reader.testing.dispatch import Dispatch, Dispatcher
-from native_reader.testing.index import IndexFiles
 from native_reader.testing.logs import END_BLANK
 from native_reader.testing.producers import Producers, make_topics, number, weights_at
 from native_reader.testing.queues import NumberedQueues, QueueName
@@ -30,6 +29,7 @@ from native_reader.testing.shapes import make_shapes
 from native_reader.testing.spec import MIB, StoreSpec, Summary
 from native_reader.testing.stories import Stories
 from native_reader.testing.tokens import Pool
+from native_reader.writing.index import IndexFiles
 
 Progress = Callable[[int, int], None]
 _BLOCK: Final = 8 * MIB

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
+from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Bytes, Numbers, Records
 from native_reader.verify.marks import Ints, Marks, new_marker
 from native_reader.verify.sides import QueueNumbering
 
 _MOST_PLACES, _MOST_TEXT = 100_000, 16 << 20
 """Places, and bytes of names of topics, that are remembered from range to range."""
+_PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
+"""The queue has one entry of such a batch, as of any record."""
 NO_QUEUE, NO_ENTRY = -1, -2
 """Instead of the number of a queue: the record's queue has no files; brokers do not dispatch the record."""
 BY_HASH, BY_TIME, IN_BATCH = 0, 1, 2
@@ -81,7 +85,7 @@ class RecordReader:
             rolls_back = state == ROLLBACK
             queue[(state == PREPARED) | rolls_back] = NO_ENTRY
         if flags & INNER_BATCH:
-            kind[marks.flags & INNER_BATCH != 0] = IN_BATCH
+            kind[(marks.flags & INNER_BATCH != 0) & (marks.tag != _PLACEHOLDER)] = IN_BATCH
         if marks.delayed.any():
             is_delayed = np.array([topic == DELAY_TOPIC for topic, _, _ in self.places], np.bool_)[marks.place]
             kind[is_delayed & (marks.delayed != 0)] = BY_TIME

@@ -1,1 +1,1 @@
-"""Bytes as a broker writes them: a record, the chains of an index file, a checkpoint. Pure functions, for repairs and for test stores."""
+"""Bytes as a broker writes them: a record, index files, a checkpoint. For repairs, and for the stores of tests."""

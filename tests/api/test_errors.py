@@ -21,6 +21,7 @@ FAMILY = {
     nr.SplitError: RuntimeError,
     nr.UnreadableError: OSError,
     nr.ExportError: OSError,
+    nr.RepairError: ValueError,
     nr.UseError: TypeError,
 }
 

@@ -82,6 +82,15 @@ public class Traffic {
             case "load":
                 load(count);
                 break;
+            case "pull":
+                Served.pull();
+                break;
+            case "push":
+                Served.push();
+                break;
+            case "more":
+                Served.more(count);
+                break;
             case "steady":
                 Steady.send(count);
                 break;

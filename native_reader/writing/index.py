@@ -1,17 +1,14 @@
-"""Index files with the same entries as a broker's, but written in blocks."""
+"""Index files with the same entries as a broker's, but written in blocks. In a file, each entry leads to the one before it in its slot."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
 import struct
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from native_reader.writing.chains import chained
 
 _ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 _HEADER: Final = 40
@@ -20,14 +17,14 @@ _HEADER: Final = 40
 class IndexFiles:
     """Writes index files; each holds at most `entries - 1` keys, because entry 0 is unused."""
 
-    def __init__(self, directory: Path, slots: int, entries: int) -> None:
-        self._directory, self._slots, self._entries = directory, slots, entries
+    def __init__(self, directory: str | os.PathLike[str], slots: int, entries: int) -> None:
+        self._directory, self._slots, self._entries = os.fspath(directory), slots, entries
         self._table: NDArray[np.int32] = np.zeros(slots, dtype=np.int32)
         self._file = -1
         self._created = 0  # the time in the newest file's name, in milliseconds
         self._count, self._used = 1, 0
         self._begin = self._end = (0, 0)  # (time, offset)
-        self._ends: list[tuple[Path, int]] = []
+        self._ends: list[tuple[str, int]] = []
         self.files = 0
         self.keys = 0
         self.full_timestamp = 0  # the checkpoint's indexMsgTimestamp: the end time of the last full file
@@ -48,7 +45,7 @@ class IndexFiles:
             self._finish()
         for path, end in self._ends[:-1]:
             if end < oldest:
-                path.unlink()
+                os.unlink(path)
                 self.files -= 1
 
     def _put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
@@ -73,10 +70,10 @@ class IndexFiles:
             self._finish()
             self.full_timestamp = self._end[0]
             self._table[:] = 0
-        self._directory.mkdir(parents=True, exist_ok=True)
+        os.makedirs(self._directory, exist_ok=True)
         self._created = max(now, self._created + 1)
         moment = dt.datetime.fromtimestamp(self._created / 1000, dt.UTC)
-        self._path = self._directory / (moment.strftime("%Y%m%d%H%M%S") + f"{self._created % 1000:03d}")
+        self._path = os.path.join(self._directory, moment.strftime("%Y%m%d%H%M%S") + f"{self._created % 1000:03d}")
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         os.ftruncate(self._file, _HEADER + 4 * self._slots + _ENTRY.itemsize * self._entries)
         self._begin = self._end
@@ -99,3 +96,20 @@ class IndexFiles:
         """Write only pages with a used slot, so that an almost empty file stays sparse."""
         for page in np.unique(used // 1024).tolist():
             os.pwrite(self._file, self._table[page * 1024 : (page + 1) * 1024].astype(">i4").tobytes(), _HEADER + 4096 * page)
+
+
+def chained(slots: NDArray[np.int64], first: int, table: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The number of the entry before each of these in the chain of its slot, or 0.
+
+    `first`: the number of the first of them. `table`: the newest entry of each slot; it then leads to these.
+    """
+    order = np.argsort(slots, kind="stable")
+    grouped, numbers = slots[order], first + order
+    begins = np.r_[True, grouped[1:] != grouped[:-1]]
+    before = np.r_[0, numbers[:-1]]
+    before[begins] = table[grouped[begins]]
+    ends = np.r_[begins[1:], True]
+    table[grouped[ends]] = numbers[ends]
+    previous = np.empty(len(slots), np.int64)
+    previous[order] = before
+    return previous

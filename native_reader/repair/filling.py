@@ -1,0 +1,121 @@
+"""What fills the holes of the log: a placeholder for each lost message, in its place where that is known, and filler between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.record import SMALLEST_RECORD
+from native_reader.repair.log_shape import BLANK, Hole, LogShape
+from native_reader.repair.lost import EXACT, Loose, Lost
+from native_reader.repair.placeholders import SMALLEST_FILLER, filler, placeholder, smallest_placeholder
+from native_reader.repair.refusals import refusal
+from native_reader.writing.records import blank
+
+
+@dataclass(slots=True)
+class _Free:
+    """Bytes `[start, stop)` of a hole without a place that is known. `left`: how few may be left over, if any are."""
+
+    hole: int
+    start: int
+    stop: int
+    left: int
+
+
+class Filling(NamedTuple):
+    """The placeholders of all holes by offset, with their sizes in the log; and the end of the new log's last record."""
+
+    placed: NDArray[np.void]
+    end: int
+
+
+def filled(shape: LogShape, lost: Lost, end: int) -> Filling:
+    """Give each lost message a place. `end`: of the last whole record."""
+    placed, free = list[tuple[int, int, int, int]](), list[_Free]()
+    for number, hole in enumerate(shape.holes):
+        first, stop = np.searchsorted(lost.exact["offset"], (hole.start, hole.stop)).tolist()
+        _place_known(hole, number, lost.exact[first:stop], placed, free)
+    for loose in sorted(lost.loose, key=lambda each: each.low):
+        _place_loose(shape.holes, loose, lost.queues[loose.queue], free, placed)
+    found = np.array(sorted(placed), EXACT)
+    if len(found):
+        end = max(end, int(found["offset"][-1] + found["size"][-1]))
+    return Filling(found, end)
+
+
+def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free]) -> None:
+    """Place the messages whose place is known. Where too few bytes for a filler are between two, the first gets them."""
+    left = 0 if hole.is_tail else BLANK if hole.closes else SMALLEST_FILLER
+    rows = exact.tolist()
+    if not rows:
+        if 0 < hole.stop - hole.start < min(left, SMALLEST_RECORD):
+            raise refusal("no room", offset=hole.start, size=hole.stop - hole.start)
+        free.append(_Free(number, hole.start, hole.stop, left))
+        return
+    at = hole.start
+    ends = [row[0] for row in rows[1:]] + [hole.stop]
+    for row, end in zip(rows, ends, strict=True):
+        begin, size = row[0], row[1]
+        if 0 < begin - at < SMALLEST_FILLER:  # only before the first one
+            begin, size = at, size + begin - at
+        elif begin > at:
+            free.append(_Free(number, at, begin, SMALLEST_FILLER))
+        least = left if end == hole.stop else SMALLEST_FILLER
+        if 0 < end - (begin + size) < least:
+            size = end - begin
+        placed.append((begin, size, row[2], row[3]))
+        at = begin + size
+    if at < hole.stop:
+        free.append(_Free(number, at, hole.stop, left))
+
+
+def _place_loose(
+    holes: Sequence[Hole], loose: Loose, key: tuple[str, int], free: list[_Free], placed: list[tuple[int, int, int, int]]
+) -> None:
+    """Place messages of which only the neighbours' places are known, in their order."""
+    needed = smallest_placeholder(*key)
+    at = max(0, bisect_right(free, loose.low, key=lambda each: each.stop))
+    for slot in range(loose.first, loose.stop):
+        while at < len(free) and not _fits(free[at], needed):
+            at += 1
+        if at == len(free) or free[at].start >= loose.high:
+            raise refusal("no room", offset=max(loose.low, 0), size=sum(hole.stop - hole.start for hole in holes))
+        space = free[at]
+        rest = space.stop - space.start - needed
+        size = needed + (rest if 0 < rest < space.left else 0)
+        placed.append((space.start, size, loose.queue, slot))
+        space.start += size
+
+
+def _fits(space: _Free, needed: int) -> bool:
+    return space.stop - space.start >= needed + (BLANK if space.left == BLANK else 0)
+
+
+def content_of(hole: Hole, filling: Filling, lost: Lost) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a hole in the new log, piece by piece: offset and content."""
+    first, stop = np.searchsorted(filling.placed["offset"], (hole.start, hole.stop)).tolist()
+    at = hole.start
+    for offset, size, queue, slot in filling.placed[first:stop].tolist():
+        yield from _fillers(at, offset, hole.time)
+        record = placeholder(lost.queues[queue], slot, offset, size, hole.time)
+        yield offset, record
+        yield from _fillers(offset + len(record), offset + size, hole.time)
+        at = offset + size
+    if hole.closes:
+        if at < hole.stop:
+            yield at, blank(hole.stop - at)
+    elif not hole.is_tail:
+        yield from _fillers(at, hole.stop, hole.time)
+
+
+def _fillers(start: int, stop: int, time: int) -> Iterator[tuple[int, bytes]]:
+    while start < stop:
+        record = filler(start, stop - start, time)
+        yield start, record
+        start += len(record)

@@ -1,0 +1,116 @@
+"""The segments of the new log, and the bytes in them that no whole record has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import gcd
+
+from native_reader.layout.record import MAGIC_BLANK
+from native_reader.repair.refusals import refusal
+from native_reader.repair.survey import Survey, Uncovered
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
+
+BLANK = 8
+_MOST_MADE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Bytes `[start, stop)` of one segment without a whole record.
+
+    `closes`: it reaches the end of its segment, so that a blank follows the records that fill it. `is_tail`: the log ends in it,
+    and only what queues or groups name is filled. `time`: the store time of what fills it.
+    """
+
+    start: int
+    stop: int
+    time: int
+    closes: bool = False
+    is_tail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogShape:
+    """The new log: all its segments have one size. `sources`: the file of the old log by first offset, where there is one."""
+
+    size: int
+    begin: int
+    stop: int
+    """The end of its last segment."""
+    sources: dict[int, Segment]
+    holes: Sequence[Hole]
+    has_junk: bool
+    """Whether bytes after the last record are neither records nor zeros."""
+
+    @property
+    def bases(self) -> range:
+        """The first offset of each segment."""
+        return range(self.begin, self.stop, self.size)
+
+    @property
+    def made(self) -> list[int]:
+        """The segments that the old log does not have, or not whole."""
+        return [base for base in self.bases if base not in self.sources or self.sources[base].size < self.size]
+
+
+def shape_of(files: StoreFiles, survey: Survey, log_end: int, named_end: int | None) -> LogShape:
+    """The shape of the new log. `log_end`: where the old one ends.
+
+    `named_end`: the end of the last record that queues name; None if a broker discarded what follows the log.
+    """
+    size = _segment_size(files)
+    stop = max(-(-max(log_end, named_end or 0) // size) * size, files.segments[-1].base + size)
+    shape = LogShape(size, files.min_offset, stop, {each.base: each for each in files.segments}, (), has_junk=log_end > survey.end)
+    if len(missing := [base for base in shape.bases if base not in shape.sources]) > _MOST_MADE:
+        raise refusal("segments", count=len(missing), most=_MOST_MADE)
+    holes = [hole for each in survey.uncovered for hole in _holes_of(each, shape)]
+    after = [] if named_end is None else list(_holes_of(Uncovered(survey.end, stop, survey.last_time), shape))
+    tail = _tail_of(after, max(survey.end, named_end or 0))
+    return replace(shape, holes=[*holes, *tail], has_junk=bool(tail) and log_end > tail[0].start)
+
+
+def _tail_of(holes: list[Hole], end: int) -> list[Hole]:
+    """The bytes after the last whole record. `end`: of the last one that queues name; segments after it are not written to."""
+    needed = next((number for number, hole in enumerate(holes) if hole.stop >= end), len(holes) - 1)
+    tail = holes[: needed + 1]
+    if tail:
+        tail[-1] = Hole(tail[-1].start, max(tail[-1].start, tail[-1].stop - BLANK), tail[-1].time, is_tail=True)
+    return tail
+
+
+def _segment_size(files: StoreFiles) -> int:
+    """The size of all segments: how far apart they begin."""
+    segments = files.segments
+    largest = max(each.size for each in segments)
+    size = gcd(*(after.base - before.base for before, after in pairwise(segments))) or largest
+    size = largest if size > largest and size % largest == 0 else size  # a segment is missing between any two
+    for segment in segments:
+        if segment.size > size:
+            raise refusal("segment sizes", name=segment.uri, size=segment.size, expected=size)
+        if segment.base % size:
+            raise refusal("segment names", name=segment.uri, expected=size)
+    return size
+
+
+def _holes_of(uncovered: Uncovered, shape: LogShape) -> Iterator[Hole]:
+    """The parts of uncovered bytes in each segment, without the blanks of the old log."""
+    start = uncovered.start
+    while start < uncovered.stop:
+        end = start // shape.size * shape.size + shape.size
+        stop = min(uncovered.stop, end)
+        if stop < end or not _is_blank(shape, start, end):
+            yield Hole(start, stop, uncovered.time, closes=stop == end)
+        start = stop
+
+
+def _is_blank(shape: LogShape, start: int, end: int) -> bool:
+    """Whether the old log has a blank from there to the end of the segment."""
+    segment = shape.sources.get(end - shape.size)
+    if segment is None or segment.size < shape.size:
+        return False
+    with storage_of(segment.uri).open(segment.uri) as file:
+        (content,) = file.read_ranges([(start - segment.base, BLANK)])
+    return content == (end - start).to_bytes(4, "big") + MAGIC_BLANK.to_bytes(4, "big", signed=True)

@@ -1,0 +1,177 @@
+"""The queue offsets that are lost: between survivors, and where queues, or groups, know of more; and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.broker.consumer_offsets import GroupOffset
+from native_reader.layout.kinds import kind_of_topic
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_written
+from native_reader.layout.record import SMALLEST_RECORD, Mask, Numbers
+from native_reader.repair.log_shape import LogShape
+from native_reader.repair.old_queues import is_filler
+from native_reader.repair.refusals import refusal
+from native_reader.repair.survey import Survey, Survivors
+
+_NOT_TRIED = ("timer", "pop")
+"""Kinds of topics from which a broker's own services read: no broker has shown that they pass a placeholder."""
+_MOST_AFTER = 10_000
+"""How many offsets a group may be after the end of its queue."""
+_BEYOND = 2**63 - 1
+EXACT = np.dtype([("offset", "i8"), ("size", "i8"), ("queue", "i8"), ("slot", "i8")])
+"""A lost record whose place is known: its queue entry names lost bytes."""
+
+
+class Loose(NamedTuple):
+    """Lost slots `[first, stop)` of a queue whose records were somewhere in log offsets `[low, high)`."""
+
+    queue: int
+    first: int
+    stop: int
+    low: int
+    high: int
+
+
+class Lost(NamedTuple):
+    """All that is lost. `queues`: topic and id by number."""
+
+    queues: list[tuple[str, int]]
+    exact: NDArray[np.void]
+    loose: list[Loose]
+    ends: list[int]
+    """The next queue offset of each queue."""
+
+
+def named_end(survey: Survey, until: int) -> int:
+    """The end of the last record after the log that its queue names. `until`: what several entries confirm."""
+    end = survey.end
+    for queue in survey.queues.values():
+        if queue.old is not None and until > survey.end:
+            entries = queue.old.read(max(queue.old.begin, queue.runs[-1].stop if queue.runs else 0), queue.old.stop)
+            ends = entries["offset"].astype(np.int64) + entries["size"]
+            known = is_written(entries) & (entries["offset"] >= survey.end) & (ends <= until)
+            end = max(end, int(ends[known].max(initial=end)))
+    return end
+
+
+def lost_in(survey: Survey, shape: LogShape, groups: Iterable[GroupOffset]) -> Lost:
+    """What is lost in each queue."""
+    committed, holes = _committed(groups), np.array([(hole.start, hole.stop) for hole in shape.holes], np.int64).reshape(-1, 2)
+    queues, ends, pieces = list[tuple[str, int]](), list[int](), [np.empty(0, EXACT)]
+    for key, queue in sorted(survey.queues.items()):
+        _check_order(key, queue)
+        parts = list(_parts(key, queue, shape, holes, committed.get(key, 0)))
+        slots, entries = (np.concatenate(each) for each in zip(*parts, strict=True))
+        queues.append(key)
+        ends.append(max(queue.runs[-1].stop if queue.runs else 0, int(slots[-1]) + 1 if len(slots) else 0))
+        if len(slots) and kind_of_topic(key[0]) in _NOT_TRIED:
+            raise refusal("lost kind", topic=key[0])
+        lost = np.empty(len(slots), EXACT)
+        lost["offset"] = np.where(_is_in_hole(entries, holes), entries["offset"], -1)
+        lost["size"], lost["queue"], lost["slot"] = entries["size"], len(queues) - 1, slots
+        pieces.append(lost)
+    everything = np.concatenate(pieces)
+    exact = _without_overlaps(everything[everything["offset"] >= 0])
+    return Lost(queues, exact, list(_loose(survey, queues, everything, exact)), ends)
+
+
+def _committed(groups: Iterable[GroupOffset]) -> Mapping[tuple[str, int], int]:
+    """The highest offset that a group has in each queue."""
+    highest: dict[tuple[str, int], int] = {}
+    for each in groups:
+        if each.queue_id is not None and each.committed is not None:
+            key = each.topic, each.queue_id
+            highest[key] = max(highest.get(key, 0), each.committed)
+    return highest
+
+
+def _check_order(key: tuple[str, int], queue: Survivors) -> None:
+    """Refuse a queue of which two records have one offset. Without files, a topic that was created again has its later messages."""
+    if queue.old is None:
+        begins = [number for number, run in enumerate(queue.runs) if run.first == 0]
+        queue.keep_from(begins[-1] if begins else 0)
+    for before, after in pairwise(queue.runs):
+        if after.first < before.stop:
+            raise refusal("order", topic=key[0], queue=key[1], offset=after.begin)
+
+
+def _parts(
+    key: tuple[str, int], queue: Survivors, shape: LogShape, holes: Numbers, committed: int
+) -> Iterator[tuple[Numbers, NDArray[np.void]]]:
+    """The lost slots of a queue, and what its files have there: before, between and after the survivors, and what groups passed."""
+    runs, old, stop = queue.runs, queue.old, queue.runs[-1].stop if queue.runs else 0
+    room = sum(hole.stop - hole.start for hole in shape.holes) // SMALLEST_RECORD
+
+    def every(first: int, end: int) -> tuple[Numbers, NDArray[np.void]]:
+        if end - first > room:
+            raise refusal("many", topic=key[0], queue=key[1], count=end - first)
+        return np.arange(first, end), np.zeros(end - first, QUEUE_ENTRY) if old is None else old.read(first, end)
+
+    if runs and old is not None:
+        entries = old.read(old.begin, max(old.begin, min(runs[0].first, old.stop)))
+        kept = np.flatnonzero(_may_be_lost(entries, shape) & (is_written(entries) | (shape.begin == 0)))
+        yield kept + old.begin, entries[kept]
+        yield every(max(old.begin, min(runs[0].first, old.stop)), max(old.begin, runs[0].first))
+    elif runs:
+        yield every(0 if shape.begin == 0 else runs[0].first, runs[0].first)
+    for before, after in pairwise(runs):
+        yield every(before.stop, after.first)
+    if old is not None and old.stop > stop:
+        begin = max(stop, old.begin)
+        entries = old.read(begin, old.stop)
+        named = np.flatnonzero(_is_in_hole(entries, holes))
+        entries = entries[: int(named[-1]) + 1 if len(named) else 0]
+        kept = np.flatnonzero(_may_be_lost(entries, shape))
+        yield kept + begin, entries[kept]
+        stop = begin + len(entries) if len(entries) else stop
+    yield every(stop, committed) if 0 < committed - stop <= _MOST_AFTER and (runs or old is not None) else every(0, 0)
+
+
+def _may_be_lost(entries: NDArray[np.void], shape: LogShape) -> Mask:
+    """Neither fillers nor entries of records that expired."""
+    expired = is_written(entries) & (entries["offset"] < shape.begin)
+    kept: Mask = ~is_filler(entries) & ~expired
+    return kept
+
+
+def _is_in_hole(entries: NDArray[np.void], holes: Numbers) -> Mask:
+    """Which entries name bytes of the log that are lost, and enough of them for a record."""
+    inside = np.zeros(len(entries), np.bool_)
+    if len(holes):
+        at = np.maximum(np.searchsorted(holes[:, 0], entries["offset"].astype(np.int64), "right") - 1, 0)
+        ends = entries["offset"].astype(np.int64) + entries["size"]
+        inside = (entries["offset"] >= holes[at, 0]) & (ends <= holes[at, 1]) & (entries["size"] >= SMALLEST_RECORD)
+    found: Mask = inside & is_written(entries)
+    return found
+
+
+def _without_overlaps(exact: NDArray[np.void]) -> NDArray[np.void]:
+    """By offset, without those that begin inside the one before: one of the two entries is wrong."""
+    exact = exact[np.argsort(exact["offset"], kind="stable")]
+    reached = np.maximum.accumulate(np.concatenate([[0], (exact["offset"] + exact["size"])[:-1]])) if len(exact) else exact["offset"]
+    return exact[exact["offset"] >= reached]
+
+
+def _loose(survey: Survey, queues: list[tuple[str, int]], everything: NDArray[np.void], exact: NDArray[np.void]) -> Iterator[Loose]:
+    """Runs of lost slots whose place is not known, with their neighbours' places."""
+    for number, key in enumerate(queues):
+        known = exact[exact["queue"] == number]
+        slots = everything["slot"][everything["queue"] == number]
+        slots = np.setdiff1d(slots, known["slot"])
+        if not len(slots):
+            continue
+        runs = survey.queues[key].runs
+        places = [(run.first, run.begin) for run in runs] + [(run.stop - 1, run.last) for run in runs]
+        places += list(zip(known["slot"].tolist(), known["offset"].tolist(), strict=True))
+        at, offsets = np.array(sorted(places), np.int64).reshape(-1, 2).T
+        for part in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
+            first, stop = int(part[0]), int(part[-1]) + 1
+            before, after = int(np.searchsorted(at, first)) - 1, int(np.searchsorted(at, stop))
+            yield Loose(
+                number, first, stop, int(offsets[before]) if before >= 0 else -1, int(offsets[after]) if after < len(at) else _BEYOND
+            )

@@ -1,0 +1,85 @@
+"""The consume queues of the damaged store: what is written in each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
+from native_reader.repair.refusals import refusal
+from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+
+WIDTH = QUEUE_ENTRY.itemsize
+USUAL_UNITS = 300_000
+"""How many entries fit in a queue file, unless `mappedFileSizeConsumeQueue` is set."""
+_AT_ONCE = 1 << 16
+
+
+class OldQueue:
+    """One queue. A file that is missing or cannot be read has no entries."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.topic, self.queue_id, self.files = queue.topic, queue.queue_id, queue.files
+        self.first: tuple[int, int] | None = None
+        """Slot and offset of the first entry that names a record."""
+        with QueueReader(queue) as reader:
+            self.stop = reader.number_at(reader.bound() - 1) + 1 if reader.bound() else queue.files[0].base
+            for begin in range(0, reader.bound(), _AT_ONCE):
+                entries = reader.read(begin, min(begin + _AT_ONCE, reader.bound()))
+                if len(entries):
+                    self.first = int(entries.numbers[0]), int(entries.offsets[0])
+                    break
+        self.begin = queue.files[0].base
+
+    def read(self, first: int, stop: int) -> NDArray[np.void]:
+        """What slots `[first, stop)` hold; zeros where nothing is written."""
+        found = np.zeros(stop - first, QUEUE_ENTRY)
+        for file in self.files:
+            begin, end = max(first, file.base), min(stop, file.base + file.units)
+            if begin < end:
+                try:
+                    with storage_of(file.uri).open(file.uri) as stored:
+                        piece = stored.read_array((begin - file.base) * WIDTH, QUEUE_ENTRY, end - begin)
+                except OSError:
+                    continue
+                found[begin - first : begin - first + len(piece)] = piece
+        return found
+
+
+class OldQueues:
+    """All queues of a store with files."""
+
+    def __init__(self, files: StoreFiles) -> None:
+        directories = () if files.consume_queue is None else (files.consume_queue,)
+        queues = [queue for topic in topics_in(directories, light=True) for queue in queues_of(topic) if queue.files]
+        self.units = max((file.units for queue in queues for file in queue.files), default=USUAL_UNITS)
+        self._refuse_other_sizes(queues)
+        self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each) for each in queues}
+
+    def dispatched(self, end: int) -> int:
+        """The highest offset below the end of the log that any queue names, or -1."""
+        newest = -1
+        for queue in self.all.values():
+            entries = queue.read(max(queue.begin, queue.stop - _AT_ONCE), queue.stop)
+            offsets = entries["offset"][is_written(entries)].astype(np.int64)
+            newest = max(newest, int(offsets[offsets < end].max(initial=-1)))
+        return newest
+
+    def _refuse_other_sizes(self, queues: list[Queue]) -> None:
+        for queue in queues:
+            if queue.topic.startswith("%LMQ%"):
+                raise refusal("light", name=f"'{queue.topic}'")
+            for file in queue.files:
+                if file.base % self.units:
+                    sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}
+                    raise refusal("queue sizes", name=file.uri, **sizes)
+
+
+def is_filler(entries: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Which entries stand for messages from before a queue's first one."""
+    fillers: NDArray[np.bool_] = entries["size"] == FILLER_SIZE
+    return fillers

@@ -1,0 +1,196 @@
+"""The plan of a repair: what survives, what is lost, and all that the new store will hold. It is decided before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
+from native_reader.broker.settings import Topics
+from native_reader.errors import StoreDamaged, UnreadableError
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
+from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.lazy import TableScan
+from native_reader.options import MessageOptions
+from native_reader.repair.filling import Filling, filled
+from native_reader.repair.log_shape import LogShape, shape_of
+from native_reader.repair.lost import Lost, lost_in, named_end
+from native_reader.repair.old_queues import OldQueues
+from native_reader.repair.placeholders import code_of, placeholder
+from native_reader.repair.records import Reading
+from native_reader.repair.refused import refuse_kinds
+from native_reader.repair.survey import WANTED, Survey, Survivors
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+from native_reader.tables import TABLES
+
+
+@dataclass(slots=True)
+class NewQueue:
+    """One queue of the new store. `wanted`: the entries that its old files lack; `lost`: those of its placeholders."""
+
+    topic: str
+    queue_id: int
+    old: Survivors
+    wanted: NDArray[np.void]
+    lost: NDArray[np.void]
+    stop: int
+    """Its next queue offset."""
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """What a repair will write, and what is lost.
+
+    Attributes:
+        files: The damaged store.
+        messages: How many messages survive.
+        kept: How many of them a broker that starts on the damaged store keeps; None if it truncates nothing.
+        doubtful: The offsets of records whose properties are lost. They are replaced, too.
+        dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
+    """
+
+    files: StoreFiles
+    survey: Survey
+    shape: LogShape
+    lost: Lost
+    filling: Filling
+    units: int
+    messages: int
+    kept: int | None
+    doubtful: tuple[int, ...]
+    dropped: Counter[str]
+    groups: tuple[GroupOffset, ...]
+    has_stale: bool
+    """Whether old records follow the end of the log, and entries of them the ends of queues."""
+    was_stopped: bool
+    """Whether its broker stopped cleanly, and wrote a checkpoint."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is known to be lost."""
+        return not len(self.filling.placed) and not self.filled_bytes
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything of the new store differs from the old one. If not, it is a copy."""
+        entries = any(queue.wanted for queue in self.survey.queues.values())
+        return not self.is_whole or entries or not self.was_stopped or bool(self.shape.made or self.shape.has_junk)
+
+    @property
+    def lost_messages(self) -> int:
+        """How many messages are known to be lost."""
+        return len(self.filling.placed)
+
+    @cached_property
+    def filled_bytes(self) -> int:
+        """How many bytes of the log are made."""
+        tail = sum(max(0, self.filling.end - hole.start) for hole in self.shape.holes if hole.is_tail)
+        return tail + sum(hole.stop - hole.start for hole in self.shape.holes if not hole.is_tail)
+
+    @property
+    def bytes_to_write(self) -> int:
+        """How large the files of the new store are, at most."""
+        queues = [() if queue.old is None else queue.old.files for queue in self.survey.queues.values()]
+        of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
+        return self.shape.stop - self.shape.begin + of_queues
+
+    @property
+    def end(self) -> int:
+        """The end of the new log's last record."""
+        return self.filling.end
+
+    def queues(self) -> Iterator[NewQueue]:
+        """The queues of the new store."""
+        times = self._times()
+        for number, key in enumerate(self.lost.queues):
+            mine = np.flatnonzero(self.filling.placed["queue"] == number)
+            placed = self.filling.placed[mine]
+            entries = np.empty(len(placed), WANTED)
+            entries["slot"], entries["entry"]["offset"] = placed["slot"], placed["offset"]
+            entries["entry"]["size"] = self.sizes[mine]
+            entries["entry"]["tags_code"] = [code_of(key[0], time) for time in times[mine].tolist()]
+            queue = self.survey.queues[key]
+            yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The size of each placeholder, which can be smaller than its place."""
+        rows, keys = zip(self.filling.placed.tolist(), self._times().tolist(), strict=True), self.lost.queues
+        sizes = [len(placeholder(keys[queue], slot, offset, size, time)) for (offset, size, queue, slot), time in rows]
+        return np.array(sizes, np.int64)
+
+    def _times(self) -> NDArray[np.int64]:
+        starts = np.array([hole.start for hole in self.shape.holes], np.int64)
+        times = np.array([hole.time for hole in self.shape.holes], np.int64)
+        return times[np.searchsorted(starts, self.filling.placed["offset"], "right") - 1] if len(times) else times
+
+
+def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
+    """Read the store, and decide everything."""
+    refuse_kinds(files)
+    old = OldQueues(files)
+    broker_end = _broker_end(files)
+    survey = Survey(files, old, broker_end, how)
+    survey.read()
+    plan = survey.reader.scan.plan()
+    log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
+    for key, each in old.all.items():
+        survey.queues.setdefault(key, Survivors(each))
+    dropped = _drop_deleted(files, survey, old, log_end)
+    is_stale = bool(dict(plan.stale).get(files.uri))
+    shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until))
+    groups = _groups(files)
+    lost = lost_in(survey, shape, () if is_stale else groups)
+    kept = survey.kept if broker_end is not None and survey.kept < survey.messages else None
+    filling = filled(shape, lost, survey.end)
+    return RepairPlan(
+        files, survey, shape, lost, filling, old.units, survey.messages, kept, tuple(survey.doubtful), dropped, tuple(groups),
+        is_stale, _was_stopped(files),
+    )  # fmt: skip
+
+
+def _was_stopped(files: StoreFiles) -> bool:
+    storage = storage_of(files.uri)
+    return storage.entry(f"{files.uri}/abort") is None and storage.entry(f"{files.uri}/checkpoint") is not None
+
+
+def _broker_end(files: StoreFiles) -> int | None:
+    """Where a broker that starts truncates the log; None if nowhere."""
+    ends = [
+        end
+        for batch in TableScan(TABLES["segments"], (files,), MessageOptions(columns=("broker_end",))).to_batches()
+        for end in batch.column(0).to_pylist()
+        if end is not None
+    ]
+    return min(ends, default=None)
+
+
+def _groups(files: StoreFiles) -> list[GroupOffset]:
+    try:
+        return offsets_in(files.config)
+    except (StoreDamaged, UnreadableError):  # the check of the new store has a finding about it
+        return []
+
+
+def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -> Counter[str]:
+    """Forget queues that a broker deleted: their messages must not come back. Returns how many those are, by topic.
+
+    If any queue has files, a queue without them was deleted, unless its broker had not dispatched its messages yet. Brokers up to
+    4.9 delete queues of the half topic with any topic. If no queue has files, the settings decide.
+    """
+    dispatched, configured = old.dispatched(end), set(Topics(files.config).names())
+    dropped = Counter[str]()
+    for key, queue in list(survey.queues.items()):
+        if queue.old is not None or not queue.runs:
+            continue
+        is_known = key[0] in configured or not configured or kind_of_topic(key[0]) in SYSTEM_KINDS
+        if not is_known or (old.all and queue.runs[-1].last <= dispatched):
+            dropped[key[0]] += sum(run.stop - run.first for run in queue.runs)
+            del survey.queues[key]
+    return dropped

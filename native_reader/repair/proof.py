@@ -1,0 +1,85 @@
+"""The proof of a repair: the new store is consistent, and has exactly the messages that survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from native_reader.lazy import TableScan
+from native_reader.options import MessageOptions
+from native_reader.repair.plan import RepairPlan
+from native_reader.repair.records import Reading
+from native_reader.repair.refusals import refusal
+from native_reader.storage.store import StoreFiles
+from native_reader.tables import TABLES
+from native_reader.verify.codes import NOTE
+
+_COMPARED = (
+    *("physical_offset", "record_size", "magic", "topic", "queue_id", "queue_offset", "flag", "sys_flag", "born_timestamp", "born_host"),
+    *("store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset", "body_crc", "stored_body", "properties"),
+)
+_NOT_OURS = (
+    *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
+    "queue-file",
+)
+"""Warnings about what a repair copies as it is."""
+
+
+def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[str]:
+    """Raise an error unless the new store is right. Returns the warnings about what was copied as it is."""
+    warnings = _check(new, place, how)
+    _compare(plan, new, place, how)
+    return warnings
+
+
+def _check(new: StoreFiles, place: str, how: Reading) -> list[str]:
+    warnings = []
+    for batch in TableScan(TABLES["findings"], (new,), MessageOptions(max_read_rate=how.max_read_rate)).to_batches(how.jobs, how.progress):
+        for row in batch.to_pylist():
+            if row["severity"] == NOTE:
+                continue
+            text = f"{row['code']}: {row['message']}"
+            if row["code"] not in _NOT_OURS:
+                raise refusal("proof", found=text, path=place)
+            warnings.append(text)
+    return warnings
+
+
+def _compare(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:
+    """Compare every row of both stores, without the records that fill holes."""
+    holes = np.array([(hole.start, hole.stop) for hole in plan.shape.holes], np.int64).reshape(-1, 2)
+    before, after = (_without_holes(how.scan(files, _COMPARED).to_batches(how.jobs, how.progress), holes) for files in (plan.files, new))
+    count = 0
+    for one, other in _aligned(before, after):
+        if one is None or other is None or not one.equals(other):
+            raise refusal("proof", found=f"its messages differ after the first {count:,}", path=place)
+        count += len(one)
+    if count != plan.messages:
+        raise refusal("proof", found=f"it has {count:,} messages, and {plan.messages:,} survived", path=place)
+
+
+def _without_holes(batches: Iterator[pa.RecordBatch], holes: np.ndarray[Any, Any]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        offsets = batch.column("physical_offset").to_numpy(zero_copy_only=False)
+        at = np.searchsorted(holes[:, 0], offsets, "right") - 1
+        inside = (at >= 0) & (offsets < holes[at, 1]) if len(holes) else np.zeros(len(offsets), np.bool_)
+        kept = batch.filter(pa.array(~inside)) if inside.any() else batch
+        if len(kept):
+            yield kept
+
+
+def _aligned(
+    one: Iterator[pa.RecordBatch], other: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch | None, pa.RecordBatch | None]]:
+    """Both as batches of equal lengths; None for the one that ends first."""
+    left, right = next(one, None), next(other, None)
+    while left is not None and right is not None:
+        count = min(len(left), len(right))
+        yield left.slice(0, count), right.slice(0, count)
+        left = left.slice(count) if count < len(left) else next(one, None)
+        right = right.slice(count) if count < len(right) else next(other, None)
+    if left is not None or right is not None:
+        yield left, right

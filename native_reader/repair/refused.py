@@ -1,0 +1,61 @@
+"""Looks for what is not repaired, from the files of a store alone."""
+
+from __future__ import annotations
+
+from native_reader.broker.databases import databases_of
+from native_reader.layout.properties import CRC_NAME
+from native_reader.log.witness import is_live
+from native_reader.repair.refusals import refusal
+from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
+from native_reader.storage.paths import list_if_possible
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import DLEDGER, StoreFiles
+
+_LOCAL = "file://"
+_PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
+_CONTROLLER = "epochFileCheckpoint"
+_SAMPLED = 8
+_LOOKED_AT = 64 << 10
+_NOTHING = "nothing"
+
+
+def refuse_kinds(files: StoreFiles) -> None:
+    """Raise an error about a store that is not repaired."""
+    if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
+        raise refusal("not local", store=files.uri)
+    if is_live(files.uri):
+        raise refusal("in use", store=files.uri)
+    if not files.segments:
+        raise refusal("no record", store=files.uri)
+    if any(each.framing == DLEDGER for each in files.segments):
+        raise refusal("dledger", store=files.uri)
+    packed = [each.uri for each in files.segments if each.is_packed] + list(files.strays)
+    if packed:
+        raise refusal("packed", name=packed[0])
+    if len(directories := {each.directory for each in files.segments}) > 1:
+        raise refusal("directories", count=len(directories))
+    for database in databases_of(files):
+        if database.holds == _NOTHING:
+            continue
+        raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
+    _refuse_parts(files)
+    _refuse_property_crc(files)
+
+
+def _refuse_parts(files: StoreFiles) -> None:
+    names = {entry.name for entry in list_if_possible(files.uri)}
+    if _CONTROLLER in names and storage_of(files.uri).entry(f"{files.uri}/{_CONTROLLER}") is not None:
+        raise refusal("controller", store=files.uri, name=_CONTROLLER)
+    for name in _PARTS:
+        if topics_in((f"{files.uri}/{name}",), light=True):
+            raise refusal("part", name=f"{files.uri}/{name}")
+
+
+def _refuse_property_crc(files: StoreFiles) -> None:
+    """Brokers that verify these checksums reject a placeholder without one."""
+    step = max(1, len(files.segments) // _SAMPLED)
+    for segment in files.segments[::step]:
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (content,) = file.read_ranges([(0, _LOOKED_AT)])
+        if CRC_NAME in content:
+            raise refusal("property crc")

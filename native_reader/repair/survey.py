@@ -1,0 +1,169 @@
+"""One pass over the log: which bytes no whole record has, which queue offsets survive, and which entries the queues lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.columns.strings import PaddedBuffer
+from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
+from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.repair.old_queues import OldQueue, OldQueues
+from native_reader.repair.records import Reading, RecordReader, Records
+from native_reader.repair.refusals import refusal
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import StoreFiles
+
+_MOST_RUNS = 1 << 20
+WANTED = np.dtype([("slot", "i8"), ("entry", QUEUE_ENTRY)])
+"""An entry that a queue file does not have, or has otherwise."""
+
+
+class Uncovered(NamedTuple):
+    """Bytes `[start, stop)` between whole records: damage, the blanks of segments, or both. `time`: of the record before, or after."""
+
+    start: int
+    stop: int
+    time: int
+
+
+@dataclass(slots=True)
+class Run:
+    """Consecutive queue offsets `[first, stop)`, and the log offsets of the first and of the last record."""
+
+    first: int
+    stop: int
+    begin: int
+    last: int
+
+
+@dataclass(slots=True)
+class Survivors:
+    """The messages of one queue that survived."""
+
+    old: OldQueue | None
+    runs: list[Run] = field(default_factory=list)
+    wanted: list[NDArray[np.void]] = field(default_factory=list)
+    corrected: int = 0
+    """Entries that name the right record with a wrong tags code."""
+
+    def keep_from(self, run: int) -> None:
+        """Forget the messages before a run."""
+        begin = self.runs[run].begin if run else -1
+        self.runs = self.runs[run:]
+        self.wanted = [each[each["entry"]["offset"] >= begin] for each in self.wanted]
+
+
+class Survey:
+    """What survived. `kept`: how many messages a broker that starts on the store would keep, if it truncates at `broker_end`."""
+
+    def __init__(self, files: StoreFiles, old: OldQueues, broker_end: int | None, how: Reading) -> None:
+        self._files, self._old, self._broker_end = files, old, broker_end
+        self.reader = RecordReader(files, how)
+        self.queues: dict[tuple[str, int], Survivors] = {}
+        self.uncovered: list[Uncovered] = []
+        self.doubtful: list[int] = []
+        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers."""
+        self.messages = self.kept = self._runs = 0
+        self.first_time = self.last_time = 0
+        self.end = files.min_offset
+        """The end of the last whole record."""
+
+    def read(self) -> None:
+        """Read the log."""
+        for records in self.reader.batches():
+            is_doubtful = np.zeros(len(records.offset), np.bool_)
+            for key, rows in self._by_queue(records):
+                self._compare(key, records, rows, is_doubtful)
+            self.doubtful += records.offset[is_doubtful].tolist()
+            self._cover(records.where(~is_doubtful))
+        if not self.messages:
+            raise refusal("no record", store=self._files.uri)
+
+    def _by_queue(self, records: Records) -> Iterator[tuple[tuple[str, int], Numbers]]:
+        """The rows of each queue, in log order."""
+        order = np.argsort(records.queue, kind="stable")
+        bounds = np.flatnonzero(np.diff(records.queue[order], prepend=-2)).tolist()
+        for begin, stop in zip(bounds, [*bounds[1:], len(order)], strict=True):
+            number = int(records.queue[order[begin]])
+            if number >= 0:
+                yield self.reader.queues[number], order[begin:stop]
+
+    def _compare(self, key: tuple[str, int], records: Records, rows: Numbers, is_doubtful: Mask) -> None:
+        """Compare the records of one queue with its entries."""
+        queue = self.queues.get(key)
+        if queue is None:
+            queue = self.queues[key] = Survivors(self._old.all.get(key))
+        if queue.old is not None and queue.old.first is not None:  # records from before the topic was deleted and created again
+            slot, offset = queue.old.first
+            rows = rows[~((records.slot[rows] >= slot) & (records.offset[rows] < offset))]
+        for run in np.split(rows, np.flatnonzero(np.diff(records.slot[rows]) != 1) + 1) if len(rows) else ():
+            first = int(records.slot[run[0]])
+            entries = np.zeros(len(run), QUEUE_ENTRY) if queue.old is None else queue.old.read(first, first + len(run))
+            wanted = self._wanted(queue, records.where(run), entries)
+            lost = np.flatnonzero(wanted < 0)
+            is_doubtful[run[lost]] = True
+            for part in np.split(run, np.union1d(lost, lost + 1)) if len(lost) else (run,):
+                if len(part) and not is_doubtful[part].any():
+                    self._keep(key, queue, records, part)
+            differing = np.flatnonzero(wanted > 0)
+            if len(differing):
+                queue.wanted.append(_entries(records.where(run[differing])))
+
+    def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
+        """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""
+        names = (entries["offset"] == records.offset) & (entries["size"] == records.size)
+        wrong = names & is_hash(entries["tags_code"]) & ~records.by_time & (entries["tags_code"] != records.code)
+        wanted: NDArray[np.int8] = (~names).astype(np.int8)
+        for row in np.flatnonzero(wrong).tolist():
+            is_torn = self._has_torn_properties(int(records.offset[row]), int(records.size[row]))
+            wanted[row] = -1 if is_torn else 1
+            queue.corrected += not is_torn
+        return wanted
+
+    def _has_torn_properties(self, offset: int, size: int) -> bool:
+        """Whether the properties have zeros, which no broker writes."""
+        segment = next(each for each in self._files.segments if each.base <= offset < each.end)
+        with storage_of(segment.uri).open(segment.uri) as file:
+            (content,) = file.read_ranges([(offset - segment.base, size)])
+        records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
+        return b"\0" in content[int(records.properties_at[0]) :]
+
+    def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:
+        """Note that the messages of these consecutive rows survive."""
+        first, begin, last = int(records.slot[rows[0]]), int(records.offset[rows[0]]), int(records.offset[rows[-1]])
+        before = queue.runs[-1] if queue.runs else None
+        if before is not None and before.stop == first:
+            before.stop, before.last = first + len(rows), last
+            return
+        self._runs += 1
+        if self._runs > _MOST_RUNS:
+            raise refusal("order", topic=key[0], queue=key[1], offset=begin)
+        queue.runs.append(Run(first, first + len(rows), begin, last))
+
+    def _cover(self, records: Records) -> None:
+        """Note the bytes before and between these records."""
+        if not len(records.offset):
+            return
+        ends = records.offset + records.size
+        before = np.concatenate([[self.end], ends[:-1]])
+        times = np.concatenate([[self.last_time if self.messages else records.time[0]], records.time[:-1]])
+        for row in np.flatnonzero(records.offset > before).tolist():
+            self.uncovered.append(Uncovered(int(before[row]), int(records.offset[row]), int(times[row])))
+        if not self.messages:
+            self.first_time = int(records.time[0])
+        self.messages += len(records.offset)
+        if self._broker_end is not None:
+            self.kept += int(np.count_nonzero(records.offset < self._broker_end))
+        self.end, self.last_time = int(ends[-1]), int(records.time[-1])
+
+
+def _entries(records: Records) -> NDArray[np.void]:
+    found = np.empty(len(records.offset), WANTED)
+    found["slot"] = records.slot
+    found["entry"]["offset"], found["entry"]["size"], found["entry"]["tags_code"] = records.offset, records.size, records.code
+    return found

@@ -1,0 +1,144 @@
+"""Writes the new store, in a folder of the new one that shows that it is not finished."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from native_reader.broker.checkpoint import checkpoint_of
+from native_reader.layout.queue_entry import QUEUE_ENTRY
+from native_reader.repair import disk
+from native_reader.repair.filling import content_of
+from native_reader.repair.indexes import index_shape, write_index
+from native_reader.repair.log_shape import Hole
+from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.storage.broker_conf import StorePaths
+from native_reader.storage.discovery import find_stores
+from native_reader.storage.local import local_path
+from native_reader.storage.store import StoreFiles
+from native_reader.writing.checkpoint import checkpoint
+
+UNFINISHED = "_repairing"
+LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
+_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock")
+"""Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
+_ZEROS = bytes(1 << 20)
+
+
+def write_store(plan: RepairPlan, folder: str) -> StoreFiles:
+    """Write everything to a folder, flush it, and return the store in it."""
+    _write_log(plan, disk.path_in(folder, LOG))
+    _write_queues(plan, disk.path_in(folder, QUEUES))
+    _copy_rest(plan, folder)
+    (new,) = find_stores([folder], StorePaths())
+    indexed = _write_index(plan, new, disk.path_in(folder, INDEX))
+    _write_checkpoint(plan, folder, indexed)
+    disk.flush(folder)
+    (new,) = find_stores([folder], StorePaths())
+    return new
+
+
+def _write_log(plan: RepairPlan, folder: str) -> None:
+    """Copy each segment, and fill its holes."""
+    shape, holes = plan.shape, list(plan.shape.holes)
+    time = plan.survey.first_time
+    for base in shape.bases:
+        path, source = disk.path_in(folder, f"{base:020d}"), shape.sources.get(base)
+        mine = [hole for hole in holes if base <= hole.start < base + shape.size]
+        if source is None and not mine:
+            continue  # a segment after the end, which only some stores have
+        if source is not None:
+            disk.copy(local_path(source.uri), path)
+        if mine or base in shape.made:
+            _fill(plan, path, base, mine)
+        if source is None:
+            disk.set_time(path, mine[0].time if mine else time)
+
+
+def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
+    with disk.changed(path, plan.shape.size) as file:
+        for hole in holes:
+            if hole.is_tail and plan.shape.has_junk:
+                _zero(file, hole.start - base, plan.shape.size)
+            for offset, content in content_of(hole, plan.filling, plan.lost):
+                disk.put(file, offset - base, content)
+
+
+def _zero(file: int, start: int, stop: int) -> None:
+    for at in range(start, stop, len(_ZEROS)):
+        disk.put(file, at, _ZEROS[: stop - at])
+
+
+def _write_queues(plan: RepairPlan, folder: str) -> None:
+    """Copy the files of each queue, and write the entries that they lack."""
+    size = plan.units * WIDTH
+    for queue in plan.queues():
+        place = disk.path_in(folder, queue.topic, str(queue.queue_id))
+        for old in queue.old.old.files if queue.old.old is not None else ():
+            path = disk.path_in(place, f"{old.base * WIDTH:020d}")
+            disk.copy(local_path(old.uri), path)
+            if old.units < plan.units:
+                disk.resize(path, size)
+        entries = np.concatenate([queue.wanted, queue.lost])
+        entries = entries[np.argsort(entries["slot"], kind="stable")]
+        for number in np.unique(entries["slot"] // plan.units).tolist():
+            first = int(number) * plan.units
+            mine = entries[(entries["slot"] >= first) & (entries["slot"] < first + plan.units)]
+            with disk.changed(disk.path_in(place, f"{first * WIDTH:020d}"), size) as file:
+                _put_entries(file, mine, first)
+        _clear_after(plan, queue, place)
+
+
+def _put_entries(file: int, entries: NDArray[np.void], first: int) -> None:
+    """Write entries, the adjacent ones at once."""
+    for part in np.split(entries, np.flatnonzero(np.diff(entries["slot"]) != 1) + 1):
+        disk.put(file, (int(part["slot"][0]) - first) * WIDTH, np.ascontiguousarray(part["entry"]).astype(QUEUE_ENTRY).tobytes())
+
+
+def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
+    """Clear entries after the queue's end: they name nothing, and a broker would go on after them."""
+    old = queue.old.old
+    if old is None or old.stop <= queue.stop or plan.has_stale:
+        return
+    for file in old.files:
+        begin = max(queue.stop, file.base)
+        if begin < file.base + file.units:
+            with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
+                _zero(new, (begin - file.base) * WIDTH, file.units * WIDTH)
+
+
+def _copy_rest(plan: RepairPlan, folder: str) -> None:
+    """Copy the configuration, and files that are not read here."""
+    root = local_path(plan.files.uri)
+    for name, _ in disk.files_below(root, _MADE):
+        disk.copy(disk.path_in(root, name), disk.path_in(folder, name))
+    if plan.files.config is not None:
+        config = local_path(plan.files.config)
+        for name, _ in disk.files_below(config):
+            disk.copy(disk.path_in(config, name), disk.path_in(folder, CONFIG, name))
+
+
+def _write_index(plan: RepairPlan, new: StoreFiles, folder: str) -> int:
+    """Copy the index, or make it again if anything of the store changes. Returns the time of the last full file; 0 if copied."""
+    if plan.files.index is None:
+        return 0
+    shape = index_shape(plan.files)
+    if plan.changes and shape is not None:
+        with_tags = checkpoint_of(plan.files.uri).dispatched > 0  # since 5.5.0
+        return write_index(new, plan.end, folder, shape, with_tags=with_tags)
+    old = local_path(plan.files.index)
+    for name, _ in disk.files_below(old):
+        disk.copy(disk.path_in(old, name), disk.path_in(folder, name))
+    return 0
+
+
+def _write_checkpoint(plan: RepairPlan, folder: str, indexed: int) -> None:
+    source, target = disk.path_in(local_path(plan.files.uri), CHECKPOINT), disk.path_in(folder, CHECKPOINT)
+    if not plan.changes:
+        disk.copy(source, target)
+        return
+    time = plan.survey.last_time
+    content = checkpoint(time, time, indexed, confirmed=plan.end, dispatched=plan.end)
+    with disk.changed(target, len(content)) as file:
+        disk.put(file, 0, content)

@@ -1,0 +1,69 @@
+"""`rmqstore repair`: a new store on which a broker runs, with every message that survived."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from rmqstore.cli.asked import AS_JSON, PATHS, PLACES, READING, Asked, takes
+from rmqstore.cli.program import CLEAN, FOUND
+from rmqstore.cli.stderr import bar, clear, note, warnings
+from rmqstore.text import as_json
+
+if TYPE_CHECKING:
+    from native_reader import Repaired
+
+HELP = """Write a new store to NEW on which a broker runs, with every message of STORE that survived.
+
+Messages keep their places, queue offsets and ids; consumers keep their offsets. STORE is only read. Before it ends, the command
+checks the new store and compares its messages with those of STORE. NEW/repair.md says what was lost and what to do before clients
+are let in. The exit code is 1 if a message was lost.
+"""
+EPILOG = """\b
+Examples:
+  rmqstore repair /data/store /data/repaired --dry-run
+  rmqstore repair /data/store /data/repaired --jobs 4
+"""
+
+
+@click.command(help=HELP, epilog=EPILOG)
+@takes(
+    (*PATHS, click.argument("target", metavar="NEW", required=False, type=click.Path())),
+    (click.option("--dry-run", is_flag=True, help="Only read STORE, and print the plan."),),
+    *(AS_JSON, READING, PLACES),
+)
+def repair(asked: Asked, target: str | None, dry_run: bool) -> int:
+    if target is None or not (asked.paths or asked.places):
+        store = "STORE" if target is None else shlex.quote(target)
+        raise click.UsageError(f"The folder for the new store is missing: rmqstore repair {store} NEW", click.get_current_context())
+    values = asked.values()
+    rate = values.pop("max_read_rate", None)
+    if values:
+        raise click.UsageError(f"A repair takes no other options: --option {next(iter(values))}.")
+    with warnings():
+        done = asked.open().repair(target, dry_run=dry_run, jobs=asked.jobs, progress=bar("reading", "checking"), max_read_rate=rate)
+        clear()
+    if asked.as_json:
+        click.echo(as_json(done.to_dict()))
+    elif dry_run:
+        click.echo("\n".join(done.lines()))
+    _print_result(done)
+    return CLEAN if done.is_whole else FOUND
+
+
+def _print_result(done: Repaired) -> None:
+    """Say in a few lines what was lost; the page has the details."""
+    from native_reader.text import counted
+
+    plan = done.plan
+    note(f"{counted(plan.messages, 'message')} survived")
+    if plan.kept is not None:
+        note(f"warning: start no broker on the damaged store: it would keep {counted(plan.kept, 'message')} of them")
+    if plan.lost_messages:
+        note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
+    if done.page is None:
+        note("this is the plan: nothing was written")
+    else:
+        note(f"the new store is complete and was checked; see {done.page}")

@@ -1,0 +1,150 @@
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32;
+import org.apache.rocketmq.client.QueryResult;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.PullResult;
+import org.apache.rocketmq.client.consumer.PullStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.exception.MQClientException;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageClientExt;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+/** What a broker serves: every message of every queue of users, by pull and push; what it finds by key and id; and what it takes. */
+final class Served {
+    private static final String LOST = "RMQSTORE_LOST";
+    private static final int FOUND_EACH = 7;
+    private static final long IDLE = 4_000;
+
+    /** Every queue from its first to its last offset, and a sample of the messages by key and by id. */
+    @SuppressWarnings("deprecation")
+    static void pull() throws Exception {
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("CG_served");
+        consumer.setNamesrvAddr(Traffic.nameServer);
+        consumer.setInstanceName("served" + System.nanoTime());
+        consumer.start();
+        int number = 0;
+        for (String topic : topics()) {
+            for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(topic)) {
+                long next = consumer.minOffset(queue);
+                long end = consumer.maxOffset(queue);
+                new Json().put("queue", topic).put("queue_id", queue.getQueueId()).put("first", next).put("end", end).print();
+                while (next < end) {
+                    PullResult found = consumer.pull(queue, "*", next, 32);
+                    if (found.getPullStatus() == PullStatus.FOUND) {
+                        for (MessageExt message : found.getMsgFoundList()) {
+                            tell("pull", message);
+                            if (message.getProperty(LOST) == null && number++ % FOUND_EACH == 0) {
+                                find(message);
+                            }
+                        }
+                    }
+                    if (found.getNextBeginOffset() <= next) {
+                        throw new IllegalStateException(queue + " at " + next + ": " + found.getPullStatus());
+                    }
+                    next = found.getNextBeginOffset();
+                }
+            }
+        }
+        consumer.shutdown();
+    }
+
+    private static Set<String> topics() throws Exception {
+        Set<String> topics = new TreeSet<>(Traffic.admin.fetchAllTopicList().getTopicList());
+        topics.removeIf(name -> name.startsWith("rmq_sys") || name.startsWith("RMQ_SYS") || name.startsWith("DefaultCluster")
+            || name.startsWith("broker-a") || name.startsWith("SCHEDULE") || name.endsWith("REPLY_TOPIC") || name.startsWith("%")
+            || List.of("TBW102", "BenchmarkTest", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "TRANS_CHECK_MAX_TIME_TOPIC", "Ready").contains(name));
+        return topics;
+    }
+
+    private static void tell(String how, MessageExt message) {
+        CRC32 crc = new CRC32();
+        crc.update(message.getBody() == null ? new byte[0] : message.getBody());
+        new Json().put("how", how).put("topic", message.getTopic()).put("queue_id", message.getQueueId())
+            .put("queue_offset", message.getQueueOffset()).put("physical_offset", message.getCommitLogOffset()).put("msg_id", message.getMsgId())
+            .put("offset_msg_id", idOf(message)).put("tags", message.getTags()).put("keys", message.getKeys()).put("crc", crc.getValue())
+            .put("lost", message.getProperty(LOST)).print();
+    }
+
+    private static String idOf(MessageExt message) {
+        return message instanceof MessageClientExt ? ((MessageClientExt) message).getOffsetMsgId() : message.getMsgId();
+    }
+
+    /** By its first key, and by its id. */
+    private static void find(MessageExt message) throws Exception {
+        boolean byId = idOf(message).equals(idOf(Traffic.admin.viewMessage(message.getTopic(), idOf(message))));
+        boolean byKey = message.getKeys() == null || message.getKeys().isEmpty();
+        if (!byKey) {
+            try {
+                QueryResult found = Traffic.admin.queryMessage(message.getTopic(), message.getKeys().split(" ")[0], 64, 0, Long.MAX_VALUE);
+                for (MessageExt each : found.getMessageList()) {
+                    byKey |= idOf(each).equals(idOf(message));
+                }
+            } catch (MQClientException none) {
+                byKey = false;
+            }
+        }
+        new Json().put("found", idOf(message)).put("by_id", byId).put("by_key", byKey).print();
+    }
+
+    /** What consumers get of one topic: all, those with a tag, and in order. */
+    static void push() throws Exception {
+        AtomicLong last = new AtomicLong(System.currentTimeMillis());
+        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
+        consumers.add(consumer("all", "*", last, false));
+        consumers.add(consumer("tag", "Tag1", last, false));
+        consumers.add(consumer("ordered", "*", last, true));
+        while (System.currentTimeMillis() - last.get() < IDLE) {
+            Thread.sleep(100);
+        }
+        for (DefaultMQPushConsumer each : consumers) {
+            each.shutdown();
+        }
+    }
+
+    private static DefaultMQPushConsumer consumer(String how, String tags, AtomicLong last, boolean ordered) throws Exception {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer("CG_push_" + how + System.nanoTime());
+        consumer.setNamesrvAddr(Traffic.nameServer);
+        consumer.setInstanceName(how + System.nanoTime());
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe("Plain", tags);
+        if (ordered) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                taken(how, messages, last);
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                taken(how, messages, last);
+                return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+            });
+        }
+        consumer.start();
+        return consumer;
+    }
+
+    private static synchronized void taken(String how, List<MessageExt> messages, AtomicLong last) {
+        last.set(System.currentTimeMillis());
+        for (MessageExt message : messages) {
+            tell(how, message);
+        }
+    }
+
+    /** So many new messages to each queue of a topic: each gets the next offset of its queue. */
+    static void more(int count) throws Exception {
+        for (int number = 0; number < 4 * count; number++) {
+            Message message = new Message("Plain", "More", "more" + number, Traffic.text(100));
+            Traffic.send("more", message, number % 4);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+"""What a repair refuses, and that it never leaves something that looks finished."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.golden import unpack
+from support.locks import held
+from support.own_stores import STORES
+from support.store_damages import patch, records, segments, tail, wrong_magic
+
+import native_reader as nr
+from native_reader.repair import disk, repair
+from native_reader.repair.refusals import SENTENCES
+from native_reader.repair.write import UNFINISHED
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return unpack("5.5.0-killed", tmp_path, STORES).root
+
+
+def refused(store: Path, target: Path) -> str:
+    with pytest.raises(nr.RepairError) as raised:
+        nr.open(store).repair(target)
+    return str(raised.value)
+
+
+def test_a_store_that_a_broker_uses(store: Path, tmp_path: Path) -> None:
+    (store / "lock").write_bytes(b"lock")
+    with held(store / "lock"):
+        assert "is in use by a broker. Stop the broker first" in refused(store, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_something_in_it(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "notes.txt").write_text("mine")
+    assert "is not empty: it contains notes.txt. Choose a new or empty folder" in refused(store, tmp_path / "new")
+
+
+@pytest.mark.parametrize("inside", ["", "new", "commitlog/new"])
+def test_a_folder_inside_the_store(store: Path, inside: str) -> None:
+    with pytest.raises(nr.OptionError, match="is inside the store"):
+        nr.open(store).repair(store / inside)
+
+
+def test_a_disk_that_is_too_small(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "free_bytes", lambda _: 1000)
+    assert "has 1,000 bytes free, and the new store needs" in refused(store, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_store_in_an_archive(tmp_path: Path) -> None:
+    with pytest.raises(nr.RepairError, match="is not a directory of this machine"):
+        nr.open(f"tar+file://{_plain_tar(tmp_path)}/store").repair(tmp_path / "new")
+
+
+def _plain_tar(tmp_path: Path) -> Path:
+    import tarfile
+
+    found = unpack("5.5.0-killed", tmp_path, STORES).root
+    with tarfile.open(tmp_path / "store.tar", "w") as archive:
+        archive.add(found, "store")
+    return tmp_path / "store.tar"
+
+
+def test_a_log_without_any_whole_record(store: Path, tmp_path: Path) -> None:
+    for segment in (store / "commitlog").iterdir():
+        patch(segment, 0, b"\xff" * segment.stat().st_size)
+    with pytest.raises(nr.StoreError, match="has no whole record, so there is nothing to repair"):
+        nr.open(store).repair(tmp_path / "new")
+
+
+def test_a_segment_that_is_too_large(store: Path, tmp_path: Path) -> None:
+    os.truncate(sorted((store / "commitlog").iterdir())[-1], 70_000)
+    assert "has 70,000 bytes, and others begin 65,536 bytes apart" in refused(store, tmp_path / "new")
+
+
+def test_a_wrong_queue_offset_in_a_record(store: Path, tmp_path: Path) -> None:
+    """No checksum covers it. Millions of placeholders must not be made for it."""
+    segment = segments(store)[1]
+    at, _ = records(segment)[40]
+    patch(segment, at + 20, (2**40).to_bytes(8, "big"))
+    assert "the queue offsets of queue" in refused(store, tmp_path / "new")
+
+
+def test_a_packed_segment(store: Path, tmp_path: Path) -> None:
+    import gzip
+
+    first = sorted((store / "commitlog").iterdir())[0]
+    (first.parent / f"{first.name}.gz").write_bytes(gzip.compress(first.read_bytes()))
+    first.unlink()
+    assert "is packed or renamed. Unpack it first" in refused(store, tmp_path / "new")
+
+
+def test_an_interrupted_repair_never_looks_finished(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_magic(store, Random(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(repair, "prove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            nr.open(store).repair(tmp_path / "new")
+    assert os.listdir(tmp_path / "new") == [UNFINISHED]
+    assert not (tmp_path / "new" / "commitlog").exists(), "a broker would start on it"
+    assert refused(store, tmp_path / "new").endswith(f"Delete it, and start again: rm -r {tmp_path / 'new'}")
+
+
+def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(disk, "copy", full)
+    with pytest.raises(nr.ExportError, match=r"could not write: .*No space left.* Delete that folder, and start the repair again"):
+        nr.open(store).repair(tmp_path / "new")
+
+
+@pytest.mark.parametrize(("part", "found"), [("commitlog", "log-damage|index-header"), ("consumequeue", "record-without-entry")])
+def test_a_new_store_that_is_wrong_is_not_given_out(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, found: str
+) -> None:
+    """A disk that does not keep what was written."""
+    tail(store, Random(1))
+    written = repair.write_store
+
+    def spoiled(*arguments: object) -> object:
+        new = written(*arguments)  # type: ignore[arg-type]
+        path = next(path for path in sorted((tmp_path / "new" / UNFINISHED / part).rglob("0*")) if path.is_file())
+        patch(path, 40, b"\x55" * 40)
+        return new
+
+    monkeypatch.setattr(repair, "write_store", spoiled)
+    with pytest.raises(nr.RepairError, match=rf"the new store is not what it should be: .*({found})"):
+        nr.open(store).repair(tmp_path / "new")
+    assert os.listdir(tmp_path / "new") == [UNFINISHED]
+
+
+def test_every_sentence_says_what_to_do() -> None:
+    for kind, sentence in SENTENCES.items():
+        assert "\n" not in sentence, kind
+        assert sentence.count(". ") >= 1 or ": " in sentence, kind
+
+
+def test_the_page_and_its_numbers(store: Path, tmp_path: Path) -> None:
+    tail(store, Random(1))
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.page == str(tmp_path / "new" / "repair.md")
+    page, facts = Path(done.page).read_text(), json.loads((tmp_path / "new" / "repair.json").read_text())
+    assert facts["messages"] == done.plan.messages == 796
+    assert facts["lost_messages"] == sum(each["lost"] for each in facts["queues"]) == 4
+    assert "**Survived:** 796 messages" in page
+    assert "**A broker that starts on the damaged store keeps:** 788 messages" in page
+    assert json.loads(json.dumps(nr.open(store).repair(tmp_path / "other", dry_run=True).to_dict())) == facts
+    assert not (tmp_path / "other").exists()

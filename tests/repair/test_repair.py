@@ -1,0 +1,177 @@
+"""A damaged store is repaired: every message that survived is in the new one, in its place, and the source is as it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.golden import unpack
+from support.own_stores import NAMES, STORES
+from support.store_damages import DAMAGES, Damage, page_of_zeros, patch, records, segments, tail
+
+import native_reader as nr
+from native_reader.layout.inner import PLACEHOLDER_TAG
+
+REFUSED = {
+    "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
+    "5.5.0-compaction": "compaction is not repaired",
+    "5.5.0-dledger": "DLedger log, whose entries are equal on all peers",
+    "5.5.0-failover": "its broker runs in controller mode",
+    "5.5.0-features": "batchconsumequeue is not repaired",
+    "5.5.0-multipath": "has no commitlog directory",
+    "5.5.0-old-client": "checksums of the broker (enabledAppendPropCRC)",
+    "5.5.0-property-crc": "checksums of the broker (enabledAppendPropCRC)",
+    "5.5.0-rare": "batchconsumequeue is not repaired",
+    "5.5.0-slave": "topics with inner batches (queue type BatchCQ) are not repaired",
+} | {name: "queues, index or settings in RocksDB are not repaired" for name in NAMES if "-rocksdb" in name or name.endswith("-pop")}
+REPAIRED = tuple(name for name in NAMES if name not in REFUSED)
+NOT_COPIED = {"abort", "lock", "repair.md", "repair.json"}
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    """Every file of a store."""
+    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+
+
+def survivors(store: Path) -> list[tuple[int, str, int, int, int, str | None, bytes]]:
+    columns = "physical_offset,topic,queue_id,queue_offset,record_size,tags,kind"
+    scan = nr.open(store).messages(columns=columns, mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, access="scan")
+    rows = [tuple(row.values()) for row in scan.to_table().to_pylist()]
+    log = {int(path.name): path for path in (store / "commitlog").iterdir()}
+    return [(*row, _bytes_at(log, row[0], row[4])) for row in rows if row[5] != PLACEHOLDER_TAG and row[1] != PLACEHOLDER_TAG]  # type: ignore[misc]
+
+
+def _bytes_at(log: dict[int, Path], offset: int, size: int) -> bytes:
+    base = max(base for base in log if base <= offset)
+    with log[base].open("rb") as file:
+        file.seek(offset - base)
+        return file.read(size)
+
+
+def entries(store: Path, topic: str, queue_id: int) -> Iterator[tuple[int, int, int, int]]:
+    """Slot, offset, size and code of each entry that is not zeros."""
+    for path in sorted((store / "consumequeue" / topic / str(queue_id)).iterdir()):
+        for number, entry in enumerate(struct.iter_unpack(">qiq", path.read_bytes())):
+            if any(entry):
+                yield (int(path.name) // 20 + number, *entry)
+
+
+def damaged(name: str, tmp_path: Path, damage: Damage, seed: int = 1) -> Path:
+    store = unpack(name, tmp_path, STORES).root
+    damage(store, Random(seed))
+    return store
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
+def test_every_survivor_is_in_its_place(tmp_path: Path, damage: Damage) -> None:
+    store = damaged("5.5.0-killed", tmp_path, damage)
+    before, whole = contents(store), survivors(store)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert contents(store) == before
+    whole = [row for row in whole if row[0] not in done.plan.doubtful]
+    assert done.plan.messages == len(whole)
+    assert survivors(tmp_path / "new") == whole
+    for topic, queue_id in {row[1:3] for row in whole}:
+        slots = list(entries(tmp_path / "new", topic, queue_id))
+        assert [slot for slot, *_ in slots] == list(range(slots[0][0], slots[-1][0] + 1)), "a hole in a queue"
+        assert [offset for _, offset, _, _ in slots] == sorted(offset for _, offset, _, _ in slots)
+        named = {(slot, offset, size) for slot, offset, size, _ in slots}
+        assert {(row[3], row[0], row[4]) for row in whole if row[1:3] == (topic, queue_id)} <= named
+    assert not (tmp_path / "new" / "abort").exists()
+    assert {path.stat().st_size for path in (tmp_path / "new" / "commitlog").iterdir()} == {65536}
+    assert done.is_whole == (damage.__name__ in ("no_queues", "no_index", "queue_page"))
+
+
+def test_queues_keep_their_ends(tmp_path: Path) -> None:
+    """New messages must not get the queue offsets of lost ones: groups may have passed them."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    ends = {(row["topic"], row["queue_id"]): row["max_offset"] for row in nr.open(store).queues().to_table().to_pylist()}
+    tail(store, Random(1))
+    nr.open(store).repair(tmp_path / "new")
+    assert {(row["topic"], row["queue_id"]): row["max_offset"] for row in nr.open(tmp_path / "new").queues().to_table().to_pylist()} == ends
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_a_store_without_damage_comes_back_byte_for_byte(tmp_path: Path, name: str) -> None:
+    store = unpack(name, tmp_path, STORES).root
+    nr.open(store).repair(tmp_path / "new")
+    old, new = contents(store), contents(tmp_path / "new")
+    differing = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} - NOT_COPIED
+    # A broker that was killed wrote no checkpoint of its end, and did not count the entries of its index.
+    assert {path.partition("/")[0] for path in differing} <= ({"checkpoint", "index"} if "killed" in name else set())
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_broker_has_shown_is_refused(tmp_path: Path, name: str) -> None:
+    store = unpack(name, tmp_path, STORES).root
+    with pytest.raises(nr.StoreError) as refused:
+        nr.open(store).repair(tmp_path / "new")
+    assert REFUSED[name] in str(refused.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_segments_keep_their_times(tmp_path: Path) -> None:
+    """A broker deletes segments by their age."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    page_of_zeros(store, Random(1))
+    for number, segment in enumerate(sorted((store / "commitlog").iterdir())):
+        os.utime(segment, ns=(number * 10**9, number * 10**9))
+    nr.open(store).repair(tmp_path / "new")
+    times = [path.stat().st_mtime_ns for path in sorted((tmp_path / "new" / "commitlog").iterdir())]
+    assert times == [number * 10**9 for number in range(len(times))]
+
+
+def test_a_page_of_zeros_in_properties_is_no_survivor(tmp_path: Path) -> None:
+    """Lengths and the body's checksum are right, but tags and keys are gone: consumers would get a message without them."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    segment = segments(store)[1]
+    at, size = records(segment)[40]
+    begin = segment.read_bytes().index(b"UNIQ_KEY", at, at + size)
+    patch(segment, begin, bytes(at + size - begin))
+    assert len(survivors(store)) == 800
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.doubtful == (int(segment.name) + at,)
+    assert (done.plan.messages, done.plan.lost_messages) == (799, 1)
+
+
+def test_a_wrong_tags_code_costs_no_message(tmp_path: Path) -> None:
+    """A changed entry of a queue, not of the record: the message stays, and its entry is corrected."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    path = next(path for path in sorted((store / "consumequeue" / "Plain" / "0").iterdir()))
+    whole = path.read_bytes()
+    patch(path, 12 + 20 * 3, b"\0\0\0\0\1\2\3\4")
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.is_whole
+    assert (tmp_path / "new" / "consumequeue" / "Plain" / "0" / path.name).read_bytes() == whole
+
+
+def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
+    store = unpack("5.5.0-kinds", tmp_path, STORES).root
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.dropped == {"Gone": 5}
+    assert not (tmp_path / "new" / "consumequeue" / "Gone").exists()
+
+
+def test_a_topic_that_was_created_again_without_queues(tmp_path: Path) -> None:
+    """Both lives have the same queue offsets. The later one counts."""
+    store = unpack("5.5.0-kinds", tmp_path, STORES).root
+    shutil.rmtree(store / "consumequeue")
+    nr.open(store).repair(tmp_path / "new")
+    tags = {row[5] for row in survivors(tmp_path / "new") if row[1] == "Again"}
+    assert tags == {"Old", "New"}
+    newest = {row[0] for row in survivors(tmp_path / "new") if row[1] == "Again" and row[5] == "New"}
+    assert {offset for _, offset, _, _ in entries(tmp_path / "new", "Again", 0)} == newest
+
+
+def test_a_repaired_store_is_repaired_to_itself(tmp_path: Path) -> None:
+    store = damaged("5.5.0-killed", tmp_path, DAMAGES[-2])
+    nr.open(store).repair(tmp_path / "new")
+    again = nr.open(tmp_path / "new").repair(tmp_path / "again")
+    assert again.is_whole
+    old, new = contents(tmp_path / "new"), contents(tmp_path / "again")
+    assert {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} <= {"repair.md", "repair.json"}
