@@ -67,13 +67,10 @@ def _groups(plan: RepairPlan) -> Iterator[dict[str, Any]]:
 
 def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Iterator[str]:
     """The lines of the page. Without `path`, only the plan was made."""
-    yield f"# Repair of {text(plan.files.uri, LONGEST_SENTENCE)}"
+    yield "# Repair"
     yield ""
-    yield (
-        "This is the plan. Nothing was written."
-        if path is None
-        else "The source was only read. The new store is in the folder of this page."
-    )
+    yield f"The damaged store, which was only read: `{plan.files.uri}`."
+    yield "This is the plan. Nothing was written." if path is None else "The new store is in the folder of this page."
     yield ""
     yield from _result(plan)
     facts = facts_of(plan, warnings)
@@ -82,8 +79,7 @@ def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Ite
         ("Made parts of the log", _made(facts)),
         ("What consumer groups miss", _missed(facts)),
         ("Copied as they were", [f"- {text(each, LONGEST_SENTENCE)}" for each in warnings] or ["No file with a warning."]),
-        ("What consumers see in the place of a lost message", _SEEN),
-        ("Before clients are let in", _NEXT),
+        *(() if path is None else (("What consumers see in the place of a lost message", _SEEN), ("Before clients are let in", _NEXT))),
     ):
         yield from ("", f"## {title}", "", *lines)
 

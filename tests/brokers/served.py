@@ -27,6 +27,14 @@ class Survivors:
         scan = nr.open(store).messages(mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, system_topics=False, columns=columns)
         return Survivors({row["physical_offset"]: row for row in scan.to_table().to_pylist()})
 
+    @property
+    def all(self) -> list[Row]:
+        return list(self.rows.values())
+
+    def without(self, offsets: Iterable[int]) -> Survivors:
+        left_out = set(offsets)
+        return Survivors({offset: row for offset, row in self.rows.items() if offset not in left_out})
+
     def of_topic(self, topic: str, tag: str | None = None) -> list[Row]:
         return [row for row in self.rows.values() if row["topic"] == topic and tag in (None, row["tags"])]
 

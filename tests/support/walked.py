@@ -10,6 +10,7 @@ from pathlib import Path
 from native_reader.testing.spec import StoreSpec
 from native_reader.testing.store_writer import write_store
 from support.documented import ROOT
+from support.store_damages import PAGE, patch
 
 _GIVEN = {
     "docs/install.md": ("copy/store", "store"),
@@ -39,10 +40,21 @@ def home(page: str, store: Path, folder: Path) -> Path:
     for name in _GIVEN.get(page, ()):
         shutil.copytree(store, here / name)
     (here / "examples").symlink_to(ROOT / "examples")
+    if page == "docs/repair.md":
+        _damaged_store(here / "damaged")
     if page == "docs/install.md":
         subprocess.run(["tar", "-czf", "store.tar.gz", "store"], cwd=here, check=True)
         _wheel(here / "wheelhouse")
     return here
+
+
+def _damaged_store(path: Path) -> None:
+    """A store of ordinary messages with a page of zeros, and without one segment."""
+    sizes = {"mapped_file_size_commit_log": 256 << 10, "mapped_file_size_consume_queue": 20 * 500}
+    write_store(path, StoreSpec(bytes=1 << 20, topics=2, shapes="equal", max_hash_slot_num=500, max_index_num=2000, **sizes))
+    log = sorted((path / "commitlog").iterdir())
+    patch(log[0], 25 * PAGE, bytes(PAGE))
+    log[2].unlink()
 
 
 def _wheel(folder: Path) -> None:

@@ -1,0 +1,111 @@
+"""Only a real broker judges a repair: on the new store it serves every survivor, once, and goes on as if nothing was lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from rocketmq import VERSIONS, Broker, Java, brokers, name_server, running
+from served import Row, Survivors, judged
+from support.effort import mostly_long
+from support.store_damages import DAMAGES, Damage, several
+
+import native_reader as nr
+
+SETTINGS: dict[str, Any] = {"mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10, "mappedFileSizeConsumeQueue": 2000}
+CASES = [(version, how, damage) for version in VERSIONS for how in ("stopped", "killed") for damage in DAMAGES]
+IN_THE_GATE = ("5.5.0", "killed", several)
+_WRONG = ("missing", "twice", "foreign", "changed", "unordered")
+_EXPECTED_ERRORS = ("the real topic of schedule msg is",)
+_MORE = 3
+
+
+@pytest.fixture(scope="module")
+def written(rocketmq: Callable[[str], Java], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, int]]:
+    """The store of a broker that was stopped or killed after some traffic, and its port, which the ids of messages name."""
+    known: dict[tuple[str, str], tuple[Path, int]] = {}
+
+    def store(version: str, how: str) -> tuple[Path, int]:
+        if (version, how) not in known:
+            home = tmp_path_factory.mktemp(f"{version}-{how}")
+            with running(rocketmq(version), home, **SETTINGS) as broker:
+                broker.traffic("plain", 600)
+                broker.traffic("transactions")
+                _ = broker.stop() if how == "stopped" else broker.kill()
+            known[version, how] = broker.store, broker.port
+        return known[version, how]
+
+    return store
+
+
+@contextmanager
+def started(java: Java, home: Path, store: Path, port: int) -> Iterator[Broker]:
+    with name_server(java, home) as address:
+        broker = Broker(java, home, address, SETTINGS | {"storePathRootDir": store}, port=port)
+        with brokers(broker):
+            broker.start()
+            yield broker
+
+
+def assert_served(lines: Iterable[Row], how: str, expected: Iterable[Row], *, ordered: bool = True) -> Counter[str]:
+    found = judged(lines, how, expected)
+    assert {name: found[name] for name in _WRONG if ordered or name != "unordered"} == dict.fromkeys(_WRONG if ordered else _WRONG[:-1], 0)
+    return found
+
+
+def errors(home: Path) -> list[str]:
+    """The errors in the logs of a broker."""
+    logs = [path for path in [home / "broker.log", *(home / "logs").rglob("*.log")] if path.exists()]
+    lines = [line for path in logs for line in path.read_text(errors="replace").splitlines() if " ERROR " in line]
+    return [line for line in lines if not any(known in line for known in _EXPECTED_ERRORS)]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("case", mostly_long(CASES, IN_THE_GATE), ids=[f"{version}-{how}-{each.__name__}" for version, how, each in CASES])
+def test_a_broker_serves_every_survivor(
+    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path, case: tuple[str, str, Damage]
+) -> None:
+    version, how, damage = case
+    (source, port), store = written(version, how), tmp_path / "store"
+    shutil.copytree(source, store)
+    damage(store, Random(1))
+    survivors = Survivors.of(store)
+    done = nr.open(store).repair(tmp_path / "new")
+    survivors, is_indexed = survivors.without(done.plan.doubtful), (tmp_path / "new" / "index").exists()
+    with started(rocketmq(version), tmp_path / "home", tmp_path / "new", port) as broker:
+        lines = broker.traffic("pull")
+        found = assert_served(lines, "pull", survivors.all)
+        assert found["served"] == len(survivors.all)
+        if is_indexed:
+            assert [line for line in lines if "found" in line and not (line["by_id"] and line["by_key"])] == []
+        lines = broker.traffic("push")
+        plain = survivors.of_topic("Plain")
+        assert_served(lines, "all", plain, ordered=False)
+        assert_served(lines, "ordered", plain)
+        assert judged(lines, "tag", survivors.of_topic("Plain", "Tag1"))["marked"] == 0
+        assert_served(lines, "tag", survivors.of_topic("Plain", "Tag1"), ordered=False)
+        if version == "5.5.0":
+            assert not any(judged(lines, each, plain)["marked"] for each in ("all", "ordered"))
+        assert_goes_on(broker, survivors)
+    assert errors(tmp_path / "home") == []
+
+
+def assert_goes_on(broker: Broker, survivors: Survivors) -> None:
+    """New messages get the next queue offsets. All are there after a clean stop, and after a kill."""
+    ends = {line["queue_id"]: line["end"] for line in broker.traffic("pull") if line.get("queue") == "Plain"}
+    new = [line for line in broker.traffic("more", _MORE) if line.get("kind") == "more"]
+    assert sorted((line["queue_id"], line["queue_offset"] - ends[line["queue_id"]]) for line in new) == [
+        (queue_id, number) for queue_id in range(4) for number in range(_MORE)
+    ]
+    for end in (broker.stop, broker.kill):
+        end()
+        broker.start()
+        lines = broker.traffic("pull")
+        assert {line["offset_msg_id"] for line in new} <= {line.get("offset_msg_id") for line in lines}
+        assert_served([line for line in lines if line.get("tags") != "More"], "pull", survivors.all)
