@@ -15,7 +15,7 @@ from native_reader.errors import OptionError, did_you_mean, shown
 from native_reader.lazy import Lazy, Read, Scan, TableScan, read_batches, selection_of
 from native_reader.options import TABLE_OPTIONS, MessageOptions, options_of
 from native_reader.scan.progress import Watch
-from native_reader.storage.broker_conf import StorePaths, parse_broker_conf, paths_of
+from native_reader.storage.broker_conf import StorePaths, file_sizes, parse_broker_conf, paths_of
 from native_reader.storage.configured import paths_that_count
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import LocalPath, text_of, texts_of
@@ -418,7 +418,8 @@ class Store:
         from native_reader.repair.records import Reading
         from native_reader.repair.repair import repair
 
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate)
+        sizes = None if self._broker_conf is None else file_sizes(uri_of(self._broker_conf))
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, sizes)
         return repair(self._one("a repair"), path, how, dry_run=dry_run)
 
     def _one(self, what: str) -> StoreFiles:

@@ -10,6 +10,7 @@ import numpy as np
 from native_reader.layout.record import Numbers
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.sides.index import LEAST_ROOM, index_files, room_of
+from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.window import Window
 from native_reader.verify.records import RecordReader
@@ -27,8 +28,10 @@ class IndexShape(NamedTuple):
     entries: int
 
 
-def index_shape(files: StoreFiles) -> IndexShape | None:
-    """The shape of the old index files; None if there are none, or their number of slots is unknown."""
+def index_shape(files: StoreFiles, sizes: FileSizes | None) -> IndexShape | None:
+    """The shape of index files: as configured, else as the old ones; None if nothing tells their number of slots."""
+    if sizes is not None:
+        return IndexShape(sizes.index_slots, sizes.index_entries)
     shapes = {IndexShape(each.slots, room_of(each)) for each in index_files(files.index) if each.slots is not None}
     return max(shapes) if shapes and max(shapes).entries >= LEAST_ROOM else None
 

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import FILLER_SIZE, QUEUE_ENTRY, is_written
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import Queue, QueueReader, queues_of, topics_in
+from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 WIDTH = QUEUE_ENTRY.itemsize
-USUAL_UNITS = 300_000
-"""How many entries fit in a queue file, unless `mappedFileSizeConsumeQueue` is set."""
 _AT_ONCE = 1 << 16
 
 
@@ -53,10 +52,16 @@ class OldQueue:
 class OldQueues:
     """All queues of a store with files."""
 
-    def __init__(self, files: StoreFiles) -> None:
+    def __init__(self, files: StoreFiles, sizes: FileSizes | None) -> None:
         directories = () if files.consume_queue is None else (files.consume_queue,)
         queues = [queue for topic in topics_in(directories, light=True) for queue in queues_of(topic) if queue.files]
-        self.units = max((file.units for queue in queues for file in queue.files), default=USUAL_UNITS)
+        self.units = max((file.units for queue in queues for file in queue.files), default=0)
+        if sizes is None and not self.units:
+            raise refusal("no queue size", store=files.uri)
+        if sizes is not None:
+            if self.units not in (0, sizes.queue // WIDTH):
+                raise refusal("configured", name="mappedFileSizeConsumeQueue", size=sizes.queue, found=self.units * WIDTH)
+            self.units = sizes.queue // WIDTH
         self._refuse_other_sizes(queues)
         self.all: Mapping[tuple[str, int], OldQueue] = {(each.topic, each.queue_id): OldQueue(each) for each in queues}
 

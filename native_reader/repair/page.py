@@ -99,6 +99,8 @@ def _result(plan: RepairPlan) -> Iterator[str]:
     if plan.dropped:
         names = ", ".join(f"{text(topic)} {count:,}" for topic, count in sorted(plan.dropped.items()))
         yield f"- **Left out:** messages whose topic or queue was deleted. They are in the log, and in no queue: {names}."
+    if plan.index is None:
+        yield f"- **Keys:** {_NO_INDEX}"
     if plan.is_whole:
         yield "- **Lost:** nothing was found to be lost."
     yield f"- **Size:** {size_of(plan.bytes_to_write)}."
@@ -125,6 +127,10 @@ def _missed(facts: Mapping[str, Any]) -> list[str]:
     return table(heads, rows[:_MOST]) if rows else ["None: each group goes on at its offset, and no lost message is after it."]
 
 
+_NO_INDEX = (
+    "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the broker's "
+    "configuration file when you repair."
+)
 _SEEN = [
     "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
     "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",

@@ -18,13 +18,16 @@ from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.repair.filling import Filling, filled
+from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueues
 from native_reader.repair.placeholders import code_of, placeholder
 from native_reader.repair.records import Reading
+from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.survey import WANTED, Survey, Survivors
+from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 from native_reader.tables import TABLES
@@ -70,6 +73,8 @@ class RepairPlan:
     """Whether old records follow the end of the log, and entries of them the ends of queues."""
     was_stopped: bool
     """Whether its broker stopped cleanly, and wrote a checkpoint."""
+    index: IndexShape | None
+    """How large index files are; None if nothing tells it."""
 
     @property
     def is_whole(self) -> bool:
@@ -80,7 +85,8 @@ class RepairPlan:
     def changes(self) -> bool:
         """Whether anything of the new store differs from the old one. If not, it is a copy."""
         entries = any(queue.wanted for queue in self.survey.queues.values())
-        return not self.is_whole or entries or not self.was_stopped or bool(self.shape.made or self.shape.has_junk)
+        is_complete = self.was_stopped and (self.index is None or bool(index_files(self.files.index)))
+        return not self.is_whole or entries or not is_complete or bool(self.shape.made or self.shape.has_junk)
 
     @property
     def lost_messages(self) -> int:
@@ -134,7 +140,7 @@ class RepairPlan:
 def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     """Read the store, and decide everything."""
     refuse_kinds(files)
-    old = OldQueues(files)
+    old = OldQueues(files, how.sizes)
     broker_end = _broker_end(files)
     survey = Survey(files, old, broker_end, how)
     survey.read()
@@ -145,13 +151,15 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     dropped = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until))
+    if how.sizes is not None and shape.size != how.sizes.segment:
+        raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
     groups = _groups(files)
     lost = lost_in(survey, shape, () if is_stale else groups)
     kept = survey.kept if broker_end is not None and survey.kept < survey.messages else None
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, kept, tuple(survey.doubtful), dropped, tuple(groups),
-        is_stale, _was_stopped(files),
+        is_stale, _was_stopped(files), index_shape(files, how.sizes),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.repair.refusals import BATCHES, refusal
 from native_reader.scan.progress import Watch
+from native_reader.storage.broker_conf import FileSizes
 from native_reader.storage.store import StoreFiles
 from native_reader.verify.hashes import Texts
 
@@ -24,8 +25,6 @@ _COLUMNS = (
     *("physical_offset", "record_size", "store_timestamp", "topic", "queue_id", "queue_offset", "sys_flag", "tags", "delay_level"),
     "inner_index",
 )
-_DELAYS = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
-"""The broker's default messageDelayLevel, in seconds."""
 
 
 class Reading(NamedTuple):
@@ -34,6 +33,8 @@ class Reading(NamedTuple):
     jobs: int = 1
     progress: Watch = False
     max_read_rate: int | str | None = None
+    sizes: FileSizes | None = None
+    """What the broker's configuration says; None if it is not given."""
 
     def scan(self, files: StoreFiles, columns: Sequence[str]) -> Scan:
         """These columns of all whole messages with right checksums."""
@@ -89,7 +90,8 @@ class RecordReader:
         times = _numbers(batch, "store_timestamp") // 1000
         levels = _numbers(batch, "delay_level")
         by_time = _mask(pc.equal(batch.column("topic"), DELAY_TOPIC)) & (levels > 0)
-        due = times + 1000 * np.array((0, *_DELAYS))[np.clip(levels, 0, len(_DELAYS))]
+        delays = np.array((0, *(self._how.sizes or FileSizes()).delays))
+        due = times + 1000 * delays[np.clip(levels, 0, len(delays) - 1)]
         hashes = Texts.of(tags).hashes()[0].view(np.int32).astype(np.int64)
         state = flags & TRANSACTION
         queue = np.where((state == PREPARED) | (state == ROLLBACK), -1, self._queues_of(batch))

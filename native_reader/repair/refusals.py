@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from native_reader.errors import RepairError
+from native_reader.errors import RepairError, option_name
 from native_reader.text import say
 
 BATCHES = "batches"
@@ -21,12 +21,22 @@ SENTENCES = {
     BATCHES: "topics with inner batches (queue type BatchCQ) are not repaired. Save the messages with `rmqstore rescue`",
     "light": "light queues (LMQ) are not repaired, and {name} is one. Save the messages with `rmqstore rescue`",
     "part": "{name} is not repaired: no broker has shown yet that it would use the result. Save the messages with `rmqstore rescue`",
-    "directories": "the log is in {count} directories. Move all its segments into one, and name it with --commitlog",
+    "directories": (
+        f"the log is in {{count}} directories. Move all its segments into one, and name it with {option_name('store_path_commit_log')}"
+    ),
     "packed": "{name} is packed or renamed. Unpack it first: a broker reads plain segments only",
     "segment sizes": "segment {name} has {size:,} bytes, and others begin {expected:,} bytes apart. Move it away, or correct its name",
     "segment names": "segment {name} does not begin at a multiple of {expected:,} bytes, as others do. Move it away, or correct its name",
     "segments": "{count:,} segments would have to be made, more than {most:,}. Look for the missing files first",
     "queue sizes": "queue file {name} has {size:,} bytes, others {expected:,}. Move the files of another configuration away",
+    "no queue size": (
+        "{store} has no file of a consume queue, so it is not known how large a broker makes them. "
+        f"Name the broker's configuration file with {option_name('broker_conf')}"
+    ),
+    "configured": (
+        "the broker's configuration sets {name} to {size:,}, and the store has {found:,}: a broker does not start on files of another "
+        "size. Name the configuration with which the store was written"
+    ),
     "order": (
         "the queue offsets of queue {queue} of '{topic}' go back at offset {offset:,}, and no consume queue says which of the two records "
         "counts. Save the messages with `rmqstore rescue`"

@@ -9,7 +9,7 @@ from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.repair import disk
 from native_reader.repair.filling import content_of
-from native_reader.repair.indexes import index_shape, write_index
+from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
 from native_reader.repair.old_queues import WIDTH
 from native_reader.repair.plan import NewQueue, RepairPlan
@@ -121,15 +121,13 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
 
 def _write_index(plan: RepairPlan, new: StoreFiles, folder: str) -> int:
     """Copy the index, or make it again if anything of the store changes. Returns the time of the last full file; 0 if copied."""
-    if plan.files.index is None:
-        return 0
-    shape = index_shape(plan.files)
-    if plan.changes and shape is not None:
+    if plan.changes and plan.index is not None:
         with_tags = checkpoint_of(plan.files.uri).dispatched > 0  # since 5.5.0
-        return write_index(new, plan.end, folder, shape, with_tags=with_tags)
-    old = local_path(plan.files.index)
-    for name, _ in disk.files_below(old):
-        disk.copy(disk.path_in(old, name), disk.path_in(folder, name))
+        return write_index(new, plan.end, folder, plan.index, with_tags=with_tags)
+    if plan.files.index is not None:
+        old = local_path(plan.files.index)
+        for name, _ in disk.files_below(old):
+            disk.copy(disk.path_in(old, name), disk.path_in(folder, name))
     return 0
 
 

@@ -11,6 +11,8 @@ from native_reader.storage.protocol import storage_of
 _LARGEST = 1 << 20
 LONGEST = 9_999_999
 """Hours of `fileReservedTime`: more than a thousand years."""
+_QUEUE_ENTRY = 20
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,35 @@ class StorePaths:
     dledger: str | None = None
     consume_queue: str | None = None
     index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """How large a broker makes its files, and its delay levels in seconds. The defaults are the broker's."""
+
+    segment: int = 1 << 30
+    queue: int = 300_000 * 20
+    index_slots: int = 5_000_000
+    index_entries: int = 20_000_000
+    delays: tuple[int, ...] = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+
+
+def file_sizes(uri: str) -> FileSizes:
+    """The sizes in a broker's configuration file. What it does not set, or sets to something else than a number, is the default."""
+    settings, usual = _settings_in(uri), FileSizes()
+
+    def number(name: str, default: int) -> int:
+        text = settings.get(name, "")
+        return int(text) if re.fullmatch("[1-9][0-9]{0,18}", text) else default
+
+    levels = re.findall(r"(\d{1,9})([smhd])", settings.get("messageDelayLevel", ""))
+    return FileSizes(
+        number("mappedFileSizeCommitLog", usual.segment),
+        -(-number("mappedFileSizeConsumeQueue", usual.queue) // _QUEUE_ENTRY) * _QUEUE_ENTRY,  # as the broker rounds it
+        number("maxHashSlotNum", usual.index_slots),
+        number("maxIndexNum", usual.index_entries),
+        tuple(int(count) * _SECONDS[unit] for count, unit in levels) or usual.delays,
+    )
 
 
 def reserved_hours(uri: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -87,6 +88,20 @@ def test_a_wrong_queue_offset_in_a_record(store: Path, tmp_path: Path) -> None:
     at, _ = records(segment)[40]
     patch(segment, at + 20, (2**40).to_bytes(8, "big"))
     assert "the queue offsets of queue" in refused(store, tmp_path / "new")
+
+
+def test_queues_that_are_gone_without_a_configuration(store: Path, tmp_path: Path) -> None:
+    """A broker does not start on queue files of another size than its own."""
+    shutil.rmtree(store / "consumequeue")
+    assert "Name the broker's configuration file with broker_conf" in refused(store, tmp_path / "new")
+
+
+@pytest.mark.parametrize(("name", "value"), [("mappedFileSizeCommitLog", 131072), ("mappedFileSizeConsumeQueue", 6_000_000)])
+def test_a_configuration_of_other_sizes(store: Path, tmp_path: Path, name: str, value: int) -> None:
+    settings = {"storePathRootDir": store, "mappedFileSizeCommitLog": 65536, "mappedFileSizeConsumeQueue": 600} | {name: value}
+    (tmp_path / "broker.conf").write_text("".join(f"{each}={value}\n" for each, value in settings.items()))
+    with pytest.raises(nr.RepairError, match=f"sets {name} to {value:,}, and the store has"):
+        nr.open(store, broker_conf=str(tmp_path / "broker.conf")).repair(tmp_path / "new")
 
 
 def test_a_packed_segment(store: Path, tmp_path: Path) -> None:
