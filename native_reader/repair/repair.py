@@ -15,12 +15,10 @@ from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
-from native_reader.repair.write import UNFINISHED, write_store
+from native_reader.repair.write import FACTS, PAGE, UNFINISHED, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.text import size_of
-
-PAGE, FACTS = "repair.md", "repair.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from native_reader.writing.checkpoint import checkpoint
 
 UNFINISHED = "_repairing"
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
-_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock")
+PAGE, FACTS = "repair.md", "repair.json"
+_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", PAGE, FACTS)
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _ZEROS = bytes(1 << 20)
 

@@ -182,5 +182,6 @@ def test_a_repaired_store_is_repaired_to_itself(tmp_path: Path) -> None:
     nr.open(store).repair(tmp_path / "new")
     again = nr.open(tmp_path / "new").repair(tmp_path / "again")
     assert again.is_whole
+    assert f"**Survived:** {again.plan.messages} messages" in (tmp_path / "again" / "repair.md").read_text(), "the page of the first repair"
     old, new = contents(tmp_path / "new"), contents(tmp_path / "again")
     assert {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)} <= {"repair.md", "repair.json"}

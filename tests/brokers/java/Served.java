@@ -140,8 +140,11 @@ final class Served {
         }
     }
 
-    /** So many new messages to each queue of a topic: each gets the next offset of its queue. */
+    /** So many new messages to each queue of a topic; before that, where each queue ends. */
     static void more(int count) throws Exception {
+        for (int queue = 0; queue < 4; queue++) {
+            new Json().put("ends", Traffic.admin.maxOffset(new MessageQueue("Plain", "broker-a", queue))).put("queue_id", queue).print();
+        }
         for (int number = 0; number < 4 * count; number++) {
             Message message = new Message("Plain", "More", "more" + number, Traffic.text(100));
             Traffic.send("more", message, number % 4);

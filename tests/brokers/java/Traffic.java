@@ -85,7 +85,8 @@ public class Traffic {
             case "pull":
                 Served.pull();
                 break;
-            case "push":
+            case "consume":
+                Served.pull();
                 Served.push();
                 break;
             case "more":
