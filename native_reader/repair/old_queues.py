@@ -16,6 +16,7 @@ from native_reader.storage.store import StoreFiles
 
 WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
+_AHEAD = 512
 
 
 class OldQueue:
@@ -33,9 +34,17 @@ class OldQueue:
                     self.first = int(entries.numbers[0]), int(entries.offsets[0])
                     break
         self.begin = queue.files[0].base
+        self._at, self._ahead = 0, np.empty(0, QUEUE_ENTRY)
 
     def read(self, first: int, stop: int) -> NDArray[np.void]:
         """What slots `[first, stop)` hold; zeros where nothing is written."""
+        if stop - first > _AHEAD:
+            return self._read(first, stop)
+        if not self._at <= first <= stop <= self._at + len(self._ahead):  # most reads follow each other, a few slots each
+            self._at, self._ahead = first, self._read(first, first + _AHEAD)
+        return self._ahead[first - self._at : stop - self._at]
+
+    def _read(self, first: int, stop: int) -> NDArray[np.void]:
         found = np.zeros(stop - first, QUEUE_ENTRY)
         for file in self.files:
             begin, end = max(first, file.base), min(stop, file.base + file.units)

@@ -15,8 +15,7 @@ from native_reader.broker.settings import Topics
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.lazy import TableScan
-from native_reader.options import MessageOptions
+from native_reader.repair.broker_start import kept_by_broker
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
@@ -30,7 +29,6 @@ from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
-from native_reader.tables import TABLES
 
 
 @dataclass(slots=True)
@@ -134,8 +132,7 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     """Read the store, and decide everything."""
     refuse_kinds(files)
     old = OldQueues(files, how.sizes)
-    broker_end = _broker_end(files)
-    survey = Survey(files, old, broker_end, how)
+    survey = Survey(files, old, how)
     survey.read()
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
@@ -148,28 +145,16 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
         raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
     groups = _groups(files)
     lost = lost_in(survey, shape, () if is_stale else groups)
-    kept = survey.kept if broker_end is not None and survey.kept < survey.messages else None
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, kept, tuple(survey.doubtful), dropped, tuple(groups),
-        is_stale, _was_stopped(files), index_shape(files, how.sizes),
+        files, survey, shape, lost, filling, old.units, survey.messages, kept_by_broker(files, shape, how), tuple(survey.doubtful),
+        dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
     )  # fmt: skip
 
 
 def _was_stopped(files: StoreFiles) -> bool:
     storage = storage_of(files.uri)
     return storage.entry(f"{files.uri}/abort") is None and storage.entry(f"{files.uri}/checkpoint") is not None
-
-
-def _broker_end(files: StoreFiles) -> int | None:
-    """Where a broker that starts truncates the log; None if nowhere."""
-    ends = [
-        end
-        for batch in TableScan(TABLES["segments"], (files,), MessageOptions(columns=("broker_end",))).to_batches()
-        for end in batch.column(0).to_pylist()
-        if end is not None
-    ]
-    return min(ends, default=None)
 
 
 def _groups(files: StoreFiles) -> list[GroupOffset]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.kinds import DELAY_TOPIC
+from native_reader.layout.queue_entry import java_hash
 from native_reader.layout.record import INNER_BATCH, PREPARED, ROLLBACK, TRANSACTION, Mask, Numbers
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
@@ -25,6 +26,7 @@ _COLUMNS = (
     *("physical_offset", "record_size", "store_timestamp", "topic", "queue_id", "queue_offset", "sys_flag", "tags", "delay_level"),
     "inner_index",
 )
+_PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 
 
 class Reading(NamedTuple):
@@ -36,9 +38,9 @@ class Reading(NamedTuple):
     sizes: FileSizes | None = None
     """What the broker's configuration says; None if it is not given."""
 
-    def scan(self, files: StoreFiles, columns: Sequence[str]) -> Scan:
-        """These columns of all whole messages with right checksums."""
-        return Scan((files,), MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **_LENIENT))
+    def scan(self, files: StoreFiles, columns: Sequence[str], **more: Any) -> Scan:
+        """These columns of all whole messages with right checksums. `more`: other options."""
+        return Scan((files,), MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **_LENIENT, **more))
 
 
 class Records(NamedTuple):
@@ -83,8 +85,9 @@ class RecordReader:
 
     def _records(self, batch: pa.RecordBatch) -> Records:
         flags = _numbers(batch, "sys_flag")
-        tags = pa.concat_arrays([batch.column("tags")])
-        is_batch = (flags & INNER_BATCH != 0) & ~_mask(pc.equal(tags, PLACEHOLDER_TAG))
+        tags = batch.column("tags").fill_null("").dictionary_encode()
+        hashes = Texts.of(tags.dictionary).hashes()[0].view(np.int32).astype(np.int64)[tags.indices.to_numpy(zero_copy_only=False)]
+        is_batch = (flags & INNER_BATCH != 0) & (hashes != _PLACEHOLDER)
         if batch.column("inner_index").null_count < len(batch) or is_batch.any():
             raise refusal(BATCHES)
         times = _numbers(batch, "store_timestamp") // 1000
@@ -92,7 +95,6 @@ class RecordReader:
         by_time = _mask(pc.equal(batch.column("topic"), DELAY_TOPIC)) & (levels > 0)
         delays = np.array((0, *(self._how.sizes or FileSizes()).delays))
         due = times + 1000 * delays[np.clip(levels, 0, len(delays) - 1)]
-        hashes = Texts.of(tags).hashes()[0].view(np.int32).astype(np.int64)
         state = flags & TRANSACTION
         queue = np.where((state == PREPARED) | (state == ROLLBACK), -1, self._queues_of(batch))
         offsets, sizes, slots = (_numbers(batch, name) for name in ("physical_offset", "record_size", "queue_offset"))

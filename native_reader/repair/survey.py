@@ -59,16 +59,16 @@ class Survivors:
 
 
 class Survey:
-    """What survived. `kept`: how many messages a broker that starts on the store would keep, if it truncates at `broker_end`."""
+    """What survived."""
 
-    def __init__(self, files: StoreFiles, old: OldQueues, broker_end: int | None, how: Reading) -> None:
-        self._files, self._old, self._broker_end = files, old, broker_end
+    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading) -> None:
+        self._files, self._old = files, old
         self.reader = RecordReader(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
         """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers."""
-        self.messages = self.kept = self._runs = 0
+        self.messages = self._runs = 0
         self.first_time = self.last_time = 0
         self.end = files.min_offset
         """The end of the last whole record."""
@@ -157,8 +157,6 @@ class Survey:
         if not self.messages:
             self.first_time = int(records.time[0])
         self.messages += len(records.offset)
-        if self._broker_end is not None:
-            self.kept += int(np.count_nonzero(records.offset < self._broker_end))
         self.end, self.last_time = int(ends[-1]), int(records.time[-1])
 
 

@@ -18,6 +18,7 @@ import native_reader as nr
 from native_reader.repair import disk, repair
 from native_reader.repair.refusals import SENTENCES
 from native_reader.repair.write import UNFINISHED
+from native_reader.storage.broker_conf import FileSizes, file_sizes
 
 
 @pytest.fixture
@@ -170,3 +171,12 @@ def test_the_page_and_its_numbers(store: Path, tmp_path: Path) -> None:
     assert "**A broker that starts on the damaged store keeps:** 788 messages" in page
     assert json.loads(json.dumps(nr.open(store).repair(tmp_path / "other", dry_run=True).to_dict())) == facts
     assert not (tmp_path / "other").exists()
+
+
+def test_sizes_in_a_configuration(tmp_path: Path) -> None:
+    """As its broker reads them; what is not set, or no number, has the broker's default."""
+    (tmp_path / "broker.conf").write_text(
+        "mappedFileSizeConsumeQueue=601\nmaxIndexNum = 12\nmaxHashSlotNum=many\nmessageDelayLevel=1s 2m 3h 1d\n"
+    )
+    found = file_sizes(f"file://{tmp_path}/broker.conf")
+    assert found == FileSizes(queue=620, index_entries=12, delays=(1, 120, 10_800, 86_400))
