@@ -147,7 +147,7 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     lost = lost_in(survey, shape, () if is_stale else groups)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, kept_by_broker(files, shape, how), tuple(survey.doubtful),
+        files, survey, shape, lost, filling, old.units, survey.messages, kept_by_broker(files, shape, how), tuple(sorted(survey.doubtful)),
         dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
     )  # fmt: skip
 

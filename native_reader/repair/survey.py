@@ -75,7 +75,8 @@ class Survey:
 
     def read(self) -> None:
         """Read the log."""
-        for records in self.reader.batches():
+        for batch in self.reader.batches():
+            records = batch.where(~self._ends_in_zeros(batch))
             is_doubtful = np.zeros(len(records.offset), np.bool_)
             for key, rows in self._by_queue(records):
                 self._compare(key, records, rows, is_doubtful)
@@ -83,6 +84,15 @@ class Survey:
             self._cover(records.where(~is_doubtful))
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
+
+    def _ends_in_zeros(self, records: Records) -> Mask:
+        """Which records have lost properties, of those before a hole: a page of zeros that begins there goes on in the next record."""
+        found = np.zeros(len(records.offset), np.bool_)
+        is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
+        for row in np.flatnonzero(is_last).tolist():
+            found[row] = self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0")
+        self.doubtful += records.offset[found].tolist()
+        return found
 
     def _by_queue(self, records: Records) -> Iterator[tuple[tuple[str, int], Numbers]]:
         """The rows of each queue, in log order."""
@@ -120,18 +130,18 @@ class Survey:
         wrong = names & is_hash(entries["tags_code"]) & ~records.by_time & (entries["tags_code"] != records.code)
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
-            is_torn = self._has_torn_properties(int(records.offset[row]), int(records.size[row]))
+            is_torn = b"\0" in self._properties(int(records.offset[row]), int(records.size[row]))
             wanted[row] = -1 if is_torn else 1
             queue.corrected += not is_torn
         return wanted
 
-    def _has_torn_properties(self, offset: int, size: int) -> bool:
-        """Whether the properties have zeros, which no broker writes."""
+    def _properties(self, offset: int, size: int) -> bytes:
+        """The stored properties of a record."""
         segment = next(each for each in self._files.segments if each.base <= offset < each.end)
         with storage_of(segment.uri).open(segment.uri) as file:
             (content,) = file.read_ranges([(offset - segment.base, size)])
         records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
-        return b"\0" in content[int(records.properties_at[0]) :]
+        return content[int(records.properties_at[0]) :]
 
     def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:
         """Note that the messages of these consecutive rows survive."""

@@ -14,7 +14,7 @@ import pytest
 from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.store_damages import DAMAGES, Damage, page_of_zeros, patch, records, segments, tail
+from support.store_damages import DAMAGES, PAGE, Damage, page_of_zeros, patch, records, segments, tail
 
 import native_reader as nr
 from native_reader.layout.inner import PLACEHOLDER_TAG
@@ -147,6 +147,18 @@ def test_a_page_of_zeros_in_properties_is_no_survivor(tmp_path: Path) -> None:
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
     assert (done.plan.messages, done.plan.lost_messages) == (799, 1)
+
+
+def test_a_page_of_zeros_after_the_tag_is_no_survivor(tmp_path: Path) -> None:
+    """The tag is whole, and agrees with the queue. Only the keys are gone, and the record after it is damaged."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    segment = segments(store)[1]
+    at, size = records(segment)[40]
+    end = at + size
+    patch(segment, end - 8, bytes(PAGE))
+    assert any(row[0] == int(segment.name) + at for row in survivors(store))
+    done = nr.open(store).repair(tmp_path / "new")
+    assert done.plan.doubtful == (int(segment.name) + at,)
 
 
 def test_a_wrong_tags_code_costs_no_message(tmp_path: Path) -> None:
