@@ -30,7 +30,7 @@ SMALLEST_FILLER = SMALLEST_RECORD - 1 + len(PLACEHOLDER_TAG)
 
 
 class _Form(NamedTuple):
-    """What is stored in the place of a lost message of some topic. `padding` makes the properties longer."""
+    """What is stored in the place of a lost message of some topic, apart from what makes it longer."""
 
     body: bytes
     properties: bytes
@@ -40,7 +40,6 @@ class _Form(NamedTuple):
 
 _NO_MESSAGES = zlib.compress(b"")
 _TAGGED = pack_properties({"TAGS": PLACEHOLDER_TAG})
-_MARKED = pack_properties({"TAGS": PLACEHOLDER_TAG, PLACEHOLDER_TAG: "1"})
 
 
 @cache
@@ -75,8 +74,6 @@ def placeholder(queue: tuple[str, int], slot: int, offset: int, room: int, time:
     if slack < 0:
         raise refusal("no room", offset=offset, size=room)
     properties, body = form.properties, form.body
-    if properties == _TAGGED and slack >= len(_MARKED) - len(_TAGGED):
-        properties, slack = _MARKED, slack - len(_MARKED) + len(_TAGGED)
     if slack < SMALLEST_FILLER:
         # Both ways in which brokers parse properties pass empty ones; the op topic's consumer reads a number.
         body, properties = (body + b"0" * slack, properties) if topic == OP_TOPIC else (body, properties + _SEPARATOR * slack)

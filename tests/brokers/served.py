@@ -43,7 +43,7 @@ def judged(lines: Iterable[Row], how: str, expected: Iterable[Row]) -> Counter[s
     """How many messages a broker served, and how many times it did otherwise than it should."""
     wanted = {row["physical_offset"]: row for row in expected}
     got = [line for line in lines if line.get("how") == how]
-    real = [line for line in got if line["lost"] is None]
+    real = [line for line in got if not line["lost"]]
     times = Counter(line["physical_offset"] for line in real)
     order: dict[tuple[str, int], list[int]] = defaultdict(list)
     for line in real:

@@ -44,7 +44,7 @@ final class Served {
                     if (found.getPullStatus() == PullStatus.FOUND) {
                         for (MessageExt message : found.getMsgFoundList()) {
                             tell("pull", message);
-                            if (message.getProperty(LOST) == null && number++ % FOUND_EACH == 0) {
+                            if (!LOST.equals(message.getTags()) && number++ % FOUND_EACH == 0) {
                                 find(message);
                             }
                         }
@@ -73,7 +73,7 @@ final class Served {
         new Json().put("how", how).put("topic", message.getTopic()).put("queue_id", message.getQueueId())
             .put("queue_offset", message.getQueueOffset()).put("physical_offset", message.getCommitLogOffset()).put("msg_id", message.getMsgId())
             .put("offset_msg_id", idOf(message)).put("tags", message.getTags()).put("keys", message.getKeys()).put("crc", crc.getValue())
-            .put("lost", message.getProperty(LOST)).print();
+            .put("lost", LOST.equals(message.getTags())).print();
     }
 
     private static String idOf(MessageExt message) {
