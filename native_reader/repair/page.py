@@ -87,7 +87,7 @@ def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Ite
 def _result(plan: RepairPlan) -> Iterator[str]:
     yield f"- **Survived:** {counted(plan.messages, 'message')}, each with its place, its queue offset and its ids."
     if plan.kept is not None:
-        yield f"- **A broker that starts on the damaged store keeps:** {counted(plan.kept, 'message')}."
+        yield f"- **A broker that starts on the damaged store may keep only:** {counted(plan.kept, 'message')}."
     if plan.lost_messages:
         lost = counted(plan.lost_messages, "message")
         yield f"- **Lost:** {lost}. In the place of each is a placeholder, so that all others keep their offsets."

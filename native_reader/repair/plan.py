@@ -51,7 +51,8 @@ class RepairPlan:
     Attributes:
         files: The damaged store.
         messages: How many messages survive.
-        kept: How many of them a broker that starts on the damaged store keeps; None if it truncates nothing.
+        kept: How many of them a broker keeps that starts on the damaged store, checks all that it can, and truncates it; None if it
+            truncates nothing. Brokers after 5.3.1 that stopped cleanly check less.
         doubtful: The offsets of records whose properties are lost. They are replaced, too.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
     """

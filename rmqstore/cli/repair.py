@@ -60,7 +60,7 @@ def _print_result(done: Repaired) -> None:
     plan = done.plan
     note(f"{counted(plan.messages, 'message')} survived")
     if plan.kept is not None:
-        note(f"warning: start no broker on the damaged store: it would keep {plan.kept:,} of them")
+        note(f"warning: start no broker on the damaged store: it may keep only {plan.kept:,} of them")
     if plan.lost_messages:
         note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
     if done.page is None:
