@@ -89,7 +89,7 @@ def set_time(path: str, milliseconds: int) -> None:
 
 
 def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
-    """The plain files below a folder, by relative path, with their sizes; without the entries `but` of the folder itself."""
+    """The files below a folder, without devices, by relative path, with their sizes; without the entries `but` of the folder itself."""
     left_out = set(but)
     for where, folders, names in os.walk(folder):
         if where == folder:
@@ -97,7 +97,7 @@ def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int
         for name in names:
             path = os.path.join(where, name)
             relative = os.path.relpath(path, folder)
-            if os.path.isfile(path) and not os.path.islink(path) and relative not in left_out:
+            if os.path.isfile(path) and relative not in left_out:
                 yield relative, os.path.getsize(path)
 
 

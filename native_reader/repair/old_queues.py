@@ -17,6 +17,7 @@ from native_reader.storage.store import StoreFiles
 WIDTH = QUEUE_ENTRY.itemsize
 _AT_ONCE = 1 << 16
 _AHEAD = 512
+_LONGEST_NAME = 255
 
 
 class OldQueue:
@@ -91,6 +92,11 @@ class OldQueues:
                 if file.base % self.units:
                     sizes = {"size": file.units * WIDTH, "expected": self.units * WIDTH}
                     raise refusal("queue sizes", name=file.uri, **sizes)
+
+
+def is_folder_name(topic: str) -> bool:
+    """Whether a folder for the queues of a topic can have its name, and is then inside theirs."""
+    return topic not in ("", ".", "..") and not {"/", "\0"} & set(topic) and len(topic.encode()) <= _LONGEST_NAME
 
 
 def is_filler(entries: NDArray[np.void]) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
-from native_reader.repair.old_queues import OldQueues
+from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
@@ -177,7 +177,8 @@ def _drop_deleted(files: StoreFiles, survey: Survey, old: OldQueues, end: int) -
         if queue.old is not None or not queue.runs:
             continue
         is_known = key[0] in configured or not configured or kind_of_topic(key[0]) in SYSTEM_KINDS
-        if not is_known or (old.all and queue.runs[-1].last <= dispatched):
+        # The name comes from the log, and its folder must be one in that of the queues.
+        if not is_known or not is_folder_name(key[0]) or (old.all and queue.runs[-1].last <= dispatched):
             dropped[key[0]] += sum(run.stop - run.first for run in queue.runs)
             del survey.queues[key]
     return dropped

@@ -19,6 +19,7 @@ from native_reader.repair import disk, repair
 from native_reader.repair.refusals import SENTENCES
 from native_reader.repair.write import UNFINISHED
 from native_reader.storage.broker_conf import FileSizes, file_sizes
+from native_reader.testing import CommitLog, Message
 
 
 @pytest.fixture
@@ -180,3 +181,30 @@ def test_sizes_in_a_configuration(tmp_path: Path) -> None:
     )
     found = file_sizes(f"file://{tmp_path}/broker.conf")
     assert found == FileSizes(queue=620, index_entries=12, delays=(1, 120, 10_800, 86_400))
+
+
+@pytest.mark.parametrize("topic", ["rmq_sys_/../../../escaped", "..", "a/b", "long" * 30])
+def test_a_topic_whose_name_leads_out_of_the_store(tmp_path: Path, topic: str) -> None:
+    """Names come from the log, which anybody may have written."""
+    log = CommitLog(1 << 16)
+    for number in range(3):
+        log.append(Message(topic=topic, body=b"body", queue_offset=number, store_timestamp=1_700_000_000_000 + number))
+    (tmp_path / "in" / "store" / "commitlog").mkdir(parents=True)
+    for name, content in log.files().items():
+        (tmp_path / "in" / "store" / "commitlog" / name).write_bytes(content)
+    (tmp_path / "broker.conf").write_text(f"storePathRootDir={tmp_path}\nmappedFileSizeCommitLog=65536\nmaxIndexNum=99\nmaxHashSlotNum=9\n")
+    done = nr.open(tmp_path / "in" / "store", broker_conf=str(tmp_path / "broker.conf")).repair(tmp_path / "in" / "new")
+    assert done.plan.messages == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "broker.conf"}
+    assert {path.name for path in (tmp_path / "in").iterdir()} == {"store", "new"}
+    assert (topic in done.plan.dropped) == (len(topic) < 100)
+
+
+def test_linked_files_are_copied(store: Path, tmp_path: Path) -> None:
+    settings = store / "config" / "topics.json"
+    content = settings.read_bytes()
+    settings.rename(tmp_path / "elsewhere.json")
+    settings.symlink_to(tmp_path / "elsewhere.json")
+    nr.open(store).repair(tmp_path / "new")
+    copied = tmp_path / "new" / "config" / "topics.json"
+    assert (copied.read_bytes(), copied.is_symlink()) == (content, False)
