@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from native_reader.layout.kinds import OP_TOPIC
+from native_reader.markdown import LONGEST_SENTENCE, table, text
 from native_reader.repair.plan import RepairPlan
-from native_reader.rescue.page import LONGEST_SENTENCE, ranges_text, table, text
+from native_reader.start import lines_of as lines_of_start
 from native_reader.text import counted, size_of
 
 _MOST = 200
 """Rows of one table of the page; the JSON has all."""
+_MOST_RANGES = 5
 
 
 def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
@@ -21,7 +23,7 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
     return {
         "store": plan.files.uri,
         "messages": plan.messages,
-        "broker_keeps": plan.messages if plan.kept is None else plan.kept,
+        "start": plan.start.to_dict(),
         "lost_messages": plan.lost_messages,
         "filled_bytes": plan.filled_bytes,
         "segments": len(plan.shape.bases),
@@ -86,8 +88,7 @@ def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Ite
 
 def _result(plan: RepairPlan) -> Iterator[str]:
     yield f"- **Survived:** {counted(plan.messages, 'message')}, each with its place, its queue offset and its ids."
-    if plan.kept is not None:
-        yield f"- **A broker that starts on the damaged store may keep only:** {counted(plan.kept, 'message')}."
+    yield f"- **May a broker be started on the damaged store?** {'; '.join(lines_of_start(plan.start))}."
     if plan.lost_messages:
         lost = counted(plan.lost_messages, "message")
         yield f"- **Lost:** {lost}. In the place of each is a placeholder, so that all others keep their offsets."
@@ -107,13 +108,19 @@ def _result(plan: RepairPlan) -> Iterator[str]:
 
 
 def _lost(facts: Mapping[str, Any]) -> list[str]:
-    rows = [(each["topic"], each["queue_id"], each["lost"], ranges_text(each["offsets"])) for each in facts["queues"]]
+    rows = [(each["topic"], each["queue_id"], each["lost"], _ranges_text(each["offsets"])) for each in facts["queues"]]
     if not rows:
         return ["None."]
     lines = table(("topic", "queue", "lost", "queue offsets"), rows[:_MOST])
     if any(each["topic"] == OP_TOPIC for each in facts["queues"]):
         lines += ["", f"Lost in {OP_TOPIC}: the broker may ask a producer again about a finished transaction, and deliver it twice."]
     return lines
+
+
+def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
+    """Ranges of queue offsets: 7, 10 to 12."""
+    shown = ", ".join(f"{start:,}" if stop == start + 1 else f"{start:,} to {stop - 1:,}" for start, stop in ranges[:_MOST_RANGES])
+    return f"{shown} and {len(ranges) - _MOST_RANGES:,} more ranges" if len(ranges) > _MOST_RANGES else shown
 
 
 def _made(facts: Mapping[str, Any]) -> list[str]:

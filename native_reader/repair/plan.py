@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from time import time_ns
 
 import numpy as np
 from numpy.typing import NDArray
 
 from native_reader.broker.consumer_offsets import GroupOffset, offsets_in
 from native_reader.broker.settings import Topics
+from native_reader.doctor import oldest_version
 from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY
-from native_reader.repair.broker_start import kept_by_broker
+from native_reader.records.damages import Damages
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
@@ -27,6 +29,8 @@ from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
+from native_reader.start import Start, may_start
+from native_reader.start.age import RESERVED
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
@@ -51,8 +55,7 @@ class RepairPlan:
     Attributes:
         files: The damaged store.
         messages: How many messages survive.
-        kept: How many of them a broker keeps that starts on the damaged store, checks all that it can, and truncates it; None if it
-            truncates nothing. Brokers after 5.3.1 that stopped cleanly check less.
+        start: Whether a broker may be started on the damaged store.
         doubtful: The offsets of records whose properties are lost. They are replaced, too.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
     """
@@ -64,7 +67,7 @@ class RepairPlan:
     filling: Filling
     units: int
     messages: int
-    kept: int | None
+    start: Start
     doubtful: tuple[int, ...]
     dropped: Counter[str]
     groups: tuple[GroupOffset, ...]
@@ -148,9 +151,14 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     lost = lost_in(survey, shape, () if is_stale else groups)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, kept_by_broker(files, shape, how), tuple(sorted(survey.doubtful)),
+        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end), tuple(sorted(survey.doubtful)),
         dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
     )  # fmt: skip
+
+
+def _start(files: StoreFiles, survey: Survey, end: int) -> Start:
+    damage, now = Damages.of(survey.reader.run.report.damage), time_ns() // 1_000_000
+    return may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED)
 
 
 def _was_stopped(files: StoreFiles) -> bool:

@@ -66,6 +66,7 @@ class RecordReader:
 
     def __init__(self, files: StoreFiles, how: Reading) -> None:
         self.scan, self._how = how.scan(files, _COLUMNS), how
+        self.run = self.scan.run(how.jobs, how.progress)
         self.queues: list[tuple[str, int]] = []
         self._numbers: dict[tuple[str, int], int] = {}
 
@@ -79,7 +80,7 @@ class RecordReader:
 
     def batches(self) -> Iterator[Records]:
         """All records, in log order."""
-        for batch in self.scan.to_batches(self._how.jobs, self._how.progress):
+        for batch in self.run:
             if len(batch):
                 yield self._records(batch)
 

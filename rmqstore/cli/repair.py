@@ -55,12 +55,13 @@ def repair(asked: Asked, target: str | None, dry_run: bool) -> int:
 
 def _print_result(done: Repaired) -> None:
     """Say in a few lines what was lost; the page has the details."""
+    from native_reader.start import NO, lines_of
     from native_reader.text import counted
 
     plan = done.plan
     note(f"{counted(plan.messages, 'message')} survived")
-    if plan.kept is not None:
-        note(f"warning: start no broker on the damaged store: it may keep only {plan.kept:,} of them")
+    if plan.start.loses or plan.start.outcome == NO:
+        note(f"warning: may a broker be started on the damaged store? {'; '.join(lines_of(plan.start))}")
     if plan.lost_messages:
         note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
     if done.page is None:
