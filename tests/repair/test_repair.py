@@ -14,7 +14,7 @@ import pytest
 from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
-from support.store_damages import DAMAGES, PAGE, Damage, page_of_zeros, patch, records, segments, tail
+from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, records, segments, tail
 
 import native_reader as nr
 from native_reader.layout.inner import PLACEHOLDER_TAG
@@ -170,6 +170,20 @@ def test_a_wrong_tags_code_costs_no_message(tmp_path: Path) -> None:
     done = nr.open(store).repair(tmp_path / "new")
     assert done.is_whole
     assert (tmp_path / "new" / "consumequeue" / "Plain" / "0" / path.name).read_bytes() == whole
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> None:
+    """New messages get no queue offset that a group has passed, if the end of the log is lost. Else the topic was created again."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    if is_cut:
+        no_queues(store, Random(1))
+        cut_tail(store, Random(1))
+    (store / "config" / "lmqConsumerOffset.json").write_text('{"offsetTable":{"Plain@CG_done":{0:40}}}')
+    done = opened(store).repair(tmp_path / "new")
+    (plain,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
+    assert (plain == 40) == is_cut
+    assert done.is_whole != is_cut
 
 
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
