@@ -16,7 +16,7 @@ _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
 _CONTROLLER = "epochFileCheckpoint"
 _SAMPLED = 8
 _LOOKED_AT = 64 << 10
-_NOTHING = "nothing"
+_NOTHING = ("holds nothing",)
 
 
 def refuse_kinds(files: StoreFiles) -> None:

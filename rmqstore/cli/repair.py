@@ -61,7 +61,7 @@ def _print_result(done: Repaired) -> None:
     plan = done.plan
     note(f"{counted(plan.messages, 'message')} survived")
     if plan.start.loses or plan.start.outcome == NO:
-        note(f"warning: may a broker be started on the damaged store? {'; '.join(lines_of(plan.start))}")
+        note(f"warning: may a broker be started on the damaged store? {next(lines_of(plan.start))}")
     if plan.lost_messages:
         note(f"warning: {counted(plan.lost_messages, 'message')} lost; a placeholder is in the place of each")
     if done.page is None:

@@ -133,7 +133,7 @@ def _print_result(done: Rescued) -> None:
     if done.problems:
         note(f"warning: {counted(done.problems, 'finding')} of the check")
     if done.start is not None and (done.start.loses or done.start.outcome == NO):
-        note(f"warning: may a broker be started on it? {'; '.join(lines_of(done.start))}")
+        note(f"warning: may a broker be started on it? {next(lines_of(done.start))}")
     if done.older:
         note(f"queues name {counted(done.older, 'record')} older than the log, which expired or were removed")
     if done.is_whole:
