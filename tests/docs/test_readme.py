@@ -42,18 +42,18 @@ def test_both_readmes_have_the_same_commands() -> None:
 
 def test_every_command_of_the_first_table_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a store with a deleted topic `orders` and the key of one message."""
-    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, deleted="orders"))
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, mapped_file_size_commit_log=1 << 19, deleted="orders", rare=0))
     keyed = nr.open(tmp_path / "store").messages(topic="orders", columns="keys").to_table().to_pylist()
     key = next(row["keys"][0] for row in keyed if row["keys"])
     monkeypatch.chdir(tmp_path)
     commands = commands_of("README.md")
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
-        ended = run(*shlex.split(command.replace("/data/store", "store").replace("ORDER-1", key)))
+        ended = run(*shlex.split(command.replace("/data/store", "store").replace("/data/new", "new").replace("ORDER-1", key)))
         assert ended.code == 0, (command, ended.err)
         assert key in ended.out or "--key" not in command
     assert nr.open(tmp_path / "store").messages(topic="orders").count_rows() > 0
-    for made in ("saved/rescue.md", "out/*.parquet", "page.html"):
+    for made in ("new/repair.md", "saved/rescue.md", "out/*.parquet", "page.html"):
         assert list(tmp_path.glob(made)), made
 
 
