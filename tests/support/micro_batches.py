@@ -116,7 +116,7 @@ class Query:
         at("committed")
 
     def _readers(self) -> tuple[DataSourceStreamReader, DataSourceStreamReader]:
-        source = RocketmqStore({"path": self.path, "columns": self.columns, **self.options})
+        source = RocketmqStore({"path": self.path, "columns": self.columns, "failOnMissingTopic": "false", **self.options})
         schema = spark_schema(self.columns.split(","))
         return source.streamReader(schema), pickle.loads(pickle.dumps(source.streamReader(schema)))
 
