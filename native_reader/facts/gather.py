@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from native_reader.broker.identity import UNKNOWN, Identity, identity_in
 from native_reader.checks import Instant, instant, size, text
-from native_reader.errors import StoreError
 from native_reader.facts.log_facts import LENIENT, LogFacts, read_log
 from native_reader.facts.table_facts import (
     FirstFindings,
@@ -26,7 +25,6 @@ from native_reader.facts.table_facts import (
     read_pending,
 )
 from native_reader.facts.times import DAY, HOUR
-from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.plan.lost import Missing
 from native_reader.predicate.sql import moment_zone
@@ -40,7 +38,6 @@ from native_reader.storage.paths import uri_of
 from native_reader.storage.protocol import Disk
 from native_reader.storage.store import Segment, StoreFiles
 from native_reader.storage.usage import Usage, disk_of, usage_of
-from native_reader.sums import addresses
 from native_reader.tables.table import TableRequest, lost_of, missing_in
 
 _MICROSECOND = 1_000_000
@@ -200,7 +197,7 @@ def gather(files: StoreFiles, settings: ReportSettings, version: str | None = No
         missing,
         usage_of((files,)),
         log,
-        _broker(tables, settings.configured),
+        _broker(files, settings.configured, log.host),
         _deleted(log, DeletedInAll((files,))),
         attempt(read_lag, tables),
         attempt(partial(read_pending, now=settings.now, seen=log.seen, is_damaged=bool(len(log.damage) or missing)), tables),
@@ -216,15 +213,10 @@ def _start(tables: Tables, settings: ReportSettings, version: str | None, end: i
     return may_start(tables.files, version, end, damage, now=now, reserved_hours=settings.reserved, max_read_rate=rate)
 
 
-def _broker(tables: Tables, configured: Identity) -> Identity:
+def _broker(files: StoreFiles, configured: Identity, host: str | None) -> Identity:
     """What the configuration file says of the broker, or its topics; and the host of the first message."""
-    found = identity_in(tables.files.config)
-    options = MessageOptions(**{**tables.options, **LENIENT, "columns": ("store_host",)})
-    try:
-        hosts = addresses(Scan((tables.files,), options).head(1)["store_host"]).to_pylist()
-    except StoreError:
-        hosts = []
-    return Identity(configured.broker or found.broker, configured.cluster or found.cluster, hosts[0] if hosts else None)
+    found = identity_in(files.config)
+    return Identity(configured.broker or found.broker, configured.cluster or found.cluster, host)
 
 
 def _deleted(log: LogFacts, deleted: DeletedInAll) -> DeletedInLog:

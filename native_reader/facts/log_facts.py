@@ -21,7 +21,10 @@ from native_reader.records.damages import NO_DAMAGE, Damages
 from native_reader.records.report import SegmentReport
 from native_reader.sums import Tally, addresses, measures
 
-COLUMNS = ("topic", "queue_id", "kind", "tags", "born_host", "store_timestamp", "physical_offset", "record_size", "inner_index", "segment")
+COLUMNS = (
+    "topic", "queue_id", "kind", "tags", "born_host", "store_host", "store_timestamp", "physical_offset", "record_size",
+    "inner_index", "segment",
+)  # fmt: skip
 LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False}
 """Damage is skipped and listed."""
 SIZES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
@@ -44,6 +47,8 @@ class LogFacts:
     size_bytes: Numbers = field(default_factory=lambda: np.zeros(len(SIZES) + 1, np.int64))
     size_records: Numbers = field(default_factory=lambda: np.zeros(len(SIZES) + 1, np.int64))
     messages: int = 0
+    host: str | None = None
+    """That of the first message."""
     first: int | None = None
     last: int | None = None
     wrong_times: int = 0
@@ -54,6 +59,8 @@ class LogFacts:
 
     def add(self, rows: pa.Table, latest: int) -> None:
         """Add messages with COLUMNS. Store times after `latest` are wrong."""
+        if self.host is None:
+            self.host = next(iter(addresses(rows["store_host"].slice(0, 1)).to_pylist()), None)
         stored = rows["store_timestamp"].cast(pa.int64())
         is_plausible = pc.fill_null(pc.and_(pc.greater_equal(stored, EARLIEST), pc.less_equal(stored, latest)), False)
         times = pc.if_else(is_plausible, stored, None)

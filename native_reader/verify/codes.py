@@ -54,7 +54,9 @@ CODES = {
         NOTE, "old records follow the end of the log: a broker discarded them", f"set {option_name('tail=all')} to read them too"
     ),
     TRUNCATED: Code(
-        ERROR, "a starting broker would discard valid records from here on", "copy or read the store before a broker starts on it"
+        ERROR,
+        "a starting broker up to 5.3.1 would discard valid records from here on; what later ones do: `rmqstore doctor`",
+        "copy or read the store before a broker starts on it",
     ),
     "time-goes-back": Code(
         WARNING,

@@ -167,7 +167,7 @@ class _SegmentCheck:
             return
         lost = part.sides.end - (base + stop)
         if lost > 0:
-            text = f"a broker that starts would truncate the log at offset {base + stop:,}, {lost:,} bytes before its end"
+            text = f"a broker up to 5.3.1 that starts would truncate the log at offset {base + stop:,}, {lost:,} bytes before its end"
             self._findings.add("log-truncated-by-start", self._segment.uri, text, base + stop)
 
     def _border(self, after: Segment) -> None:

@@ -37,7 +37,9 @@ CODES = {
         "如果 broker 正在运行，请重新复制存储，先复制消费队列；否则在从节点上查找这些消息",
     ),
     "log-old-records": Meaning("日志末尾之后有旧记录，已被 broker 丢弃", f"如果也要读取它们，设置 {option_name('tail=all')}"),
-    "log-truncated-by-start": Meaning("broker 启动时会丢弃从此处开始的有效记录", "启动 broker 之前，先复制或读取此存储"),
+    "log-truncated-by-start": Meaning(
+        "5.3.1 及以下的 broker 启动时会丢弃从此处开始的有效记录；更高版本见 `rmqstore doctor`", "启动 broker 之前，先复制或读取此存储"
+    ),
     "time-goes-back": Meaning("记录的存储时间早于它之前的记录，且超出容许范围", f"把 {option_name('time_skew_tolerance')} 设为大于该差值"),
     "time-of-first": Meaning("commitlog 文件的第一条记录的存储时间晚于该文件中的其他记录", f"按 store_timestamp 查询时，{_SCAN}"),
     # Records and their queues

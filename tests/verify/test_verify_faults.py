@@ -338,7 +338,7 @@ def test_a_changed_magic_or_body_is_found_once_and_a_starting_broker_would_trunc
     damaged = files | {name: bytes(content)}
     assert codes(damaged) == {code: 1, "log-truncated-by-start": 1}
     (text,) = (row["message"] for row in findings(damaged) if row["code"] == "log-truncated-by-start")
-    assert text.startswith(f"a broker that starts would truncate the log at offset {placed.offset:,}, ")
+    assert text.startswith(f"a broker up to 5.3.1 that starts would truncate the log at offset {placed.offset:,}, ")
 
 
 def test_a_starting_broker_truncates_once_at_the_lowest_place() -> None:
