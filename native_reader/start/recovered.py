@@ -46,9 +46,9 @@ class RecoveredLog:
     def reasons(self, line: Line) -> Iterator[Said]:
         """What a broker of that line would do to the log and its queues."""
         files, end = self._files, self._read.end
+        if end <= files.min_offset and self._queued.has_entries:
+            yield say("no log")
         if not files.segments:
-            if files.queue_directories:
-                yield say("no log")
             return
         begins = self._begins(line)
         if self._work(begins) > (_MOST_READ_SLOWLY if storage_of(files.segments[0].uri).is_slow else _MOST_READ):

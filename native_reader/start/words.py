@@ -29,7 +29,7 @@ ENGLISH: Mapping[str, str] = {
     "start queue type": "{topic} has {type} queues, which its settings contradict, as on some slaves: a broker refuses to load them",
     "start settings": "neither {file} nor its .bak can be parsed: a broker refuses to load them",
     "start cut": "it would cut the log at offset {offset:,} and delete {messages:,} {messages:message|messages} after it ({size})",
-    "start no log": "there is no segment: it would delete all consume queues",
+    "start no log": "the log has no record: it would delete the entries of all consume queues",
     "start not queued": (
         "without queues, it would make them again only from offset {offset:,} on: consumers "
         "would not get {messages:,} {messages:message|messages} before it"

@@ -21,7 +21,7 @@ CHINESE = {
     "start queue type": "{topic} 的队列类型（{type}）与其配置不符，某些从节点会这样：broker 拒绝加载",
     "start settings": "{file} 及其 .bak 都无法解析：broker 拒绝加载",
     "start cut": "它会在偏移量 {offset:,} 处截断 commitlog，删除其后的 {messages:,} 条消息（{size}）",
-    "start no log": "没有 commitlog 文件：它会删除所有 consumequeue",
+    "start no log": "日志中没有记录：它会删除所有消费队列中的条目",
     "start not queued": "没有 consumequeue，它只会从偏移量 {offset:,} 起重建：消费者收不到之前的 {messages:,} 条消息",
     "start kept damage": "它会保留 {ranges:,} 处损坏（{size}）：消费者拉取到此处时，同一批中后面的消息会丢失，且没有报错",
     "start wrong bodies": "它会把 {messages:,} 条校验和错误的消息当作完好的消息投递",

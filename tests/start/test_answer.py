@@ -68,6 +68,7 @@ WHAT = {
     damages.a_cut_queue_file: (NO, ["queue size"]),
     damages.a_note_beside_a_queue: (NO, ["foreign queue file"]),
     damages.no_queues: (BUT, ["queued again"]),
+    damages.no_log: (BUT, ["no log"]),
 }
 
 
