@@ -135,21 +135,29 @@ def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path,
         nr.open(store).repair(tmp_path / "new")
 
 
-@pytest.mark.parametrize(("part", "found"), [("commitlog", "log-damage|index-header"), ("consumequeue", "record-without-entry")])
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        ("commitlog", 300, "index-other-key"),
+        ("commitlog", 16, "its bytes differ near offset 0"),  # a number of the user, which no checksum covers
+        ("consumequeue", 40, "record-without-entry"),
+    ],
+)
 def test_a_new_store_that_is_wrong_is_not_given_out(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, found: str
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoiled: tuple[str, int, str]
 ) -> None:
     """A disk that does not keep what was written."""
+    part, at, found = spoiled
     tail(store, Random(1))
     written = repair.write_store
 
-    def spoiled(*arguments: object) -> object:
+    def badly_written(*arguments: object) -> object:
         new = written(*arguments)  # type: ignore[arg-type]
         path = next(path for path in sorted((tmp_path / "new" / UNFINISHED / part).rglob("0*")) if path.is_file())
-        patch(path, 40, b"\x55" * 40)
+        patch(path, at, b"\x55" * (3 if at < 40 else 40))
         return new
 
-    monkeypatch.setattr(repair, "write_store", spoiled)
+    monkeypatch.setattr(repair, "write_store", badly_written)
     with pytest.raises(nr.RepairError, match=rf"the new store is not what it should be: .*({found})"):
         nr.open(store).repair(tmp_path / "new")
     assert os.listdir(tmp_path / "new") == [UNFINISHED]
