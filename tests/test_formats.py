@@ -1,7 +1,8 @@
 """Every byte format of a broker is declared in `native_reader/layout`, once.
 
 A broker writes big-endian numbers, and nothing else here does. So outside of `layout` there is no `struct`, no big-endian type,
-no dtype of fields, and no number made from bytes. `testing` writes stores with declarations of its own: it is the second opinion.
+no dtype of fields, and no number made from bytes. `writing`, and `testing` with it, have declarations of their own for what they
+write: they are the second opinion, and real brokers read what they wrote.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = "native_reader", "rmqstore", "rmqstore_spark"
-HOME = "native_reader/layout/", "native_reader/testing/"
+HOME = "native_reader/layout/", "native_reader/testing/", "native_reader/writing/"
 ELSEWHERE = {
     "native_reader/storage/linux.py": "what statx of Linux answers",
     "native_reader/storage/local.py": "what fcntl answers about a lock",
     "native_reader/storage/tar.py": "a mark of our own, from a digest",
     "native_reader/storage/tar_headers.py": "numbers of tar archives",
     "native_reader/records/damages.py": "rows in memory, which no file has",
+    "native_reader/repair/lost.py": "the same",
+    "native_reader/repair/survey.py": "the same, around an entry of layout",
 }
 _BIG_ENDIAN = re.compile(r"[>!](\d*[a-zA-Z]\d*)+")
 _MADE_FROM_BYTES = {"from_bytes", "to_bytes"}

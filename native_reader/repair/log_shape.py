@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd
 
-from native_reader.layout.record import MAGIC_BLANK
 from native_reader.repair.refusals import refusal
 from native_reader.repair.survey import Survey, Uncovered
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import Segment, StoreFiles
+from native_reader.writing.records import blank
 
 BLANK = 8
 _MOST_MADE = 1000
@@ -113,4 +113,4 @@ def _is_blank(shape: LogShape, start: int, end: int) -> bool:
         return False
     with storage_of(segment.uri).open(segment.uri) as file:
         (content,) = file.read_ranges([(start - segment.base, BLANK)])
-    return content == (end - start).to_bytes(4, "big") + MAGIC_BLANK.to_bytes(4, "big", signed=True)
+    return content == blank(end - start)

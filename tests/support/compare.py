@@ -127,8 +127,13 @@ def assert_damage_rows(table: pa.Table, plain: Log, contents: dict[int, bytes]) 
     assert [row["physical_offset"] for row in rows] == sorted(row["physical_offset"] for row in rows)
     whole = [row for row in rows if row["corrupt_record"] is None]
     assert [row["physical_offset"] for row in whole] == [row["physical_offset"] for row in plain.rows]
-    assert {row["corrupt_reason"] for row in whole} <= {None, "body"}
-    assert all(row["body"] is None for row in whole if row["corrupt_reason"])
+    assert {row["corrupt_reason"] for row in whole} <= {None, "body", "properties"}
+    assert all(row["body"] is None for row in whole if row["corrupt_reason"] == "body")
+    for row in whole:
+        if row["corrupt_reason"] == "properties" and row.get("inner_index") is None:
+            end = row["physical_offset"] + row["record_size"] - 1
+            base = max(each for each in contents if each <= end)
+            assert contents[base][end - base] == 0
 
 
 def segments_of(*messages: Message, size: int = 1 << 16) -> Segments:
