@@ -29,6 +29,7 @@ Examples:
 """
 
 _RESCUE = "rescue {} FOLDER"
+_REPAIR = "repair {} NEW --dry-run"
 SENTENCES = {
     "label warning": "warning",
     "label try": "try",
@@ -62,7 +63,7 @@ def doctor(asked: Asked, *, lang: str, file_reserved_time: int | None) -> int:
             if is_broken:
                 _print(output, sentences["label warning"], sentences["save first"])
             path = shlex.quote(asked.paths[0] if len(asked.paths) == len(store.stores) == 1 and asked.paths[0] else one.stores[0].uri)
-            commands = (_RESCUE, *_NEXT) if found.losses or is_broken else _NEXT
+            commands = (_RESCUE, *([_REPAIR] if is_broken else []), *_NEXT) if found.losses or is_broken else _NEXT
             for label, command in zip((sentences["label try"], *[""] * len(commands)), commands, strict=False):
                 _print(output, label, f"rmqstore {command.format(path)}")
         code = FOUND if found.losses else code

@@ -83,11 +83,11 @@ def test_doctor_of_a_damaged_log_suggests_a_rescue_first(damaged: Path, is_missi
     if is_missing:
         sorted((damaged / "commitlog").iterdir())[1].unlink()
     ended = run("doctor", damaged)
-    warning, suggestion, *others = ended.out.splitlines()[-5:]
+    warning, suggestion, *others = ended.out.splitlines()[-6:]
     assert ended.code == 1
     assert warning == ("warning    copy or rescue this store before a broker starts on it")
     assert suggestion == f"try        rmqstore rescue {damaged} FOLDER"
-    assert [line.split()[1] for line in others] == ["stat", "find", "verify"]
+    assert [line.split()[1] for line in others] == ["repair", "stat", "find", "verify"]
 
 
 def test_doctor_of_several_stores_names_each_in_its_suggestions(damaged: Path) -> None:
