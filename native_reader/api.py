@@ -362,7 +362,7 @@ class Store:
             jobs: How many tasks run in parallel.
             progress: As for `Scan.to_batches`. It covers the export, then the check.
             max_read_rate: The maximum number of bytes per second, such as "50m", so that a failing disk or a busy broker is spared.
-            pages: Writers of `rescue.md` and `rescue.html`, by name. Without one, the first is in English, and there is no second.
+            pages: Writers of `rescue.md` and `rescue.html`, by name. Without them: only `rescue.md`, in English.
 
         Returns:
             What was saved and what was lost. Damage and losses are no errors.

@@ -87,7 +87,7 @@ def _knows_its_topics(store: StoreFiles) -> bool:
 
 
 def _required_topics(predicate: Predicate) -> tuple[Any, ...]:
-    """The topics by `=` or IN, of which each row must have one; none if there are rows with other topics."""
+    """The topics that `=` or IN name, if each row must have one of them; else none."""
     match predicate:
         case And(parts):
             return tuple(name for part in parts for name in _required_topics(part))

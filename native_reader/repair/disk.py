@@ -50,7 +50,7 @@ def _copy_range(old: int, new: int, start: int, stop: int) -> None:
             if error.errno not in _NOT_SUPPORTED:
                 raise
             done = os.pwrite(new, os.pread(old, min(count, _PIECE), start), start)
-        if not done:  # it was cut meanwhile; the check of the new store sees it
+        if not done:  # cut since then: the check of the new store finds it
             return
         start += done
 
@@ -148,5 +148,5 @@ def names_in(folder: str) -> list[str]:
     """The names in a folder; none if there is no folder."""
     try:
         return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):  # a file is an error of whoever makes the folder
+    except (FileNotFoundError, NotADirectoryError):  # if a file is there, making the folder is an error
         return []

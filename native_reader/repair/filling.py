@@ -92,7 +92,7 @@ def _place_known(hole: Hole, number: int, exact: NDArray[np.void], placed: list[
 def _place_loose(
     holes: Sequence[Hole], loose: Loose, key: tuple[str, int], free: list[_Free], placed: list[tuple[int, int, int, int]]
 ) -> None:
-    """Place messages of which only the neighbours' places are known, in their order."""
+    """Place messages whose own place is unknown: between their neighbours, in their order."""
     needed = smallest_placeholder(*key)
     at = max(0, bisect_right(free, loose.low, key=lambda each: each.stop))
     for slot in range(loose.first, loose.stop):

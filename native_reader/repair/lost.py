@@ -91,7 +91,10 @@ def _committed(groups: Iterable[GroupOffset]) -> Mapping[tuple[str, int], int]:
 
 
 def _check_order(key: tuple[str, int], queue: Survivors) -> None:
-    """Refuse a queue of which two records have one offset. Without files, a topic that was created again has its later messages."""
+    """Refuse a queue in which two records have the same offset.
+
+    Without files, only the later messages of a topic count that was created again.
+    """
     if queue.old is None:
         begins = [number for number, run in enumerate(queue.runs) if run.first == 0]
         queue.keep_from(begins[-1] if begins else 0)

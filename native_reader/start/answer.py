@@ -90,9 +90,11 @@ def may_start(
         reasons[line] = list(refusals.of(line))
         if not _refuses(reasons[line]):
             reasons[line] += [*log.reasons(line), *of_all]
-    joined = tuple(by_line(reasons))
+    joined = by_line(reasons)
     outcome = _outcome(joined, refused=all(map(_refuses, reasons.values())))
-    return Start(outcome, joined, lines, log.unread_before, log.unread_before > files.min_offset)
+    if outcome == UNKNOWN:  # why comes first
+        joined.sort(key=lambda reason: reason.harm is not Harm.UNKNOWN)
+    return Start(outcome, tuple(joined), lines, log.unread_before, log.unread_before > files.min_offset)
 
 
 def _lines_since(version: str | None) -> tuple[Line, ...]:

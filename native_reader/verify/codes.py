@@ -108,7 +108,7 @@ CODES = {
     # The index
     "index-unfinished": Code(
         NOTE,
-        "the header of the newest index file is behind its entries: the broker was killed, or ran while the store was copied",
+        "the header of the newest index file counts too few entries: the broker was killed, or ran while the store was copied",
         "no action needed: reads search the log for keys that it does not count",
     ),
     "index-header": Code(ERROR, "the header of an index file contradicts its entries", _REINDEX),

@@ -14,7 +14,7 @@ from support.sentences import names_by_kind, not_translated
 
 import native_reader as nr
 from native_reader.log.recovery import Line
-from native_reader.start import BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start
+from native_reader.start import BUT, ENGLISH, KINDS, NO, UNKNOWN, YES, Start, lines_of, may_start, recovered
 from native_reader.start.reasons import Harm
 from rmqstore.chinese.start import CHINESE
 
@@ -146,6 +146,13 @@ def test_each_kind_has_a_sentence_with_the_same_values_in_both_languages() -> No
     assert {f"start {kind}" for kind in KINDS} < set(ENGLISH)
     assert names_by_kind(ENGLISH) == names_by_kind(CHINESE)
     assert not_translated(CHINESE) == set()
+
+
+def test_too_much_to_read_is_unknown_and_says_so_first(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damages.a_missing_segment(killed)
+    monkeypatch.setattr(recovered, "_MOST_READ", 1)
+    start = answer_of(killed)
+    assert (start.outcome, kinds(start)) == (UNKNOWN, ["not read", "hole"])
 
 
 def test_the_worst_reason_comes_first(killed: Path) -> None:
