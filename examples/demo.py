@@ -148,7 +148,7 @@ def a_damaged_store(spark: SparkSession, store: Path) -> None:
         say(f'   .option("table", "damage")        {lost.bytes:,} bytes are lost, {around}')
     end = read(table="segments").agg(sf.min("broker_end")).first()[0]
     kept = read(columns="topic", mode="DROPMALFORMED", endingPhysicalOffset=str(end)).count()
-    say(f"   a broker started on it would truncate the log at {end:,} and keep {kept:,} messages")
+    say(f"   a broker up to 5.3.1 started on it would truncate the log at {end:,} and keep {kept:,} messages")
 
 
 def main(folder: Path) -> None:

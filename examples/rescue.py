@@ -42,7 +42,7 @@ def rescue(path: str, target: str | None = None) -> None:
     end = pc.min(segments["broker_end"]).as_py()
     if end is not None:
         kept = store.messages(**left, ending_physical_offset=end).count_rows()
-        print(f"a broker started on it would truncate the log at {end:,} and keep {kept:,} messages")
+        print(f"a broker up to 5.3.1 started on it would truncate the log at {end:,} and keep {kept:,} messages")
     messages = store.messages(**left)
     if target is None:
         print(f"readable: {messages.count_rows():,} messages")

@@ -33,7 +33,9 @@ COLUMNS = {
     "wrong_checksums": ColumnSpec(pa.int64(), "the number of whole records with a wrong checksum"),
     "first_store_timestamp": ColumnSpec(TIMESTAMP, "when its first record was stored"),
     "last_store_timestamp": ColumnSpec(TIMESTAMP, "when its last record was stored"),
-    "broker_end": ColumnSpec(pa.int64(), "where a broker's own recovery would stop and truncate the log; the lowest value counts"),
+    "broker_end": ColumnSpec(
+        pa.int64(), "where the recovery of a broker up to 5.3.1 would stop and truncate the log; the lowest value counts"
+    ),
 }
 
 
