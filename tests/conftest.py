@@ -13,6 +13,7 @@ from random import Random
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 from rocketmq import Java, Unreachable, missing
 from support import golden
 from support.archived import java_options, make_archive
@@ -30,6 +31,9 @@ from native_reader.tuning import tuned
 
 _GIVES_WAY = 5
 os.environ.setdefault("JDK_JAVA_OPTIONS", java_options())
+# What an example takes says more about the machine than about the code. Tests that hang are ended by pytest-timeout.
+settings.register_profile("rmqstore", deadline=None)
+settings.load_profile("rmqstore")
 # A shell lets what it starts in the background ignore Ctrl-C, and each process that is started from there.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -102,7 +102,11 @@ class Program(click.Group):
         """Run, and exit. click's own exit codes are others, so errors are handled here."""
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a host whose locale is not UTF-8
-        sys.exit(_flushed(self._code(args, prog_name or "rmqstore", complete_var, extra)))
+        code = _flushed(self._code(args, prog_name or "rmqstore", complete_var, extra))
+        # Python remembers an interruption inside exec, as when a dataclass is made, although it was caught,
+        # and would end `python -m rmqstore` by signal 2 instead of with this code. Another exec makes it forget.
+        exec("")
+        sys.exit(code)
 
     def _code(self, args: Sequence[str] | None, prog_name: str, complete_var: str | None, extra: dict[str, Any]) -> int:
         try:

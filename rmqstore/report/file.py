@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import native_reader as nr
 from native_reader.export.target import refuse_inside
@@ -17,24 +18,28 @@ def write_report(store: nr.Store, output: Path, language: str = "en", title: str
     output = _destination(output)
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
-        file = part.open("x", encoding="utf-8")  # before the log is read, which may take hours
+        with _opened(part, output) as file:  # before the log is read, which may take hours
+            facts = store.report(**settings)
+            page = page_of(facts, language, title)
+            try:
+                file.write(page)
+                file.close()
+                part.replace(output)
+            except OSError as error:
+                raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
+    finally:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            part.unlink()
+    return facts
+
+
+def _opened(part: Path, output: Path) -> TextIO:
+    try:
+        return part.open("x", encoding="utf-8")
     except FileNotFoundError as error:
         raise nr.OptionError(f"{output}: cannot write there: the folder {output.parent} does not exist. Make it first") from error
     except OSError as error:
         raise nr.OptionError(f"{output}: cannot write there: {error.strerror}") from error
-    try:
-        facts = store.report(**settings)
-        page = page_of(facts, language, title)
-        try:
-            with file:
-                file.write(page)
-            part.replace(output)
-        except OSError as error:
-            raise nr.ExportError(f"{output}: could not write: {error.strerror}") from error
-    finally:
-        file.close()
-        part.unlink(missing_ok=True)
-    return facts
 
 
 def _destination(output: Path) -> Path:

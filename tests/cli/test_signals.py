@@ -120,6 +120,29 @@ def test_a_signal_while_an_object_is_deleted_is_not_lost(number: signal.Signals,
     assert (ended.returncode, ended.stdout, ended.stderr) == expected
 
 
+_INTERRUPTED_IN_EXEC = """
+import sys, types
+import click
+from rmqstore.cli import main
+
+@click.command()
+def ls():
+    exec("raise KeyboardInterrupt")
+
+sys.modules["rmqstore.cli.ls"] = types.SimpleNamespace(ls=ls)
+main()
+"""
+
+
+def test_an_interruption_while_a_dataclass_is_made_has_its_exit_code(tmp_path: Path) -> None:
+    """Python makes dataclasses by exec, and remembered the interruption: a report ended by signal 2, not with code 130."""
+    (tmp_path / "stopped.py").write_text(_INTERRUPTED_IN_EXEC)
+    ended = subprocess.run(
+        [sys.executable, "-m", "stopped", "ls"], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path, env=ENVIRONMENT
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
 def interrupted(when: Path, *arguments: object, jobs: int = 1, number: int = signal.SIGINT) -> tuple[int, str]:
     """Interrupt a slow command as soon as that file exists; returns its exit code and standard error."""
     with started(*arguments, "--jobs", jobs, "--rate", f"{jobs}MB/s") as process:

@@ -68,7 +68,7 @@ def test_every_condition_is_drawn_and_selects_its_rows(mixed: MemoryStorage) -> 
     rows = read(mixed, EVERYTHING)
     drawn: set[str] = set()
 
-    @settings(max_examples=300, phases=[Phase.generate], derandomize=True, database=None, deadline=None)
+    @settings(max_examples=300, phases=[Phase.generate], derandomize=True, database=None)
     @given(trees(rows))
     def draw(predicate: Predicate) -> None:
         for leaf in leaves(predicate):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 from support.command_line import run
@@ -169,7 +169,6 @@ def test_a_rescue_is_of_one_store(tmp_path: Path) -> None:
         nr.open([memory.url for memory in memories]).rescue(tmp_path / "out")
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 1), st.integers(0, 30)), max_size=30), max_size=4))
 def test_saved_and_missing_offsets_are_those_of_a_set(batches: list[list[tuple[str, int, int]]]) -> None:
     saved = SavedQueues()

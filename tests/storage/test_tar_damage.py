@@ -243,7 +243,7 @@ def test_a_wrong_map_of_a_sparse_file_is_an_error(tmp_path: Path, what: str) -> 
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_end_in_an_error(data: st.DataObject) -> None:
     """Also if every header has a right checksum."""
     blocks = []

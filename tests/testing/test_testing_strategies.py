@@ -15,7 +15,7 @@ from native_reader.testing.strategies import DrawnLog, commitlogs, damaged_logs
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(commitlogs())
 def test_placed_records_are_read(log: DrawnLog) -> None:
     read = walk(log.segments, log.framing)
@@ -29,7 +29,7 @@ def test_placed_records_are_read(log: DrawnLog) -> None:
         assert data[at : at + placed.size] == encode(placed.message, placed.offset)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(commitlogs())
 def test_full_segments_end_in_a_blank(log: DrawnLog) -> None:
     for (base, data), (following, _) in zip(log.segments, log.segments[1:], strict=False):
@@ -38,7 +38,7 @@ def test_full_segments_end_in_a_blank(log: DrawnLog) -> None:
     assert all(base % log.segment_size == 0 for base, _ in log.segments)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(damaged_logs())
 def test_damaged_logs_are_still_logs(log: DrawnLog) -> None:
     assert [base for base, _ in log.segments] == sorted(base for base, _ in log.segments)
@@ -52,7 +52,7 @@ def test_rare_cases_are_drawn() -> None:
     """What a seed draws also depends on the constants of the modules that are loaded, so on the tests before this one."""
     seen: set[str] = set()
 
-    @settings(max_examples=250, database=None, deadline=None)
+    @settings(max_examples=250, database=None)
     @given(commitlogs())
     def look(log: DrawnLog) -> None:
         seen.update(oddities(log))
