@@ -38,9 +38,13 @@ class Reading(NamedTuple):
     sizes: FileSizes | None = None
     """What the broker's configuration says; None if it is not given."""
 
+    def options(self, columns: Sequence[str], **more: Any) -> MessageOptions:
+        """Those that read all whole messages with right checksums. `more`: other options."""
+        return MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **_LENIENT, **more)
+
     def scan(self, files: StoreFiles, columns: Sequence[str], **more: Any) -> Scan:
         """These columns of all whole messages with right checksums. `more`: other options."""
-        return Scan((files,), MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **_LENIENT, **more))
+        return Scan((files,), self.options(columns, **more))
 
 
 class Records(NamedTuple):

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import Reading, RecordReader, Records
+from native_reader.repair.records import Reading, Records
 from native_reader.repair.refusals import refusal
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
@@ -63,7 +64,7 @@ class Survey:
 
     def __init__(self, files: StoreFiles, old: OldQueues, how: Reading) -> None:
         self._files, self._old = files, old
-        self.reader = RecordReader(files, how)
+        self.reader = MarkedLog(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
