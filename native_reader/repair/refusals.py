@@ -55,6 +55,8 @@ SENTENCES = {
     ),
     "property crc": "the records have checksums of the broker (enabledAppendPropCRC). Save the messages with `rmqstore rescue`",
     "unfinished": "{path} holds a repair that was not finished. Delete it, and start again: rm -r {path}",
+    "being written": "another repair is writing to {path}. Wait for its end, or choose another folder",
+    "mount": "{path} is where a disk is mounted, and the new store appears there under a new name. Name a folder in it: {path}/store",
     "not empty": "{path} is not empty: it contains {name}. Choose a new or empty folder",
     "no space": "{path} has {free} free, and the new store needs {needed}. Choose a larger disk",
     "proof": "the new store is not what it should be: {found}. It stays in {path} for a look; the source was not changed",
