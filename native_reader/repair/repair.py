@@ -17,11 +17,8 @@ from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.write import FACTS, PAGE, write_store
 from native_reader.storage.local import LocalPath
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
-
-UNFINISHED = ".repairing"
-"""The end of the name of a folder that is not finished. It gets its name with the last step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Run:
         jobs: int = 1,
         at_end: Callable[[int], None] | None = None,
         progress: Watch = False,
+        *,
         reading: Callable[..., Reading] = Reading,
     ) -> None:
         self._plan, self._projection, self._jobs, self._made = plan, projection, jobs, reading

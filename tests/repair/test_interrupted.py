@@ -91,6 +91,16 @@ def test_a_repair_killed_at_any_stage(store: Path, folder: Path) -> None:
     assert contents(folder / "disk.publish") == whole
 
 
+def test_an_unfinished_repair_is_no_store(store: Path, folder: Path) -> None:
+    """It can be read, and lacks messages. `doctor` says so, and it is not repaired instead of the damaged store."""
+    kill_at(store, folder, "write._write_checkpoint")
+    left = nr.open(folder / "write._write_checkpoint.repairing")
+    text = "this is the folder of a repair that was not finished. Delete it, and repair the damaged store again"
+    assert text in left.diagnose().findings
+    with pytest.raises(nr.RepairError, match=r"holds a repair that was not finished\. Delete it, and start again: rm -r "):
+        left.repair(folder / "other")
+
+
 def test_a_repair_killed_after_its_last_step_is_finished(store: Path, folder: Path) -> None:
     nr.open(store).repair(folder / "whole")
     kill_at(store, folder, "disk.flush_one")

@@ -17,8 +17,8 @@ from support.store_damages import patch, records, segments, tail, wrong_magic
 import native_reader as nr
 from native_reader.repair import disk, repair
 from native_reader.repair.refusals import SENTENCES
-from native_reader.repair.repair import UNFINISHED
 from native_reader.storage.broker_conf import FileSizes, file_sizes
+from native_reader.storage.store import UNFINISHED
 from native_reader.testing import CommitLog, Message
 
 
@@ -130,7 +130,9 @@ def test_a_write_that_fails_says_how_to_start_again(store: Path, tmp_path: Path,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(disk, "copy", full)
-    with pytest.raises(nr.ExportError, match=r"new\.repairing: could not write: .*No space left.*, and start the repair again: rm -r /\S+/new\.repairing$"):
+    with pytest.raises(
+        nr.ExportError, match=r"new\.repairing: could not write: .*No space left.*, and start the repair again: rm -r /\S+/new\.repairing$"
+    ):
         nr.open(store).repair(tmp_path / "new")
 
 
