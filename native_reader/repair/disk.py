@@ -30,6 +30,12 @@ def copy(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
+def data_bytes(path: str) -> int:
+    """How many bytes of a file are not in holes."""
+    with open(path, "rb", buffering=0) as file:
+        return sum(stop - start for start, stop in _data(file.fileno(), os.fstat(file.fileno()).st_size))
+
+
 def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
     """The parts of a file that are not holes."""
     start = 0

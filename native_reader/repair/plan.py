@@ -18,6 +18,7 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.records.damages import Damages
+from native_reader.repair import disk
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
@@ -31,6 +32,7 @@ from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
+from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
@@ -108,6 +110,14 @@ class RepairPlan:
         of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
         of_index = sum(file.size for file in index_files(self.files.index))
         return self.shape.stop - self.shape.begin + of_queues + of_index
+
+    @property
+    def bytes_needed(self) -> int:
+        """How much of them needs room on the disk: holes of files stay holes."""
+        queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
+        copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        entries = self.messages + self.lost_messages if self.changes else 0
+        return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
 
     @property
     def end(self) -> int:

@@ -68,11 +68,11 @@ def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = 
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
     plan = plan_repair(files, how)
-    needed, free = plan.bytes_to_write, disk.free_bytes(place)
-    if needed > free:
-        raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
     if dry_run:
         return Repaired(plan)
+    needed, free = plan.bytes_needed, disk.free_bytes(place)
+    if needed > free:
+        raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
     try:
         with unfinished:
             _refuse_contents(place, unfinished.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -138,7 +139,7 @@ class Survey:
 
     def _properties(self, offset: int, size: int) -> bytes:
         """The stored properties of a record."""
-        segment = next(each for each in self._files.segments if each.base <= offset < each.end)
+        segment = self._files.segments[bisect_right(self._files.segments, offset, key=lambda each: each.base) - 1]
         with storage_of(segment.uri).open(segment.uri) as file:
             (content,) = file.read_ranges([(offset - segment.base, size)])
         records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
