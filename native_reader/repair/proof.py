@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
+from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
@@ -55,7 +56,7 @@ def _compare_bytes(plan: RepairPlan, new: StoreFiles, place: str) -> None:
     arrays = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
     for base, source in plan.shape.sources.items():
         with storage_of(source.uri).open(source.uri) as left, storage_of(copies[base]).open(copies[base]) as right:
-            for start, stop in _whole_ranges(plan, base, source.size):
+            for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, source.size)):
                 for at in range(start, stop, _PIECE):
                     count = min(_PIECE, stop - at)
                     same = left.read_into(at, memoryview(one)[:count]) == right.read_into(at, memoryview(other)[:count]) == count
@@ -73,6 +74,14 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
             at = size if hole.is_tail else hole.stop - base
     if at < size:
         yield at, size
+
+
+def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """These ranges without the checksums that are corrected."""
+    corrected = np.array(sorted(plan.corrected), np.int64) - base + CRC_AT
+    for start, stop in ranges:
+        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
+        yield from zip([start, *(at + CRC_SIZE for at in mine)], [*mine, stop], strict=True)
 
 
 def _compare_rows(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:

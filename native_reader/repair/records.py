@@ -29,6 +29,17 @@ _COLUMNS = (
 _PLACEHOLDER = java_hash(PLACEHOLDER_TAG)
 
 
+CRCS, HOLES = ("drop", "fix"), ("placeholders", "repeat")
+
+
+class Choices(NamedTuple):
+    """What the user decides about records that are damaged in part, and about the queue entries of lost messages."""
+
+    crc: str = CRCS[0]
+    keep_doubtful: bool = False
+    holes: str = HOLES[0]
+
+
 class Reading(NamedTuple):
     """How a store is read: in how many parts at once, who sees the progress, and how fast at most."""
 
@@ -37,10 +48,12 @@ class Reading(NamedTuple):
     max_read_rate: int | str | None = None
     sizes: FileSizes | None = None
     """What the broker's configuration says; None if it is not given."""
+    choices: Choices = Choices()
 
     def scan(self, files: StoreFiles, columns: Sequence[str], **more: Any) -> Scan:
-        """These columns of all whole messages with right checksums. `more`: other options."""
-        return Scan((files,), MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **_LENIENT, **more))
+        """These columns of all whole messages that the repair keeps, apart from those that it doubts. `more`: other options."""
+        lenient = _LENIENT | {"verify_crc": self.choices.crc == "drop"}
+        return Scan((files,), MessageOptions(columns=columns, max_read_rate=self.max_read_rate, **lenient, **more))
 
 
 class Records(NamedTuple):

@@ -15,6 +15,7 @@ from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
+from native_reader.repair.repeats import repeat_in_holes
 from native_reader.repair.write import FACTS, PAGE, UNFINISHED, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
@@ -94,6 +95,8 @@ def _repair(plan: RepairPlan, folder: Target, how: Reading) -> Repaired:
     unfinished = disk.path_in(folder.path, UNFINISHED)
     new = write_store(plan, unfinished)
     warnings = tuple(prove(plan, new, unfinished, how))
+    if plan.choices.holes == "repeat":
+        repeat_in_holes(plan, unfinished)
     done = Repaired(plan, folder.path, warnings)
     folder.write_text(FACTS, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
     folder.write_text(PAGE, done.lines())
