@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from native_reader.checks import LARGEST, MOST_JOBS, Instant, whole
+from native_reader.checks import LARGEST, MOST_JOBS, Instant, flag, one_of_words, whole
 from native_reader.columns.schema import COLUMNS, DEFAULT_COLUMNS, MessageColumn
 from native_reader.columns.spec import ColumnSpec
 from native_reader.errors import OptionError, did_you_mean, shown
@@ -386,6 +386,9 @@ class Store:
         path: LocalPath,
         *,
         dry_run: bool = False,
+        crc: str = "drop",
+        keep_doubtful: bool = False,
+        holes: str = "placeholders",
         jobs: int = 1,
         progress: Watch = False,
         max_read_rate: int | str | None = None,
@@ -398,6 +401,9 @@ class Store:
         Args:
             path: The new store: a folder that is new or empty.
             dry_run: Only read the store and make the plan.
+            crc: What becomes of a message whose body has a wrong checksum: "drop", or "fix" to keep it with its changed body.
+            keep_doubtful: Keep messages whose tags and keys are lost.
+            holes: What consumers get in the place of a lost message: "placeholders", or "repeat" for the next message once more.
             jobs: How many parts are read in parallel.
             progress: As for `Scan.to_batches`. It covers the plan, then the checks.
             max_read_rate: As for `rescue`, while messages are read. Whole segments are copied at full speed.
@@ -415,11 +421,12 @@ class Store:
             >>> plan.messages, plan.lost_messages
             (246, 9)
         """
-        from native_reader.repair.records import Reading
+        from native_reader.repair.records import CRCS, HOLES, Choices, Reading
         from native_reader.repair.repair import repair
 
         sizes = None if self._broker_conf is None else file_sizes(uri_of(self._broker_conf))
-        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, sizes)
+        choices = Choices(one_of_words("crc", crc, CRCS), flag("keep_doubtful", keep_doubtful), one_of_words("holes", holes, HOLES))
+        how = Reading(whole("jobs", jobs, 1, MOST_JOBS), progress, max_read_rate, sizes, choices)
         return repair(self._one("a repair"), path, how, dry_run=dry_run)
 
     def _one(self, what: str) -> StoreFiles:

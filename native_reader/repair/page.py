@@ -32,6 +32,8 @@ def facts_of(plan: RepairPlan, warnings: Sequence[str]) -> dict[str, Any]:
         "end": plan.end,
         "ranges": [{"start": start, "stop": stop} for start, stop in _ranges(plan)],
         "queues": list(_lost_queues(plan)),
+        "choices": plan.choices._asdict(),
+        "records_with_another_checksum": sorted(plan.corrected),
         "records_without_properties": list(plan.doubtful),
         "left_out": dict(plan.dropped),
         "groups": list(_groups(plan)),
@@ -81,7 +83,11 @@ def lines_of(plan: RepairPlan, path: str | None, warnings: Sequence[str]) -> Ite
         ("Made parts of the log", _made(facts)),
         ("What consumer groups miss", _missed(facts)),
         ("Copied as they were", [f"- {text(each, LONGEST_SENTENCE)}" for each in warnings] or ["No file with a warning."]),
-        *(() if path is None else (("What consumers see in the place of a lost message", _SEEN), ("Before clients are let in", _NEXT))),
+        *(
+            ()
+            if path is None
+            else (("What consumers see in the place of a lost message", _SEEN[plan.choices.holes]), ("Before clients are let in", _NEXT))
+        ),
     ):
         yield from ("", f"## {title}", "", *lines)
 
@@ -93,7 +99,13 @@ def _result(plan: RepairPlan) -> Iterator[str]:
         lost = counted(plan.lost_messages, "message")
         yield f"- **Lost:** {lost}. In the place of each is a placeholder, so that all others keep their offsets."
     if plan.doubtful:
-        yield f"- **Without properties:** {counted(len(plan.doubtful), 'message')}, counted as lost: tags and keys are gone."
+        kept = "kept" if plan.choices.keep_doubtful else "counted as lost"
+        yield f"- **Without properties:** {counted(len(plan.doubtful), 'message')}, {kept}: tags and keys are gone."
+    if plan.corrected:
+        offsets = ", ".join(f"{offset:,}" for offset in sorted(plan.corrected)[:_MOST_RANGES])
+        more = f" and {len(plan.corrected) - _MOST_RANGES:,} more" if len(plan.corrected) > _MOST_RANGES else ""
+        count = counted(len(plan.corrected), "message")
+        yield f"- **With another checksum:** {count}, kept. Consumers get a body that is not what was sent. At offset {offsets}{more}."
     if plan.filled_bytes:
         made = f", {counted(len(plan.shape.made), 'segment')} made or completed" if plan.shape.made else ""
         yield f"- **Filled:** {size_of(plan.filled_bytes)} of the log{made}."
@@ -138,10 +150,19 @@ _NO_INDEX = (
     "no index is made, because no file tells its size. Old messages are then not found by key. To get one, name the broker's "
     "configuration file when you repair."
 )
-_SEEN = [
-    "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
-    "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
-]
+_IN_PLACE = "What consumers see in the place of a lost message"
+_SEEN = {
+    "placeholders": [
+        "- Clients of 5.x that push or pull: nothing. So do clients of any version that subscribe to tags.",
+        "- Clients of 4.x with `*`, and pop consumers: one empty message with the tag `RMQSTORE_LOST`. Let them skip that tag.",
+    ],
+    "repeat": [
+        "- All clients: the next message of the queue, once more for each lost one.",
+        "- After the last message of a queue: clients of 4.x with `*`, and pop consumers get one empty message with the tag "
+        "`RMQSTORE_LOST`, other clients nothing.",
+        "- `rmqstore verify` finds these entries (`entry-number`, `entry-twice`). To have placeholders again, repair this store once more.",
+    ],
+}
 _NEXT = [
     "1. Start a broker on a **copy** of this store, with the configuration of the old one, alone: no slave, no clients.",
     "2. Look for errors in its `store.log`, and compare `mqadmin topicStatus -t TOPIC` with the queues above.",

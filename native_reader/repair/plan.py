@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from time import time_ns
@@ -25,7 +25,7 @@ from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
-from native_reader.repair.records import Reading
+from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.refused import refuse_kinds
 from native_reader.repair.survey import WANTED, Survey, Survivors
@@ -58,7 +58,7 @@ class RepairPlan:
         files: The damaged store.
         messages: How many messages survive.
         start: Whether a broker may be started on the damaged store.
-        doubtful: The offsets of records whose properties are lost. They are replaced, too.
+        doubtful: The offsets of records whose properties are lost. They are replaced, too, unless `choices` keep them.
         dropped: By topic: how many whole records no queue gets, because their topic or queue was deleted.
     """
 
@@ -79,11 +79,17 @@ class RepairPlan:
     """Whether its broker stopped cleanly, and wrote a checkpoint."""
     index: IndexShape | None
     """How large index files are; None if nothing tells it."""
+    choices: Choices
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is known to be lost."""
-        return not len(self.filling.placed) and not self.filled_bytes
+        return not (len(self.filling.placed) or self.filled_bytes or self.corrected or self.doubtful)
+
+    @property
+    def corrected(self) -> Mapping[int, int]:
+        """The records that are kept with another checksum, by offset."""
+        return self.survey.wrong.right
 
     @property
     def changes(self) -> bool:
@@ -163,13 +169,14 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     lost = lost_in(survey, shape, groups if ends_in_loss else ())
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
-        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end), tuple(sorted(survey.doubtful)),
-        dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
+        files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end),
+        tuple(sorted({*survey.doubtful})), dropped, tuple(groups), is_stale, _was_stopped(files), index_shape(files, how.sizes),
+        how.choices,
     )  # fmt: skip
 
 
 def _start(files: StoreFiles, survey: Survey, end: int) -> Start:
-    damage, now = Damages.of(survey.reader.run.report.damage), time_ns() // 1_000_000
+    damage, now = Damages.of(survey.wrong.damage or survey.reader.run.report.damage), time_ns() // 1_000_000
     return may_start(files, oldest_version(files), end, damage, now=now, reserved_hours=RESERVED)
 
 

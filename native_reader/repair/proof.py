@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +11,7 @@ from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.records.walk import CHUNK, ReadWalk
+from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
@@ -65,7 +66,7 @@ def _parts(plan: RepairPlan, new: StoreFiles) -> Iterator[tuple[int, tuple[str, 
     """What must be equal: the offset of a segment, the files of the old and of the new one, and positions in them."""
     copies = {each.base: each.uri for each in new.segments}
     for base, source in plan.shape.sources.items():
-        for start, stop in _whole_ranges(plan, base, source.size):
+        for start, stop in _but_checksums(plan, base, _whole_ranges(plan, base, source.size)):
             for at in range(start, stop, _PART):
                 yield base, (source.uri, copies[base], at, min(at + _PART, stop))
 
@@ -96,6 +97,14 @@ def _whole_ranges(plan: RepairPlan, base: int, size: int) -> Iterator[tuple[int,
             at = size if hole.is_tail else hole.stop - base
     if at < size:
         yield at, size
+
+
+def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """These ranges without the checksums that are corrected."""
+    corrected = np.array(sorted(plan.corrected), np.int64) - base + CRC_AT
+    for start, stop in ranges:
+        mine = corrected[(corrected >= start) & (corrected < stop)].tolist()
+        yield from zip([start, *(at + CRC_SIZE for at in mine)], [*mine, stop], strict=True)
 
 
 def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:

@@ -15,6 +15,7 @@ from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
+from native_reader.repair.repeats import repeat_in_holes
 from native_reader.repair.write import FACTS, PAGE, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
@@ -101,6 +102,8 @@ def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading) -> Re
     with disk.Beside() as beside:
         new = write_store(plan, unfinished.path, beside)
         done = Repaired(plan, path, tuple(prove(plan, new, unfinished.path, how)))
+        if plan.choices.holes == "repeat":
+            repeat_in_holes(plan, unfinished.path)
         unfinished.write_text(FACTS, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
         unfinished.write_text(PAGE, done.lines())
         unfinished.remove_temporary_folder()

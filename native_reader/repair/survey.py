@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.repair.checksums import NONE, wrong_checksums
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
 from native_reader.repair.records import Reading, Records
@@ -65,11 +66,13 @@ class Survey:
 
     def __init__(self, files: StoreFiles, old: OldQueues, how: Reading) -> None:
         self._files, self._old = files, old
+        self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
+        self._keeps_doubtful = how.choices.keep_doubtful
         self.reader = MarkedLog(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
-        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers."""
+        """Offsets of records whose properties are lost: a page of zeros, for example, which no checksum covers. A choice keeps them."""
         self.messages = self._runs = 0
         self.first_time = self.last_time = 0
         self.end = files.min_offset
@@ -78,7 +81,8 @@ class Survey:
     def read(self) -> None:
         """Read the log."""
         for batch in self.reader.batches():
-            records = batch.where(~self._ends_in_zeros(batch))
+            records = batch.where(~np.isin(batch.offset, self.wrong.dropped))
+            records = records.where(~self._ends_in_zeros(records))
             is_doubtful = np.zeros(len(records.offset), np.bool_)
             for key, rows in self._by_queue(records):
                 self._compare(key, records, rows, is_doubtful)
@@ -88,13 +92,16 @@ class Survey:
             raise refusal("no record", store=self._files.uri)
 
     def _ends_in_zeros(self, records: Records) -> Mask:
-        """Which records have lost properties, of those before a hole: a page of zeros that begins there goes on in the next record."""
+        """Which records are left out because their properties are lost, of those before a hole.
+
+        A page of zeros that begins in properties goes on in the next record.
+        """
         found = np.zeros(len(records.offset), np.bool_)
         is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
         for row in np.flatnonzero(is_last).tolist():
             found[row] = self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0")
         self.doubtful += records.offset[found].tolist()
-        return found
+        return found & (not self._keeps_doubtful)
 
     def _by_queue(self, records: Records) -> Iterator[tuple[tuple[str, int], Numbers]]:
         """The rows of each queue, in log order."""
@@ -133,8 +140,10 @@ class Survey:
         wanted: NDArray[np.int8] = (~names).astype(np.int8)
         for row in np.flatnonzero(wrong).tolist():
             is_torn = b"\0" in self._properties(int(records.offset[row]), int(records.size[row]))
-            wanted[row] = -1 if is_torn else 1
+            wanted[row] = -1 if is_torn and not self._keeps_doubtful else 1
             queue.corrected += not is_torn
+            if is_torn and self._keeps_doubtful:
+                self.doubtful.append(int(records.offset[row]))
         return wanted
 
     def _properties(self, offset: int, size: int) -> bytes:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from native_reader.broker.checkpoint import checkpoint_of
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.repair import disk
+from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
@@ -62,6 +63,7 @@ def _write_segment(plan: RepairPlan, path: str, base: int, holes: list[Hole]) ->
         disk.copy(local_path(source.uri), path)
     if holes or base in plan.shape.made:
         _fill(plan, path, base, holes)
+    _correct(plan, path, base)
     if source is None:
         disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
     return path
@@ -86,6 +88,15 @@ def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
                 disk.put(file, offset - base, content)
 
 
+def _correct(plan: RepairPlan, path: str, base: int) -> None:
+    """Write the right checksums of records that are kept."""
+    mine = {offset: checksum for offset, checksum in plan.corrected.items() if base <= offset < base + plan.shape.size}
+    if mine:
+        with disk.changed(path, plan.shape.size) as file:
+            for offset, checksum in mine.items():
+                disk.put(file, offset - base + CRC_AT, checksum.to_bytes(CRC_SIZE))
+
+
 def _zero(file: int, start: int, stop: int) -> None:
     for at in range(start, stop, len(_ZEROS)):
         disk.put(file, at, _ZEROS[: stop - at])
@@ -102,16 +113,20 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
             if old.units < plan.units:
                 disk.resize(path, size)
         entries = np.concatenate([queue.wanted, queue.lost])
-        entries = entries[np.argsort(entries["slot"], kind="stable")]
-        for number in np.unique(entries["slot"] // plan.units).tolist():
-            first = int(number) * plan.units
-            mine = entries[(entries["slot"] >= first) & (entries["slot"] < first + plan.units)]
-            with disk.changed(disk.path_in(place, f"{first * WIDTH:020d}"), size) as file:
-                _put_entries(file, mine, first)
+        put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
 
 
-def _put_entries(file: int, entries: NDArray[np.void], first: int) -> None:
+def put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
+    """Write entries, in the order of their slots, to the files of a queue, which have `units` entries each."""
+    for number in np.unique(entries["slot"] // units).tolist():
+        first = int(number) * units
+        mine = entries[(entries["slot"] >= first) & (entries["slot"] < first + units)]
+        with disk.changed(disk.path_in(place, f"{first * WIDTH:020d}"), units * WIDTH) as file:
+            _put(file, mine, first)
+
+
+def _put(file: int, entries: NDArray[np.void], first: int) -> None:
     """Write entries, the adjacent ones at once."""
     for part in np.split(entries, np.flatnonzero(np.diff(entries["slot"]) != 1) + 1):
         disk.put(file, (int(part["slot"][0]) - first) * WIDTH, np.ascontiguousarray(part["entry"]).astype(QUEUE_ENTRY).tobytes())

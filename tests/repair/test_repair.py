@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import struct
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,10 +11,10 @@ import pytest
 from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
+from support.repaired import contents, entries, opened, records_of
 from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, records, segments, tail
 
 import native_reader as nr
-from native_reader.layout.inner import PLACEHOLDER_TAG
 
 REFUSED = {
     "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
@@ -35,42 +32,6 @@ REPAIRED = tuple(name for name in NAMES if name not in REFUSED)
 NOT_COPIED = {"abort", "lock", "repair.md", "repair.json"}
 
 
-def contents(store: Path) -> dict[str, bytes]:
-    """Every file of a store."""
-    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
-
-
-def survivors(store: Path) -> list[tuple[int, str, int, int, int, str | None, bytes]]:
-    columns = "physical_offset,topic,queue_id,queue_offset,record_size,tags,kind"
-    scan = nr.open(store).messages(columns=columns, mode="DROPMALFORMED", verify_crc=True, fail_on_data_loss=False, access="scan")
-    rows = [tuple(row.values()) for row in scan.to_table().to_pylist()]
-    log = {int(path.name): path for path in (store / "commitlog").iterdir()}
-    return [(*row, _bytes_at(log, row[0], row[4])) for row in rows if row[5] != PLACEHOLDER_TAG and row[1] != PLACEHOLDER_TAG]  # type: ignore[misc]
-
-
-def _bytes_at(log: dict[int, Path], offset: int, size: int) -> bytes:
-    base = max(base for base in log if base <= offset)
-    with log[base].open("rb") as file:
-        file.seek(offset - base)
-        return file.read(size)
-
-
-def entries(store: Path, topic: str, queue_id: int) -> Iterator[tuple[int, int, int, int]]:
-    """Slot, offset, size and code of each entry that is not zeros."""
-    for path in sorted((store / "consumequeue" / topic / str(queue_id)).iterdir()):
-        for number, entry in enumerate(struct.iter_unpack(">qiq", path.read_bytes())):
-            if any(entry):
-                yield (int(path.name) // 20 + number, *entry)
-
-
-def opened(store: Path) -> nr.Store:
-    """With the settings of its broker: if all queues are gone, nothing else tells how large their files are."""
-    conf = store.parent / "broker.conf"
-    settings = json.loads((store.parent / "settings.json").read_text()) | {"storePathRootDir": store}
-    conf.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    return nr.open(store, broker_conf=str(conf))
-
-
 def damaged(name: str, tmp_path: Path, damage: Damage, seed: int = 1) -> Path:
     store = unpack(name, tmp_path, STORES).root
     damage(store, Random(seed))
@@ -80,12 +41,12 @@ def damaged(name: str, tmp_path: Path, damage: Damage, seed: int = 1) -> Path:
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
 def test_every_survivor_is_in_its_place(tmp_path: Path, damage: Damage) -> None:
     store = damaged("5.5.0-killed", tmp_path, damage)
-    before, whole = contents(store), survivors(store)
+    before, whole = contents(store), records_of(store)
     done = opened(store).repair(tmp_path / "new")
     assert contents(store) == before
     whole = [row for row in whole if row[0] not in done.plan.doubtful]
     assert done.plan.messages == len(whole)
-    assert survivors(tmp_path / "new") == whole
+    assert records_of(tmp_path / "new") == whole
     for topic, queue_id in {row[1:3] for row in whole}:
         slots = list(entries(tmp_path / "new", topic, queue_id))
         assert [slot for slot, *_ in slots] == list(range(slots[0][0], slots[-1][0] + 1)), "a hole in a queue"
@@ -143,7 +104,7 @@ def test_a_page_of_zeros_in_properties_is_no_survivor(tmp_path: Path) -> None:
     at, size = records(segment)[40]
     begin = segment.read_bytes().index(b"UNIQ_KEY", at, at + size)
     patch(segment, begin, bytes(at + size - begin))
-    assert len(survivors(store)) == 800
+    assert len(records_of(store)) == 800
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
     assert (done.plan.messages, done.plan.lost_messages) == (799, 1)
@@ -156,7 +117,7 @@ def test_a_page_of_zeros_after_the_tag_is_no_survivor(tmp_path: Path) -> None:
     at, size = records(segment)[40]
     end = at + size
     patch(segment, end - 8, bytes(PAGE))
-    assert any(row[0] == int(segment.name) + at for row in survivors(store))
+    assert any(row[0] == int(segment.name) + at for row in records_of(store))
     done = nr.open(store).repair(tmp_path / "new")
     assert done.plan.doubtful == (int(segment.name) + at,)
 
@@ -198,9 +159,9 @@ def test_a_topic_that_was_created_again_without_queues(tmp_path: Path) -> None:
     store = unpack("5.5.0-kinds", tmp_path, STORES).root
     shutil.rmtree(store / "consumequeue")
     opened(store).repair(tmp_path / "new")
-    tags = {row[5] for row in survivors(tmp_path / "new") if row[1] == "Again"}
+    tags = {row[5] for row in records_of(tmp_path / "new") if row[1] == "Again"}
     assert tags == {"Old", "New"}
-    newest = {row[0] for row in survivors(tmp_path / "new") if row[1] == "Again" and row[5] == "New"}
+    newest = {row[0] for row in records_of(tmp_path / "new") if row[1] == "Again" and row[5] == "New"}
     assert {offset for _, offset, _, _ in entries(tmp_path / "new", "Again", 0)} == newest
 
 
