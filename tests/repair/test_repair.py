@@ -86,6 +86,19 @@ def test_what_no_broker_has_shown_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_damage_in_a_segment_that_was_not_used_yet(tmp_path: Path) -> None:
+    """Brokers make the next segment before they need it. Bytes in it were copied, and the check of the new store failed."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    *_, last = sorted((store / "commitlog").iterdir())
+    assert not any(last.read_bytes())
+    patch(last, 38_506, b"junk" * 15)
+    whole = records_of(store)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert records_of(tmp_path / "new") == whole
+    assert (done.plan.lost_messages, done.plan.shape.made) == (0, [])
+    assert not (tmp_path / "new" / "commitlog" / last.name).exists()
+
+
 def test_segments_keep_their_times(tmp_path: Path) -> None:
     """A broker deletes segments by their age."""
     store = unpack("5.5.0-killed", tmp_path, STORES).root
