@@ -160,6 +160,20 @@ def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> Non
     assert done.is_whole != is_cut
 
 
+def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path) -> None:
+    """The end of the queue was lost, and not that of the log: new messages got queue offsets that the group had passed."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    no_queues(store, Random(1))
+    plain = [row for row in records_of(store) if row[1:3] == ("Plain", 0)]
+    (segment,) = segments(store)
+    patch(segment, plain[-1][0], bytes(plain[-1][4]))
+    (store / "config" / "lmqConsumerOffset.json").write_text(f'{{"offsetTable":{{"Plain@CG_done":{{0:{len(plain)}}}}}}}')
+    done = opened(store).repair(tmp_path / "new")
+    (end,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
+    assert (end, done.plan.lost_messages) == (len(plain), 1)
+    assert [slot for slot, *_ in entries(tmp_path / "new", "Plain", 0)] == list(range(len(plain)))
+
+
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
     store = unpack("5.5.0-kinds", tmp_path, STORES).root
     done = nr.open(store).repair(tmp_path / "new")
