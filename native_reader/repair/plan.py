@@ -164,9 +164,9 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     if how.sizes is not None and shape.size != how.sizes.segment:
         raise refusal("configured", name="mappedFileSizeCommitLog", size=how.sizes.segment, found=shape.size)
     groups = _groups(files)
-    # Otherwise a group after the end of its queue is one of a topic that was deleted and created again.
-    ends_in_loss = not is_stale and (bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made)
-    lost = lost_in(survey, shape, groups if ends_in_loss else ())
+    # Without such losses, a group after the end of its queue is one of a topic that was deleted and created again.
+    ends_in_loss = bool(plan.lost) or shape.has_junk or shape.bases[-1] in shape.made
+    lost = lost_in(survey, shape, () if is_stale else groups, ends_in_loss=ends_in_loss)
     filling = filled(shape, lost, survey.end)
     return RepairPlan(
         files, survey, shape, lost, filling, old.units, survey.messages, _start(files, survey, log_end),

@@ -13,7 +13,7 @@ from support.command_line import run
 from support.golden import unpack
 from support.own_stores import STORES
 from support.repaired import contents, entries, records_of
-from support.store_damages import PAGE, body_bit, patch, random_bytes, records, segments, tail
+from support.store_damages import PAGE, body_bit, patch, random_bytes, records, segments, tail, torn_properties
 from support.stores import on_disk
 from support.verified import healthy
 
@@ -36,14 +36,6 @@ def middle(store: Path) -> tuple[Path, int, int]:
     segment = segments(store)[1]
     found = records(segment)
     return segment, *found[len(found) // 2]
-
-
-def torn_properties(store: Path) -> int:
-    """The offset of a record whose tag and keys are zeros."""
-    segment, at, size = middle(store)
-    begin = segment.read_bytes().index(b"UNIQ_KEY", at, at + size)
-    patch(segment, begin, bytes(at + size - begin))
-    return int(segment.name) + at
 
 
 def test_a_wrong_checksum_is_corrected_and_nothing_else(store: Path, tmp_path: Path) -> None:
@@ -92,8 +84,9 @@ def test_what_a_broker_would_do_is_said_of_the_wrong_checksum(store: Path, tmp_p
 
 
 def test_a_record_without_tag_is_kept_on_request(store: Path, tmp_path: Path) -> None:
-    offset = torn_properties(store)
-    before = contents(store)
+    torn_properties(store, Random(1))
+    segment, at, _ = middle(store)
+    offset, before = int(segment.name) + at, contents(store)
     done = nr.open(store).repair(tmp_path / "new", keep_doubtful=True)
     assert (done.plan.doubtful, done.plan.messages, done.plan.lost_messages, done.is_whole) == ((offset,), 800, 0, False)
     assert records_of(tmp_path / "new") == records_of(store)
@@ -166,7 +159,7 @@ def test_a_wrong_choice_names_the_right_one(store: Path, tmp_path: Path, option:
 
 def test_the_command_says_what_was_kept(store: Path, tmp_path: Path) -> None:
     body_bit(store, Random(1))
-    torn_properties(store)
+    torn_properties(store, Random(1))
     first = segments(store)[0]
     patch(first, records(first)[5][0] + 95, b"\xff")
     ended = run("repair", store, tmp_path / "new", "--crc", "fix", "--keep-doubtful", "--dry-run")

@@ -86,6 +86,19 @@ def test_what_no_broker_has_shown_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_damage_in_a_segment_that_was_not_used_yet(tmp_path: Path) -> None:
+    """Brokers make the next segment before they need it. Bytes in it were copied, and the check of the new store failed."""
+    store = unpack("5.5.0-killed", tmp_path, STORES).root
+    *_, last = sorted((store / "commitlog").iterdir())
+    assert not any(last.read_bytes())
+    patch(last, 38_506, b"junk" * 15)
+    whole = records_of(store)
+    done = nr.open(store).repair(tmp_path / "new")
+    assert records_of(tmp_path / "new") == whole
+    assert (done.plan.lost_messages, done.plan.shape.made) == (0, [])
+    assert not (tmp_path / "new" / "commitlog" / last.name).exists()
+
+
 def test_segments_keep_their_times(tmp_path: Path) -> None:
     """A broker deletes segments by their age."""
     store = unpack("5.5.0-killed", tmp_path, STORES).root
@@ -145,6 +158,20 @@ def test_a_group_after_the_end_of_its_queue(tmp_path: Path, is_cut: bool) -> Non
     (plain,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
     assert (plain == 40) == is_cut
     assert done.is_whole != is_cut
+
+
+def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path) -> None:
+    """The end of the queue was lost, and not that of the log: new messages got queue offsets that the group had passed."""
+    store = unpack("4.9.7-kinds", tmp_path, STORES).root
+    no_queues(store, Random(1))
+    plain = [row for row in records_of(store) if row[1:3] == ("Plain", 0)]
+    (segment,) = segments(store)
+    patch(segment, plain[-1][0], bytes(plain[-1][4]))
+    (store / "config" / "lmqConsumerOffset.json").write_text(f'{{"offsetTable":{{"Plain@CG_done":{{0:{len(plain)}}}}}}}')
+    done = opened(store).repair(tmp_path / "new")
+    (end,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
+    assert (end, done.plan.lost_messages) == (len(plain), 1)
+    assert [slot for slot, *_ in entries(tmp_path / "new", "Plain", 0)] == list(range(len(plain)))
 
 
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ IN_THE_GATE = (1, 17)
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("seed", mostly_long(range(100), *IN_THE_GATE))
+@pytest.mark.parametrize("seed", mostly_long(range(110), *IN_THE_GATE))
 def test_all_that_can_be_read_is_in_the_new_store(tmp_path: Path, seed: int) -> None:
     store = unpack("5.5.0-killed", tmp_path, STORES).root
     several_at_random(store, Random(seed))

@@ -58,6 +58,14 @@ def body_bit(store: Path, chance: Random) -> None:
     patch(segment, at + 95, bytes([segment.read_bytes()[at + 95] ^ 1]))
 
 
+def torn_properties(store: Path, chance: Random) -> None:
+    """Zeros in the place of the tag and the keys of one record. No checksum covers them."""
+    segment, at = _middle(store)
+    size = dict(records(segment))[at]
+    begin = min(segment.read_bytes().index(name, at, at + size) for name in (b"UNIQ_KEY", b"TAGS", b"KEYS"))
+    patch(segment, begin, bytes(at + size - begin))
+
+
 def page_of_zeros(store: Path, chance: Random) -> None:
     segment = segments(store)[-2]
     patch(segment, chance.randrange(2, segment.stat().st_size // PAGE - 2) * PAGE, bytes(PAGE))
