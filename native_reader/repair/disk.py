@@ -86,6 +86,12 @@ def resize(path: str, size: int) -> None:
         pass
 
 
+def content_at(path: str, at: int, size: int) -> bytes:
+    """Some bytes of a file."""
+    with open(path, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), size, at)
+
+
 def put(file: int, at: int, content: bytes | memoryview) -> None:
     """Write all of it."""
     while content:

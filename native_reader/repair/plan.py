@@ -39,7 +39,7 @@ from native_reader.storage.store import StoreFiles
 
 @dataclass(slots=True)
 class NewQueue:
-    """One queue of the new store. `wanted`: the entries that its old files lack; `lost`: those of its placeholders."""
+    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
 
     topic: str
     queue_id: int
@@ -94,7 +94,7 @@ class RepairPlan:
     @property
     def changes(self) -> bool:
         """Whether anything of the new store differs from the old one. If not, it is a copy."""
-        entries = any(queue.wanted for queue in self.survey.queues.values())
+        entries = any(queue.lacking for queue in self.survey.queues.values())
         is_complete = self.was_stopped and (self.index is None or bool(index_files(self.files.index)))
         return not self.is_whole or entries or not is_complete or bool(self.shape.made or self.shape.has_junk)
 

@@ -115,6 +115,8 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
         entries = np.concatenate([queue.wanted, queue.lost])
         put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
+    if plan.survey.lacks_many:
+        plan.survey.read_again(lambda key, entries: put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
 def put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
