@@ -140,10 +140,10 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
     if old is None or old.stop <= queue.stop or plan.has_stale:
         return
     for file in old.files:
-        begin = max(queue.stop, file.base)
-        if begin < file.base + file.units:
+        begin, stop = max(queue.stop, file.base), min(old.stop, file.base + file.units)
+        if begin < stop:  # a hole follows, which stays one: most of a queue's last file is not written yet
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
-                _zero(new, (begin - file.base) * WIDTH, file.units * WIDTH)
+                _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import native_reader as nr
-from native_reader.testing import Message, encode
+from native_reader.testing import Message, StoreSpec, encode, write_store
 from native_reader.writing.records import blank
 
 GIB = 1 << 30
@@ -44,6 +44,19 @@ def test_the_plan_reads_what_is_written(store: nr.Store, tmp_path: Path) -> None
     assert plan.bytes_to_write > SEGMENTS * GIB
     assert plan.bytes_needed < 1 << 20
     assert plan.survey.reader.run.report.bytes_read < 16 << 20
+
+
+def test_the_rest_of_a_queue_file_stays_a_hole(tmp_path: Path) -> None:
+    """Zeros were written up to the end of the last file of every queue: 6 MB for each."""
+    write_store(tmp_path / "store", StoreSpec(bytes=1 << 20, rare=0, topics=1, mapped_file_size_commit_log=1 << 20))
+    first = min((tmp_path / "store" / "commitlog").iterdir())
+    with first.open("r+b") as file:
+        file.seek(500_000)
+        file.write(b"\1" * 2000)
+    nr.open(tmp_path / "store").repair(tmp_path / "new")
+    files = [path for path in (tmp_path / "new" / "consumequeue").rglob("0*") if path.is_file()]
+    assert {path.stat().st_size for path in files} == {6_000_000}
+    assert max(path.stat().st_blocks * 512 for path in files) < 1 << 20
 
 
 def test_a_repair_writes_what_is_written(store: nr.Store, tmp_path: Path) -> None:
