@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 
+from native_reader.errors import StoreDamaged
 from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
@@ -125,9 +127,10 @@ def _filled(segment: Segment, start: int, stop: int) -> Numbers | None:
     found = [np.empty(0, np.int64)]
     with Window(segment, CHUNK) as window:
         walk = ReadWalk(window, start - segment.base, stop - segment.base, segment.size, max_record_bytes=segment.size, hands_over=False)
-        for records, _ in walk:
-            if len(records):
-                found.append(records.heads["physical_offset"].astype(np.int64))
+        with suppress(StoreDamaged):
+            for records, _ in walk:
+                if len(records):
+                    found.append(records.heads["physical_offset"].astype(np.int64))
     return np.concatenate(found) if walk.reached == stop - segment.base else None
 
 

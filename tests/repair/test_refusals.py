@@ -12,14 +12,15 @@ import pytest
 from support.golden import unpack
 from support.locks import held
 from support.own_stores import STORES
-from support.store_damages import patch, records, segments, tail, wrong_magic
+from support.store_damages import patch, random_bytes, records, segments, tail, wrong_magic
 
 import native_reader as nr
-from native_reader.repair import disk, repair
+from native_reader.repair import disk, proof, repair
+from native_reader.repair.plan import RepairPlan
 from native_reader.repair.refusals import SENTENCES
 from native_reader.storage.broker_conf import FileSizes, file_sizes
 from native_reader.storage.store import UNFINISHED
-from native_reader.testing import CommitLog, Message
+from native_reader.testing import CommitLog, Message, encode
 
 
 @pytest.fixture
@@ -162,6 +163,28 @@ def test_a_new_store_that_is_wrong_is_not_given_out(
     with pytest.raises(nr.RepairError, match=rf"the new store is not what it should be: .*({found})"):
         nr.open(store).repair(tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("what", ["a hole", "the end"])
+def test_the_proof_reads_what_no_whole_record_has(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Also without the check, which would find it first."""
+    random_bytes(store, Random(1))
+    tail(store, Random(1))
+    written = repair.write_store
+
+    def badly_written(plan: RepairPlan, *arguments: object) -> object:
+        new = written(plan, *arguments)  # type: ignore[arg-type]
+        hole, end = plan.shape.holes[0], plan.end
+        at = hole.start + 4 if what == "a hole" else end
+        spoiled = b"\0" if what == "a hole" else encode(Message(body=b"more", store_timestamp=1_900_000_000_000), end)
+        patch(tmp_path / f"new{UNFINISHED}" / "commitlog" / f"{at // 65536 * 65536:020d}", at % 65536, spoiled)
+        return new
+
+    monkeypatch.setattr(repair, "write_store", badly_written)
+    monkeypatch.setattr(proof, "_check", lambda *_: [])
+    found = {"a hole": r"its records differ after offset [\d,]+", "the end": r"its log ends at offset [\d,]+, expected [\d,]+"}[what]
+    with pytest.raises(nr.RepairError, match=rf"not what it should be: {found}\. It stays in \S+/new\.repairing for a look"):
+        nr.open(store).repair(tmp_path / "new")
 
 
 def test_every_sentence_says_what_to_do() -> None:
