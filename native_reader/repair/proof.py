@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from native_reader.layout.record import Numbers
 from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.repair.checksums import CRC_AT, CRC_SIZE
+from native_reader.repair.places import Moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
@@ -20,6 +22,10 @@ from native_reader.tables import TABLES
 from native_reader.verify.codes import NOTE
 
 _COMPARED = ("physical_offset", "record_size")
+_MOVED = (
+    *("physical_offset", "record_size", "topic", "queue_id", "queue_offset", "flag", "sys_flag", "born_timestamp", "born_host"),
+    *("store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset", "properties", "stored_body"),
+)
 _PIECE = 4 << 20
 _NOT_OURS = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
@@ -31,8 +37,11 @@ _NOT_OURS = (
 def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[str]:
     """Raise an error unless the new store is right. Returns the warnings about what was copied as it is."""
     warnings = _check(new, place, how)
-    _compare_rows(plan, new, place, how)
-    _compare_bytes(plan, new, place)
+    if plan.moved is None:
+        _compare_rows(plan, new, place, how)
+        _compare_bytes(plan, new, place)
+    else:
+        _compare_moved(plan, plan.moved, new, place, how)
     return warnings
 
 
@@ -88,6 +97,27 @@ def _compare_rows(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -
     """Compare where the rows of both stores are, without the records that fill holes."""
     holes = np.array([(hole.start, hole.stop) for hole in plan.shape.holes], np.int64).reshape(-1, 2)
     before, after = (_without_holes(how.scan(files, _COMPARED).to_batches(how.jobs, how.progress), holes) for files in (plan.files, new))
+    _compare(plan, before, after, place)
+
+
+def _compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, how: Reading) -> None:
+    """Compare all that the messages of an extract contain. Only their places differ."""
+    before = how.scan(plan.files, _MOVED, topic=list(plan.choices.topics)).to_batches(how.jobs, how.progress)
+    after = how.scan(new, _MOVED).to_batches(how.jobs, how.progress)
+    old, copied = moved.records
+    _compare(plan, _at(before, old), _at(after, copied), place)
+
+
+def _at(batches: Iterator[pa.RecordBatch], places: Numbers) -> Iterator[pa.RecordBatch]:
+    """The rows at these places, without the column about it."""
+    for batch in batches:
+        offsets = batch.column(0).to_numpy(zero_copy_only=False)
+        is_there = places[np.minimum(np.searchsorted(places, offsets), len(places) - 1)] == offsets
+        if len(kept := batch.filter(pa.array(is_there))):
+            yield kept.select(_MOVED[1:])
+
+
+def _compare(plan: RepairPlan, before: Iterator[pa.RecordBatch], after: Iterator[pa.RecordBatch], place: str) -> None:
     count = 0
     for one, other in _aligned(before, after):
         if one is None or other is None or not one.equals(other):

@@ -10,13 +10,14 @@ from typing import Any
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.repair import disk
+from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, lines_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.repeats import repeat_in_holes
-from native_reader.repair.write import FACTS, PAGE, UNFINISHED, write_store
+from native_reader.repair.write import PAGES, UNFINISHED, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import StoreFiles
 from native_reader.text import size_of
@@ -51,7 +52,7 @@ class Repaired:
     @property
     def page(self) -> str | None:
         """The path of the page about what was lost and made; None if only the plan was made."""
-        return None if self.path is None else disk.path_in(self.path, PAGE)
+        return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
 
     def lines(self) -> Iterator[str]:
         """Write the plan for people, line by line, as Markdown."""
@@ -66,7 +67,7 @@ def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = 
     """Write a new store to the folder `path`. `Store.repair` says more."""
     folder = Target(path, (files,))
     _refuse_contents(folder.path)
-    plan = plan_repair(files, how)
+    plan = plan_repair(files, how) if not how.choices.topics else moved_plan(plan_repair(files, how))
     needed, free = plan.bytes_to_write, disk.free_bytes(folder.path)
     if needed > free:
         raise refusal("no space", path=folder.path, free=size_of(free), needed=size_of(needed))
@@ -98,8 +99,9 @@ def _repair(plan: RepairPlan, folder: Target, how: Reading) -> Repaired:
     if plan.choices.holes == "repeat":
         repeat_in_holes(plan, unfinished)
     done = Repaired(plan, folder.path, warnings)
-    folder.write_text(FACTS, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-    folder.write_text(PAGE, done.lines())
+    page, facts = PAGES[plan.moved is not None]
+    folder.write_text(facts, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
+    folder.write_text(page, done.lines())
     folder.remove_temporary_folder()
     disk.publish(unfinished, folder.path)
     return done

@@ -12,8 +12,11 @@ from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
+from native_reader.repair.moved import content_of_segment
 from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.repair.settings import write_settings
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import local_path
@@ -22,17 +25,22 @@ from native_reader.writing.checkpoint import checkpoint
 
 UNFINISHED = "_repairing"
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
-PAGE, FACTS = "repair.md", "repair.json"
-_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", PAGE, FACTS)
+PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
+"""The page and the facts, by whether it is an extract."""
+_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _ZEROS = bytes(1 << 20)
 
 
 def write_store(plan: RepairPlan, folder: str) -> StoreFiles:
     """Write everything to a folder, flush it, and return the store in it."""
-    _write_log(plan, disk.path_in(folder, LOG))
+    if plan.moved is None:
+        _write_log(plan, disk.path_in(folder, LOG))
+        _copy_rest(plan, folder)
+    else:
+        _write_moved(plan, plan.moved, disk.path_in(folder, LOG))
+        write_settings(plan, disk.path_in(folder, CONFIG))
     _write_queues(plan, disk.path_in(folder, QUEUES))
-    _copy_rest(plan, folder)
     (new,) = find_stores([folder], StorePaths())
     indexed = _write_index(plan, new, disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
@@ -57,6 +65,16 @@ def _write_log(plan: RepairPlan, folder: str) -> None:
         _correct(plan, path, base)
         if source is None:
             disk.set_time(path, mine[0].time if mine else time)
+
+
+def _write_moved(plan: RepairPlan, moved: Moved, folder: str) -> None:
+    """Write the records of an extract. Each segment has the time of the old one from which its last record is."""
+    for base in plan.shape.bases:
+        path = disk.path_in(folder, f"{base:020d}")
+        with disk.changed(path, plan.shape.size) as file:
+            for offset, content in content_of_segment(plan, moved, base):
+                disk.put(file, offset - base, content)
+        disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
 
 
 def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
