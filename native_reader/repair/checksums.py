@@ -6,12 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.bodies import decompress
-from native_reader.layout.record import COMPRESSED, Numbers, measure
+from native_reader.layout.record import COMPRESSED, Numbers
 from native_reader.records.damages import CHECKSUM, NO_DAMAGE, Damages
-from native_reader.repair.records import Reading
-from native_reader.storage.protocol import storage_of
+from native_reader.repair.records import Reading, record_at
 from native_reader.storage.store import StoreFiles
 from native_reader.writing.records import crc_of
 
@@ -58,10 +56,7 @@ def wrong_checksums(files: StoreFiles, how: Reading) -> WrongChecksums:
 
 def _checksum(files: StoreFiles, start: int, end: int) -> int | None:
     """The checksum of the body of one record; None if clients cannot decompress it."""
-    segment = next(each for each in files.segments if each.base <= start < each.end)
-    with storage_of(segment.uri).open(segment.uri) as file:
-        (content,) = file.read_ranges([(start - segment.base, end - start)])
-    records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), start)
+    content, records = record_at(files.segments, start, end - start)
     at, size = int(records.body_at[0]), int(records.body_size[0])
     body, flags = content[at : at + size], int(records.heads["sys_flag"][0])
     is_broken = flags & COMPRESSED and decompress(body, flags, _MOST_DECOMPRESSED) is None

@@ -104,6 +104,12 @@ def set_time(path: str, milliseconds: int) -> None:
     os.utime(path, ns=(milliseconds * 1_000_000,) * 2)
 
 
+def copy_time(source: str, target: str) -> None:
+    """Give a file the time of another one."""
+    time = os.stat(source)
+    os.utime(target, ns=(time.st_atime_ns, time.st_mtime_ns))
+
+
 def files_below(folder: str, but: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
     """The files below a folder, without devices, by relative path, with their sizes; without the entries `but` of the folder itself."""
     left_out = set(but)

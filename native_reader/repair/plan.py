@@ -25,9 +25,10 @@ from native_reader.repair.log_shape import LogShape, shape_of
 from native_reader.repair.lost import Lost, lost_in, named_end
 from native_reader.repair.old_queues import OldQueues, is_folder_name
 from native_reader.repair.placeholders import code_of
+from native_reader.repair.places import Moved
 from native_reader.repair.records import Choices, Reading
 from native_reader.repair.refusals import refusal
-from native_reader.repair.refused import refuse_kinds
+from native_reader.repair.refused import refuse_kinds, refuse_topics
 from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
@@ -80,6 +81,8 @@ class RepairPlan:
     index: IndexShape | None
     """How large index files are; None if nothing tells it."""
     choices: Choices
+    moved: Moved | None = None
+    """Where the records of an extract are; None if all stay in their places."""
 
     @property
     def is_whole(self) -> bool:
@@ -120,6 +123,8 @@ class RepairPlan:
     @property
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
+        if self.moved is not None:
+            return self.bytes_to_write
         queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
         copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
         entries = self.messages + self.lost_messages if self.changes else 0
@@ -152,12 +157,14 @@ def plan_repair(files: StoreFiles, how: Reading) -> RepairPlan:
     """Read the store, and decide everything."""
     refuse_kinds(files)
     old = OldQueues(files, how.sizes)
+    refuse_topics(files, how.choices.topics, (topic for topic, _ in old.all))
     survey = Survey(files, old, how)
     survey.read()
     plan = survey.reader.scan.plan()
     log_end, until = dict(plan.ends)[files.uri], max((each.stop for each in plan.lost), default=0)
     for key, each in old.all.items():
-        survey.queues.setdefault(key, Survivors(each))
+        if not how.choices.topics or key[0] in how.choices.topics:
+            survey.queues.setdefault(key, Survivors(each))
     dropped = _drop_deleted(files, survey, old, log_end)
     is_stale = bool(dict(plan.stale).get(files.uri))
     shape = shape_of(files, survey, log_end, None if is_stale else named_end(survey, until))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from native_reader.layout.record import Mask, Numbers
+import numpy as np
+
+from native_reader.columns.strings import PaddedBuffer
+from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.layout.record import Records as RecordParts
 from native_reader.lazy import Scan
 from native_reader.options import MessageOptions
 from native_reader.scan.progress import Watch
 from native_reader.storage.broker_conf import FileSizes
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
 
 _LENIENT: dict[str, Any] = {"mode": "DROPMALFORMED", "fail_on_data_loss": False, "verify_crc": True, "access": "scan"}
 
@@ -23,6 +28,8 @@ class Choices(NamedTuple):
     crc: str = CRCS[0]
     keep_doubtful: bool = False
     holes: str = HOLES[0]
+    topics: tuple[str, ...] = ()
+    """An extract has only these; a repair has all."""
 
 
 class Reading(NamedTuple):
@@ -61,3 +68,11 @@ class Records(NamedTuple):
     def where(self, which: Mask | Numbers) -> Records:
         """Only these records."""
         return Records._make(column[which] for column in self)
+
+
+def record_at(segments: Iterable[Segment], offset: int, size: int) -> tuple[bytes, RecordParts]:
+    """The bytes of one whole record, and the places of its parts."""
+    segment = next(each for each in segments if each.base <= offset < each.end)
+    with storage_of(segment.uri).open(segment.uri) as file:
+        (content,) = file.read_ranges([(offset - segment.base, size)])
+    return content, measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)[0]

@@ -10,6 +10,9 @@ SENTENCES = {
     "in use": "{store} is in use by a broker. Stop the broker first, or repair a copy of its files",
     "not local": "{store} is not a directory of this machine. Copy the store to a disk, and repair the copy",
     "no record": "{store} has no whole record, so there is nothing to repair. Restore it from a slave or a backup",
+    "nothing to extract": "{store} has no whole message of {topics}. Choose other topics: `rmqstore ls` lists them",
+    "topic of broker": "'{topic}' belongs to the broker itself, which makes it again. Choose topics of users: `rmqstore ls` lists them",
+    "unknown topic": "{store} has no topic '{topic}'.{near} `rmqstore ls` lists all topics",
     "dledger": (
         "{store} has a DLedger log, whose entries are equal on all peers. Remove this peer's files; it then copies them from the others"
     ),

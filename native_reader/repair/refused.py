@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from native_reader.broker.databases import databases_of
+from native_reader.broker.settings import Topics
+from native_reader.errors import did_you_mean
+from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.properties import CRC_NAME
 from native_reader.log.witness import is_live
 from native_reader.repair.refusals import refusal
@@ -43,6 +48,17 @@ def refuse_kinds(files: StoreFiles) -> None:
         raise refusal("rocksdb", store=files.uri, name=database.uri.rpartition("/")[2])
     _refuse_parts(files)
     _refuse_property_crc(files)
+
+
+def refuse_topics(files: StoreFiles, topics: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error about a topic that cannot be extracted. `known`: those with queues."""
+    names = {*known, *Topics(files.config).names()}
+    for topic in topics:
+        if kind_of_topic(topic) in SYSTEM_KINDS:
+            raise refusal("topic of broker", topic=topic)
+        if topic not in names:
+            users = [name for name in names if kind_of_topic(name) not in SYSTEM_KINDS]
+            raise refusal("unknown topic", store=files.uri, topic=topic, near=did_you_mean(topic, users))
 
 
 def _refuse_parts(files: StoreFiles) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 from native_reader.errors import ExportError, StoreError
 from native_reader.export.target import Target
 from native_reader.repair import disk
+from native_reader.repair.moved import moved_plan
 from native_reader.repair.page import facts_of, lines_of
 from native_reader.repair.plan import RepairPlan, plan_repair
 from native_reader.repair.proof import prove
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
 from native_reader.repair.repeats import repeat_in_holes
-from native_reader.repair.write import FACTS, PAGE, write_store
+from native_reader.repair.write import PAGES, write_store
 from native_reader.storage.local import LocalPath
 from native_reader.storage.store import UNFINISHED, StoreFiles
 from native_reader.text import size_of
@@ -51,7 +52,7 @@ class Repaired:
     @property
     def page(self) -> str | None:
         """The path of the page about what was lost and made; None if only the plan was made."""
-        return None if self.path is None else disk.path_in(self.path, PAGE)
+        return None if self.path is None else disk.path_in(self.path, PAGES[self.plan.moved is not None][0])
 
     def lines(self) -> Iterator[str]:
         """Write the plan for people, line by line, as Markdown."""
@@ -68,7 +69,7 @@ def repair(files: StoreFiles, path: LocalPath, how: Reading, *, dry_run: bool = 
     place = disk.real_path(folder.path)
     unfinished = Target(place + UNFINISHED, (files,))
     _refuse_contents(place, unfinished.path)
-    plan = plan_repair(files, how)
+    plan = plan_repair(files, how) if not how.choices.topics else moved_plan(plan_repair(files, how))
     if dry_run:
         return Repaired(plan)
     needed, free = plan.bytes_needed, disk.free_bytes(place)
@@ -104,8 +105,9 @@ def _repair(plan: RepairPlan, unfinished: Target, path: str, how: Reading) -> Re
         done = Repaired(plan, path, tuple(prove(plan, new, unfinished.path, how)))
         if plan.choices.holes == "repeat":
             repeat_in_holes(plan, unfinished.path)
-        unfinished.write_text(FACTS, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
-        unfinished.write_text(PAGE, done.lines())
+        page, facts = PAGES[plan.moved is not None]
+        unfinished.write_text(facts, [json.dumps(done.to_dict(), ensure_ascii=False, indent=2)])
+        unfinished.write_text(page, done.lines())
         unfinished.remove_temporary_folder()
         beside.finish()
     disk.flush(unfinished.path)

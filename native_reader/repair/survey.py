@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,15 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from native_reader.columns.strings import PaddedBuffer
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
-from native_reader.layout.record import Mask, Numbers, measure
+from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.checksums import NONE, wrong_checksums
 from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import Reading, Records
+from native_reader.repair.records import Reading, Records, record_at
 from native_reader.repair.refusals import refusal
-from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 _MOST_RUNS = 1 << 20
@@ -76,7 +73,7 @@ class Survey:
         self._files, self._old, self._how = files, old, how
         self._sink, self._held = sink, 0
         self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
-        self._keeps_doubtful = how.choices.keep_doubtful
+        self._keeps_doubtful, self._topics = how.choices.keep_doubtful, how.choices.topics
         self.reader = MarkedLog(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
@@ -90,7 +87,7 @@ class Survey:
     def read(self) -> None:
         """Read the log."""
         for batch in self.reader.batches():
-            records = batch.where(~np.isin(batch.offset, self.wrong.dropped))
+            records = self._chosen(batch.where(~np.isin(batch.offset, self.wrong.dropped)))
             records = records.where(~self._ends_in_zeros(records))
             is_doubtful = np.zeros(len(records.offset), np.bool_)
             for key, rows in self._by_queue(records):
@@ -100,6 +97,13 @@ class Survey:
         if not self.messages:
             raise refusal("no record", store=self._files.uri)
 
+    def _chosen(self, records: Records) -> Records:
+        """The same records. For an extract, those of other topics count as records that brokers put into no queue."""
+        if not self._topics:
+            return records
+        numbers = [number for number, (topic, _) in enumerate(self.reader.queues) if topic in self._topics]
+        return records._replace(queue=np.where(np.isin(records.queue, numbers), records.queue, -1))
+
     def _ends_in_zeros(self, records: Records) -> Mask:
         """Which records are left out because their properties are lost, of those before a hole.
 
@@ -107,6 +111,7 @@ class Survey:
         """
         found = np.zeros(len(records.offset), np.bool_)
         is_last = np.append(records.offset[1:] != (records.offset + records.size)[:-1], True)
+        is_last &= (records.queue >= 0) | (not self._topics)
         for row in np.flatnonzero(is_last).tolist():
             found[row] = self._properties(int(records.offset[row]), int(records.size[row])).endswith(b"\0")
         self.doubtful += records.offset[found].tolist()
@@ -138,7 +143,7 @@ class Survey:
             for part in np.split(run, np.union1d(lost, lost + 1)) if len(lost) else (run,):
                 if len(part) and not is_doubtful[part].any():
                     self._keep(key, queue, records, part)
-            differing = np.flatnonzero(wanted > 0)
+            differing = np.flatnonzero(wanted >= 0 if self._topics else wanted > 0)
             if len(differing):
                 self._note_wanted(key, queue, _entries(records.where(run[differing])))
 
@@ -156,8 +161,8 @@ class Survey:
 
     @property
     def lacks_many(self) -> bool:
-        """Whether queues lack more entries than are kept in memory. `read_again` finds them."""
-        return self._held > _MOST_WANTED
+        """Whether queues lack more entries than are kept in memory. `read_again` finds them. An extract keeps all."""
+        return self._held > _MOST_WANTED and not self._topics
 
     def read_again(self, sink: Sink) -> None:
         """Read the log once more, for the entries that the queues of the plan lack."""
@@ -184,10 +189,7 @@ class Survey:
 
     def _properties(self, offset: int, size: int) -> bytes:
         """The stored properties of a record."""
-        segment = self._files.segments[bisect_right(self._files.segments, offset, key=lambda each: each.base) - 1]
-        with storage_of(segment.uri).open(segment.uri) as file:
-            (content,) = file.read_ranges([(offset - segment.base, size)])
-        records, _ = measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)
+        content, records = record_at(self._files.segments, offset, size)
         return content[int(records.properties_at[0]) :]
 
     def _keep(self, key: tuple[str, int], queue: Survivors, records: Records, rows: Numbers) -> None:

@@ -15,8 +15,11 @@ from native_reader.repair.checksums import CRC_AT, CRC_SIZE
 from native_reader.repair.filling import content_of
 from native_reader.repair.indexes import write_index
 from native_reader.repair.log_shape import Hole
+from native_reader.repair.moved import content_of_segment
 from native_reader.repair.old_queues import WIDTH
+from native_reader.repair.places import Moved
 from native_reader.repair.plan import NewQueue, RepairPlan
+from native_reader.repair.settings import write_settings
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import local_path
@@ -26,18 +29,23 @@ from native_reader.storage.store import Segment, StoreFiles
 from native_reader.writing.checkpoint import checkpoint
 
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
-PAGE, FACTS = "repair.md", "repair.json"
-_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", PAGE, FACTS)
+PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
+"""The page and the facts, by whether it is an extract."""
+_MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *PAGES[False], *PAGES[True])
 """Entries of a store that are not copied as they are. Without `abort`, a broker takes its ordinary start."""
 _ZEROS = bytes(1 << 20)
 
 
 def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFiles:
     """Write everything to a folder, and return the store in it. The log may still be on its way to the disk."""
-    segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
+    if plan.moved is None:
+        segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
+        _copy_rest(plan, folder)
+    else:
+        segments = list(_write_moved(plan, plan.moved, disk.path_in(folder, LOG), beside))
+        write_settings(plan, disk.path_in(folder, CONFIG))
     _write_queues(plan, disk.path_in(folder, QUEUES))
     beside.flush(disk.path_in(folder, QUEUES))
-    _copy_rest(plan, folder)
     indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX))
     beside.flush(disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
@@ -77,6 +85,22 @@ def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:
         entry = storage_of(uri).entry(uri)
         if entry is not None:
             yield Segment(int(entry.name), entry.size, uri, entry.identity)
+
+
+def _write_moved(plan: RepairPlan, moved: Moved, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
+    """As `_write_log`, for an extract."""
+    for base in plan.shape.bases:
+        path = disk.path_in(folder, f"{base:020d}")
+        yield path, beside.write(_write_moved_segment, plan, moved, path, base)
+
+
+def _write_moved_segment(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
+    """Write the records of an extract. Each segment has the time of the old one from which its last record is."""
+    with disk.changed(path, plan.shape.size) as file:
+        for offset, content in content_of_segment(plan, moved, base):
+            disk.put(file, offset - base, content)
+    disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
+    return path
 
 
 def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:

@@ -18,6 +18,7 @@ from support.effort import at_effort, mostly_long
 from support.store_damages import DAMAGES, Damage, body_bit, random_bytes, several, several_at_random, torn_properties
 
 import native_reader as nr
+from native_reader.layout.inner import PLACEHOLDER_TAG
 
 SETTINGS: dict[str, Any] = {"mappedFileSizeCommitLog": 64 << 10, "maxMessageSize": 16 << 10, "mappedFileSizeConsumeQueue": 2000}
 CASES = [(version, how, damage) for version in VERSIONS for how in ("stopped", "killed") for damage in DAMAGES]
@@ -129,6 +130,26 @@ def test_what_a_user_chooses(
         assert (judged(lines, "all", survivors.of_topic("Plain"))["twice"] > 0) == (name == "holes")
         assert not any(judged(lines, each, survivors.of_topic("Plain"))["marked"] for each in ("pull", "all", "ordered"))
         assert_goes_on(broker, survivors, allowed)
+    assert errors(tmp_path / "home") == []
+
+
+@pytest.mark.long
+def test_a_broker_serves_an_extract(
+    rocketmq: Callable[[str], Java], written: Callable[[str, str], tuple[Path, int]], tmp_path: Path
+) -> None:
+    """Another broker, with the topic of users in which messages were lost, and without that of transactions."""
+    source, port = written("5.5.0", "stopped")
+    store = tmp_path / "store"
+    shutil.copytree(source, store)
+    several(store, Random(1))
+    nr.open(store, broker_conf=str(configuration(tmp_path, store))).extract(tmp_path / "new", "Plain")
+    survivors, wanted = Survivors.of(tmp_path / "new"), Survivors.of(store).of_topic("Plain")
+    survivors = Survivors({offset: row for offset, row in survivors.rows.items() if row["tags"] != PLACEHOLDER_TAG})
+    same = ("topic", "queue_id", "queue_offset", "msg_id", "tags", "keys", "body")
+    assert [[row[name] for name in same] for row in survivors.all] == [[row[name] for name in same] for row in wanted]
+    with started(rocketmq("5.5.0"), tmp_path / "home", tmp_path / "new", port) as broker:
+        assert_consumed(broker.traffic("consume"), survivors)
+        assert_goes_on(broker, survivors)
     assert errors(tmp_path / "home") == []
 
 
