@@ -18,6 +18,7 @@ from native_reader.errors import StoreDamaged, UnreadableError
 from native_reader.layout.kinds import SYSTEM_KINDS, kind_of_topic
 from native_reader.layout.queue_entry import QUEUE_ENTRY
 from native_reader.records.damages import Damages
+from native_reader.repair import disk
 from native_reader.repair.filling import Filling, filled
 from native_reader.repair.indexes import IndexShape, index_shape
 from native_reader.repair.log_shape import LogShape, shape_of
@@ -32,13 +33,14 @@ from native_reader.repair.survey import WANTED, Survey, Survivors
 from native_reader.sides.index import index_files
 from native_reader.start import Start, may_start
 from native_reader.start.age import RESERVED
+from native_reader.storage.local import local_path
 from native_reader.storage.protocol import storage_of
 from native_reader.storage.store import StoreFiles
 
 
 @dataclass(slots=True)
 class NewQueue:
-    """One queue of the new store. `wanted`: the entries that its old files lack; `lost`: those of its placeholders."""
+    """One queue of the new store. `wanted`: the entries that its old files lack, if they are in memory; `lost`: those of placeholders."""
 
     topic: str
     queue_id: int
@@ -95,7 +97,7 @@ class RepairPlan:
     @property
     def changes(self) -> bool:
         """Whether anything of the new store differs from the old one. If not, it is a copy."""
-        entries = any(queue.wanted for queue in self.survey.queues.values())
+        entries = any(queue.lacking for queue in self.survey.queues.values())
         is_complete = self.was_stopped and (self.index is None or bool(index_files(self.files.index)))
         return not self.is_whole or entries or not is_complete or bool(self.shape.made or self.shape.has_junk)
 
@@ -117,6 +119,15 @@ class RepairPlan:
         of_queues = sum(self.units * QUEUE_ENTRY.itemsize * max(1, len(files)) for files in queues)
         of_index = sum(file.size for file in index_files(self.files.index))
         return self.shape.stop - self.shape.begin + of_queues + of_index
+
+    @property
+    def bytes_needed(self) -> int:
+        """How much of them needs room on the disk: holes of files stay holes."""
+        queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
+        copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        copied += 0 if self.moved is None else int(self.moved.sizes.sum())
+        entries = self.messages + self.lost_messages if self.changes else 0
+        return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
 
     @property
     def end(self) -> int:

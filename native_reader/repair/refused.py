@@ -12,9 +12,10 @@ from native_reader.layout.properties import CRC_NAME
 from native_reader.log.witness import is_live
 from native_reader.repair.refusals import refusal
 from native_reader.sides.queues import BATCH_DIRECTORY, topics_in
+from native_reader.storage.local import local_path
 from native_reader.storage.paths import list_if_possible
 from native_reader.storage.protocol import storage_of
-from native_reader.storage.store import DLEDGER, StoreFiles
+from native_reader.storage.store import DLEDGER, UNFINISHED, StoreFiles
 
 _LOCAL = "file://"
 _PARTS = ("consumequeue_ext", "compaction", "tieredStore", BATCH_DIRECTORY)
@@ -28,6 +29,8 @@ def refuse_kinds(files: StoreFiles) -> None:
     """Raise an error about a store that is not repaired."""
     if not files.uri.startswith(_LOCAL) or any(not each.uri.startswith(_LOCAL) for each in files.segments if not each.is_packed):
         raise refusal("not local", store=files.uri)
+    if files.uri.endswith(UNFINISHED):
+        raise refusal("unfinished", path=local_path(files.uri))
     if is_live(files.uri):
         raise refusal("in use", store=files.uri)
     if not files.segments:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,14 +12,21 @@ from numpy.typing import NDArray
 from native_reader.layout.queue_entry import QUEUE_ENTRY, is_hash
 from native_reader.layout.record import Mask, Numbers
 from native_reader.repair.checksums import NONE, wrong_checksums
+from native_reader.repair.marked import MarkedLog
 from native_reader.repair.old_queues import OldQueue, OldQueues
-from native_reader.repair.records import Reading, RecordReader, Records, record_at
+from native_reader.repair.records import Reading, Records, record_at
 from native_reader.repair.refusals import refusal
 from native_reader.storage.store import StoreFiles
 
 _MOST_RUNS = 1 << 20
+_MOST_WANTED = 1 << 22
+"""Entries that are in memory, about 120 MB. If queues lack more, they are found again while they are written."""
 WANTED = np.dtype([("slot", "i8"), ("entry", QUEUE_ENTRY)])
 """An entry that a queue file does not have, or has otherwise."""
+
+
+Sink = Callable[[tuple[str, int], NDArray[np.void]], object]
+"""Takes entries that a queue lacks, in the order of their slots."""
 
 
 class Uncovered(NamedTuple):
@@ -47,6 +54,8 @@ class Survivors:
     old: OldQueue | None
     runs: list[Run] = field(default_factory=list)
     wanted: list[NDArray[np.void]] = field(default_factory=list)
+    lacking: int = 0
+    """How many entries must be written: those of `wanted`, if they are in memory."""
     corrected: int = 0
     """Entries that name the right record with a wrong tags code."""
 
@@ -58,13 +67,14 @@ class Survivors:
 
 
 class Survey:
-    """What survived."""
+    """What survived. `sink`: gets the entries that queues lack, which are then not kept."""
 
-    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading) -> None:
-        self._files, self._old = files, old
+    def __init__(self, files: StoreFiles, old: OldQueues, how: Reading, sink: Sink | None = None) -> None:
+        self._files, self._old, self._how = files, old, how
+        self._sink, self._held = sink, 0
         self.wrong = wrong_checksums(files, how) if how.choices.crc == "fix" else NONE
         self._keeps_doubtful, self._topics = how.choices.keep_doubtful, how.choices.topics
-        self.reader = RecordReader(files, how)
+        self.reader = MarkedLog(files, how)
         self.queues: dict[tuple[str, int], Survivors] = {}
         self.uncovered: list[Uncovered] = []
         self.doubtful: list[int] = []
@@ -135,7 +145,34 @@ class Survey:
                     self._keep(key, queue, records, part)
             differing = np.flatnonzero(wanted >= 0 if self._topics else wanted > 0)
             if len(differing):
-                queue.wanted.append(_entries(records.where(run[differing])))
+                self._note_wanted(key, queue, _entries(records.where(run[differing])))
+
+    def _note_wanted(self, key: tuple[str, int], queue: Survivors, entries: NDArray[np.void]) -> None:
+        queue.lacking += len(entries)
+        if self._sink is not None:
+            self._sink(key, entries)
+            return
+        self._held += len(entries)
+        if not self.lacks_many:
+            queue.wanted.append(entries)
+        else:
+            for each in self.queues.values():
+                each.wanted.clear()
+
+    @property
+    def lacks_many(self) -> bool:
+        """Whether queues lack more entries than are kept in memory. `read_again` finds them. An extract keeps all."""
+        return self._held > _MOST_WANTED and not self._topics
+
+    def read_again(self, sink: Sink) -> None:
+        """Read the log once more, for the entries that the queues of the plan lack."""
+
+        def wanted(key: tuple[str, int], entries: NDArray[np.void]) -> None:
+            runs = self.queues[key].runs if key in self.queues else []
+            if runs:
+                sink(key, entries[entries["entry"]["offset"] >= runs[0].begin])
+
+        Survey(self._files, self._old, self._how._replace(progress=False), wanted).read()
 
     def _wanted(self, queue: Survivors, records: Records, entries: NDArray[np.void]) -> NDArray[np.int8]:
         """For each record: 0 if its entry is right, 1 if it must be written, -1 if the record is doubtful."""

@@ -1,6 +1,9 @@
-"""Writes the new store, in a folder of the new one that shows that it is not finished."""
+"""Writes the new store to a folder whose name shows that it is not finished."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +23,11 @@ from native_reader.repair.settings import write_settings
 from native_reader.storage.broker_conf import StorePaths
 from native_reader.storage.discovery import find_stores
 from native_reader.storage.local import local_path
-from native_reader.storage.store import StoreFiles
+from native_reader.storage.paths import uri_of
+from native_reader.storage.protocol import storage_of
+from native_reader.storage.store import Segment, StoreFiles
 from native_reader.writing.checkpoint import checkpoint
 
-UNFINISHED = "_repairing"
 LOG, QUEUES, INDEX, CONFIG, CHECKPOINT = "commitlog", "consumequeue", "index", "config", "checkpoint"
 PAGES = {False: ("repair.md", "repair.json"), True: ("extract.md", "extract.json")}
 """The page and the facts, by whether it is an extract."""
@@ -32,49 +36,67 @@ _MADE = (LOG, QUEUES, INDEX, CONFIG, CHECKPOINT, "abort", "abort.bak", "lock", *
 _ZEROS = bytes(1 << 20)
 
 
-def write_store(plan: RepairPlan, folder: str) -> StoreFiles:
-    """Write everything to a folder, flush it, and return the store in it."""
+def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFiles:
+    """Write everything to a folder, and return the store in it. The log may still be on its way to the disk."""
+    segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
+    _write_queues(plan, disk.path_in(folder, QUEUES))
+    beside.flush(disk.path_in(folder, QUEUES))
     if plan.moved is None:
-        _write_log(plan, disk.path_in(folder, LOG))
         _copy_rest(plan, folder)
     else:
-        _write_moved(plan, plan.moved, disk.path_in(folder, LOG))
         write_settings(plan, disk.path_in(folder, CONFIG))
-    _write_queues(plan, disk.path_in(folder, QUEUES))
-    (new,) = find_stores([folder], StorePaths())
-    indexed = _write_index(plan, new, disk.path_in(folder, INDEX))
+    indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX))
+    beside.flush(disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
-    disk.flush(folder)
+    for _ in _written(segments):
+        pass
     (new,) = find_stores([folder], StorePaths())
     return new
 
 
-def _write_log(plan: RepairPlan, folder: str) -> None:
-    """Copy each segment, and fill its holes."""
-    shape, holes = plan.shape, list(plan.shape.holes)
-    time = plan.survey.first_time
-    for base in shape.bases:
-        path, source = disk.path_in(folder, f"{base:020d}"), shape.sources.get(base)
-        mine = [hole for hole in holes if base <= hole.start < base + shape.size]
-        if source is None and not mine:
-            continue  # a segment after the end, which only some stores have
-        if source is not None:
-            disk.copy(local_path(source.uri), path)
-        if mine or base in shape.made:
-            _fill(plan, path, base, mine)
-        _correct(plan, path, base)
-        if source is None:
-            disk.set_time(path, mine[0].time if mine else time)
-
-
-def _write_moved(plan: RepairPlan, moved: Moved, folder: str) -> None:
-    """Write the records of an extract. Each segment has the time of the old one from which its last record is."""
+def _write_log(plan: RepairPlan, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
+    """Begin to write each segment. Yields its path, and what ends when it is written."""
     for base in plan.shape.bases:
-        path = disk.path_in(folder, f"{base:020d}")
-        with disk.changed(path, plan.shape.size) as file:
-            for offset, content in content_of_segment(plan, moved, base):
-                disk.put(file, offset - base, content)
-        disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
+        if plan.moved is not None:
+            path = disk.path_in(folder, f"{base:020d}")
+            yield path, beside.write(_write_moved, plan, plan.moved, path, base)
+            continue
+        holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
+        if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
+            path = disk.path_in(folder, f"{base:020d}")
+            yield path, beside.write(_write_segment, plan, path, base, holes)
+
+
+def _write_segment(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> str:
+    """Copy a segment, and fill its holes."""
+    source = plan.shape.sources.get(base)
+    if source is not None:
+        disk.copy(local_path(source.uri), path)
+    if holes or base in plan.shape.made:
+        _fill(plan, path, base, holes)
+    _correct(plan, path, base)
+    if source is None:
+        disk.set_time(path, holes[0].time if holes else plan.survey.first_time)
+    return path
+
+
+def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:
+    """Each segment as soon as it can be read."""
+    for path, writing in segments:
+        writing.result()
+        uri = uri_of(path)
+        entry = storage_of(uri).entry(uri)
+        if entry is not None:
+            yield Segment(int(entry.name), entry.size, uri, entry.identity)
+
+
+def _write_moved(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
+    """Write a segment of an extract. It has the time of the old one from which its last record is."""
+    with disk.changed(path, plan.shape.size) as file:
+        for offset, content in content_of_segment(plan, moved, base):
+            disk.put(file, offset - base, content)
+    disk.copy_time(local_path(moved.source_of(moved.in_segment(base)[1] - 1).uri), path)
+    return path
 
 
 def _fill(plan: RepairPlan, path: str, base: int, holes: list[Hole]) -> None:
@@ -113,6 +135,8 @@ def _write_queues(plan: RepairPlan, folder: str) -> None:
         entries = np.concatenate([queue.wanted, queue.lost])
         put_entries(place, entries[np.argsort(entries["slot"], kind="stable")], plan.units)
         _clear_after(plan, queue, place)
+    if plan.survey.lacks_many:
+        plan.survey.read_again(lambda key, entries: put_entries(disk.path_in(folder, key[0], str(key[1])), entries, plan.units))
 
 
 def put_entries(place: str, entries: NDArray[np.void], units: int) -> None:
@@ -136,10 +160,10 @@ def _clear_after(plan: RepairPlan, queue: NewQueue, place: str) -> None:
     if old is None or old.stop <= queue.stop or plan.has_stale:
         return
     for file in old.files:
-        begin = max(queue.stop, file.base)
-        if begin < file.base + file.units:
+        begin, stop = max(queue.stop, file.base), min(old.stop, file.base + file.units)
+        if begin < stop:  # a hole follows, which stays one: most of a queue's last file is not written yet
             with disk.changed(disk.path_in(place, f"{file.base * WIDTH:020d}"), plan.units * WIDTH) as new:
-                _zero(new, (begin - file.base) * WIDTH, file.units * WIDTH)
+                _zero(new, (begin - file.base) * WIDTH, (stop - file.base) * WIDTH)
 
 
 def _copy_rest(plan: RepairPlan, folder: str) -> None:
@@ -153,11 +177,11 @@ def _copy_rest(plan: RepairPlan, folder: str) -> None:
             disk.copy(disk.path_in(config, name), disk.path_in(folder, CONFIG, name))
 
 
-def _write_index(plan: RepairPlan, new: StoreFiles, folder: str) -> int:
+def _write_index(plan: RepairPlan, segments: Iterator[Segment], folder: str) -> int:
     """Copy the index, or make it again if anything of the store changes. Returns the time of the last full file; 0 if copied."""
     if plan.changes and plan.index is not None:
         with_tags = checkpoint_of(plan.files.uri).dispatched > 0  # since 5.5.0
-        return write_index(new, plan.end, folder, plan.index, with_tags=with_tags)
+        return write_index(segments, plan.end, folder, plan.index, with_tags=with_tags)
     if plan.files.index is not None:
         old = local_path(plan.files.index)
         for name, _ in disk.files_below(old):

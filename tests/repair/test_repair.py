@@ -12,9 +12,10 @@ from support.effort import mostly_gate
 from support.golden import unpack
 from support.own_stores import NAMES, STORES
 from support.repaired import contents, entries, opened, records_of
-from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, records, segments, tail
+from support.store_damages import DAMAGES, PAGE, Damage, cut_tail, no_queues, page_of_zeros, patch, random_bytes, records, segments, tail
 
 import native_reader as nr
+from native_reader.repair import survey
 
 REFUSED = {
     "4.9.7-light": "light queues (LMQ) are not repaired, and '%LMQ%a' is one",
@@ -172,6 +173,18 @@ def test_a_group_after_the_last_survivor_of_a_queue_without_files(tmp_path: Path
     (end,) = [stop for key, stop in zip(done.plan.lost.queues, done.plan.lost.ends, strict=True) if key == ("Plain", 0)]
     assert (end, done.plan.lost_messages) == (len(plain), 1)
     assert [slot for slot, *_ in entries(tmp_path / "new", "Plain", 0)] == list(range(len(plain)))
+
+
+def test_queues_that_lack_more_than_fits_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large log without queues: the entries of all records took 28 bytes each."""
+    store = unpack("5.5.0-kinds", tmp_path, STORES).root
+    shutil.rmtree(store / "consumequeue")
+    random_bytes(store, Random(1))
+    opened(store).repair(tmp_path / "new")
+    monkeypatch.setattr(survey, "_MOST_WANTED", 100)
+    done = opened(store).repair(tmp_path / "again")
+    assert sum(len(each) for queue in done.plan.survey.queues.values() for each in queue.wanted) <= 100
+    assert contents(tmp_path / "again") == contents(tmp_path / "new")
 
 
 def test_a_deleted_topic_does_not_come_back(tmp_path: Path) -> None:
