@@ -123,10 +123,9 @@ class RepairPlan:
     @property
     def bytes_needed(self) -> int:
         """How much of them needs room on the disk: holes of files stay holes."""
-        if self.moved is not None:
-            return self.bytes_to_write
         queues = [file.uri for queue in self.survey.queues.values() if queue.old is not None for file in queue.old.files]
         copied = sum(disk.data_bytes(local_path(uri)) for uri in (*(each.uri for each in self.shape.sources.values()), *queues))
+        copied += 0 if self.moved is None else int(self.moved.sizes.sum())
         entries = self.messages + self.lost_messages if self.changes else 0
         return copied + self.filled_bytes + entries * QUEUE_ENTRY.itemsize + sum(file.size for file in index_files(self.files.index))
 

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
-import pyarrow as pa
 
 from native_reader.errors import StoreDamaged
 from native_reader.layout.record import Numbers
@@ -15,7 +14,7 @@ from native_reader.lazy import TableScan
 from native_reader.options import MessageOptions
 from native_reader.records.walk import CHUNK, ReadWalk
 from native_reader.repair.checksums import CRC_AT, CRC_SIZE
-from native_reader.repair.places import Moved
+from native_reader.repair.moved_proof import compare_moved
 from native_reader.repair.plan import RepairPlan
 from native_reader.repair.records import Reading
 from native_reader.repair.refusals import refusal
@@ -26,10 +25,6 @@ from native_reader.tables import TABLES
 from native_reader.verify.codes import NOTE
 
 _PIECE, _PART = 1 << 20, 64 << 20
-_MOVED = (
-    *("physical_offset", "record_size", "topic", "queue_id", "queue_offset", "flag", "sys_flag", "born_timestamp", "born_host"),
-    *("store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset", "properties", "stored_body"),
-)
 _NOT_OURS = (
     *("time-goes-back", "time-of-first", "queue-missing", "config-damaged", "offset-after-queue", "key-not-covered", "index-time"),
     "queue-file",
@@ -43,10 +38,6 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[s
     All rows outside of holes have equal bytes at equal offsets in both stores. The records in the holes end where the next one
     begins, so a reader of the new store finds exactly both.
     """
-    if plan.moved is not None:
-        warnings = _check(new, place, how)
-        _compare_moved(plan, plan.moved, new, place, how)
-        return warnings
     threads = ThreadPoolExecutor(how.jobs)
     try:
         compared = [(offset, threads.submit(_first_difference, *part)) for offset, part in _parts(plan, new)]
@@ -56,6 +47,8 @@ def prove(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> list[s
                 raise refusal("proof", found=f"its bytes differ near offset {offset + found:,}", path=place)
     finally:
         threads.shutdown(cancel_futures=True)
+    if plan.moved is not None:
+        compare_moved(plan, plan.moved, new, place, how)
     _check_holes(plan, new, place)
     _check_end(plan, new, place, how)
     return warnings
@@ -119,47 +112,6 @@ def _but_checksums(plan: RepairPlan, base: int, ranges: Iterable[tuple[int, int]
         yield from zip([start, *(at + CRC_SIZE for at in mine)], [*mine, stop], strict=True)
 
 
-def _compare_moved(plan: RepairPlan, moved: Moved, new: StoreFiles, place: str, how: Reading) -> None:
-    """Compare all that the messages of an extract contain. Only their places differ."""
-    before = how.scan(plan.files, _MOVED, topic=list(plan.choices.topics)).to_batches(how.jobs, how.progress)
-    after = how.scan(new, _MOVED).to_batches(how.jobs, how.progress)
-    old, copied = moved.records
-    _compare(plan, _at(before, old), _at(after, copied), place)
-
-
-def _at(batches: Iterator[pa.RecordBatch], places: Numbers) -> Iterator[pa.RecordBatch]:
-    """The rows at these places, without the column about it."""
-    for batch in batches:
-        offsets = batch.column(0).to_numpy(zero_copy_only=False)
-        is_there = places[np.minimum(np.searchsorted(places, offsets), len(places) - 1)] == offsets
-        if len(kept := batch.filter(pa.array(is_there))):
-            yield kept.select(_MOVED[1:])
-
-
-def _compare(plan: RepairPlan, before: Iterator[pa.RecordBatch], after: Iterator[pa.RecordBatch], place: str) -> None:
-    count = 0
-    for one, other in _aligned(before, after):
-        if one is None or other is None or not one.equals(other):
-            raise refusal("proof", found=f"its messages differ after the first {count:,}", path=place)
-        count += len(one)
-    if count != plan.messages:
-        raise refusal("proof", found=f"it has {count:,} messages, and {plan.messages:,} survived", path=place)
-
-
-def _aligned(
-    one: Iterator[pa.RecordBatch], other: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[pa.RecordBatch | None, pa.RecordBatch | None]]:
-    """Both as batches of equal lengths; None for the one that ends first."""
-    left, right = next(one, None), next(other, None)
-    while left is not None and right is not None:
-        count = min(len(left), len(right))
-        yield left.slice(0, count), right.slice(0, count)
-        left = left.slice(count) if count < len(left) else next(one, None)
-        right = right.slice(count) if count < len(right) else next(other, None)
-    if left is not None or right is not None:
-        yield left, right
-
-
 def _check_holes(plan: RepairPlan, new: StoreFiles, place: str) -> None:
     """Read what fills the holes: records without a gap, in the places of the plan, up to where the next whole record begins."""
     segments = {each.base: each for each in new.segments}
@@ -188,6 +140,7 @@ def _filled(segment: Segment, start: int, stop: int) -> Numbers | None:
 def _check_end(plan: RepairPlan, new: StoreFiles, place: str, how: Reading) -> None:
     """The new log must end where the plan ends it, or after the blank there. Where nothing is filled, it ends as the old one."""
     (_, before), (_, after) = (*plan.survey.reader.scan.plan().ends, *how.scan(new, ("physical_offset",)).plan().ends)
-    expected = plan.end if any(hole.is_tail for hole in plan.shape.holes) else before
+    is_ours = plan.moved is not None or any(hole.is_tail for hole in plan.shape.holes)
+    expected = plan.end if is_ours else before
     if after not in (expected, -(-plan.end // plan.shape.size) * plan.shape.size):
         raise refusal("proof", found=f"its log ends at offset {after:,}, expected {expected:,}", path=place)

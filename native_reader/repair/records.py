@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,9 +71,9 @@ class Records(NamedTuple):
         return Records._make(column[which] for column in self)
 
 
-def record_at(segments: Iterable[Segment], offset: int, size: int) -> tuple[bytes, RecordParts]:
-    """The bytes of one whole record, and the places of its parts."""
-    segment = next(each for each in segments if each.base <= offset < each.end)
+def record_at(segments: Sequence[Segment], offset: int, size: int) -> tuple[bytes, RecordParts]:
+    """The bytes of one whole record, and the places of its parts. `segments`: in order."""
+    segment = segments[bisect_right(segments, offset, key=lambda each: each.base) - 1]
     with storage_of(segment.uri).open(segment.uri) as file:
         (content,) = file.read_ranges([(offset - segment.base, size)])
     return content, measure(PaddedBuffer.of(content).u8, len(content), np.zeros(1, np.intp), offset)[0]

@@ -12,7 +12,7 @@ SENTENCES = {
     "no record": "{store} has no whole record, so there is nothing to repair. Restore it from a slave or a backup",
     "nothing to extract": "{store} has no whole message of {topics}. Choose other topics: `rmqstore ls` lists them",
     "topic of broker": "'{topic}' belongs to the broker itself, which makes it again. Choose topics of users: `rmqstore ls` lists them",
-    "unknown topic": "{store} has no topic '{topic}'.{near} `rmqstore ls` lists all topics",
+    "unknown topic": "topic '{topic}' is not in {store}: `rmqstore ls` lists all topics.{near}",
     "dledger": (
         "{store} has a DLedger log, whose entries are equal on all peers. Remove this peer's files; it then copies them from the others"
     ),

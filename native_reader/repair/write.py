@@ -38,14 +38,13 @@ _ZEROS = bytes(1 << 20)
 
 def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFiles:
     """Write everything to a folder, and return the store in it. The log may still be on its way to the disk."""
-    if plan.moved is None:
-        segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
-        _copy_rest(plan, folder)
-    else:
-        segments = list(_write_moved(plan, plan.moved, disk.path_in(folder, LOG), beside))
-        write_settings(plan, disk.path_in(folder, CONFIG))
+    segments = list(_write_log(plan, disk.path_in(folder, LOG), beside))
     _write_queues(plan, disk.path_in(folder, QUEUES))
     beside.flush(disk.path_in(folder, QUEUES))
+    if plan.moved is None:
+        _copy_rest(plan, folder)
+    else:
+        write_settings(plan, disk.path_in(folder, CONFIG))
     indexed = _write_index(plan, _written(segments), disk.path_in(folder, INDEX))
     beside.flush(disk.path_in(folder, INDEX))
     _write_checkpoint(plan, folder, indexed)
@@ -58,6 +57,10 @@ def write_store(plan: RepairPlan, folder: str, beside: disk.Beside) -> StoreFile
 def _write_log(plan: RepairPlan, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
     """Begin to write each segment. Yields its path, and what ends when it is written."""
     for base in plan.shape.bases:
+        if plan.moved is not None:
+            path = disk.path_in(folder, f"{base:020d}")
+            yield path, beside.write(_write_moved, plan, plan.moved, path, base)
+            continue
         holes = [hole for hole in plan.shape.holes if base <= hole.start < base + plan.shape.size]
         if base in plan.shape.sources or holes:  # else a segment after the end, which only some stores have
             path = disk.path_in(folder, f"{base:020d}")
@@ -87,15 +90,8 @@ def _written(segments: Iterable[tuple[str, Future[None]]]) -> Iterator[Segment]:
             yield Segment(int(entry.name), entry.size, uri, entry.identity)
 
 
-def _write_moved(plan: RepairPlan, moved: Moved, folder: str, beside: disk.Beside) -> Iterator[tuple[str, Future[None]]]:
-    """As `_write_log`, for an extract."""
-    for base in plan.shape.bases:
-        path = disk.path_in(folder, f"{base:020d}")
-        yield path, beside.write(_write_moved_segment, plan, moved, path, base)
-
-
-def _write_moved_segment(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
-    """Write the records of an extract. Each segment has the time of the old one from which its last record is."""
+def _write_moved(plan: RepairPlan, moved: Moved, path: str, base: int) -> str:
+    """Write a segment of an extract. It has the time of the old one from which its last record is."""
     with disk.changed(path, plan.shape.size) as file:
         for offset, content in content_of_segment(plan, moved, base):
             disk.put(file, offset - base, content)

@@ -12,11 +12,14 @@ from support.command_line import run
 from support.golden import unpack
 from support.own_stores import STORES
 from support.repaired import contents, entries
-from support.store_damages import body_bit, no_queues, random_bytes, tail
+from support.store_damages import body_bit, no_queues, patch, random_bytes, tail
 
 import native_reader as nr
 from native_reader.layout.inner import PLACEHOLDER_TAG
 from native_reader.layout.queue_entry import FILLER_SIZE
+from native_reader.repair import repair
+from native_reader.repair.plan import RepairPlan
+from native_reader.storage.store import StoreFiles
 from native_reader.testing import CommitLog, Message
 from native_reader.verify.codes import NOTE
 
@@ -127,12 +130,27 @@ def test_an_extract_of_a_damaged_store(plain: Path, tmp_path: Path, damage: Any)
     assert ends[0].items() <= ends[1].items()
 
 
+def test_an_extract_that_is_wrong_is_not_given_out(plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number of the user, which no checksum covers, is not what it was."""
+    written = repair.write_store
+
+    def badly_written(plan: RepairPlan, folder: str, *more: Any) -> StoreFiles:
+        new = written(plan, folder, *more)
+        patch(Path(folder) / "commitlog" / f"{65536:020d}", 16, b"\x55")
+        return new
+
+    monkeypatch.setattr(repair, "write_store", badly_written)
+    with pytest.raises(nr.RepairError, match="the new store is not what it should be: its messages differ after the first 0"):
+        nr.open(plain).extract(tmp_path / "new", "Plain")
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("topic", "message"),
     [
         ("SCHEDULE_TOPIC_XXXX", "'SCHEDULE_TOPIC_XXXX' belongs to the broker itself, which makes it again."),
         ("RMQ_SYS_TRANS_HALF_TOPIC", "'RMQ_SYS_TRANS_HALF_TOPIC' belongs to the broker itself, which makes it again."),
-        ("Plane", "has no topic 'Plane'. Did you mean 'Plain'? `rmqstore ls` lists all topics"),
+        ("Plane", "store: `rmqstore ls` lists all topics. Did you mean 'Plain'?"),
     ],
 )
 def test_topics_that_are_not_extracted(kinds: Path, tmp_path: Path, topic: str, message: str) -> None:
